@@ -1,0 +1,89 @@
+// Errors: part of ferry's interface. Every recoverable failure is a ferry::Error that carries the exit code which the
+// `ferry` command ends with, and one screen of text: what failed, where, why, and what to do.
+//
+//     throw Error(Code::plan, "matmul: inner sizes differ: 3 and 4").at(op.location()).hint("transpose the second input");
+//
+// A bug in ferry itself is an assertion (FERRY_ASSERT), which ends as Code::bug.
+#pragma once
+
+#include <exception>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+namespace ferry {
+
+/// What kind of failure; the values are the exit codes of the `ferry` command (docs/exit_codes.md).
+enum class Code : int {
+  ok = 0,
+  conformance = 1,   ///< conformance cases failed
+  usage = 2,         ///< usage or configuration: options, feeds, fetches, launch
+  file = 3,          ///< a bad file
+  plan = 4,          ///< the graph cannot be planned or placed
+  peer_lost = 5,     ///< another task ended or failed
+  stalled = 6,       ///< no progress for the deadline
+  resource = 7,      ///< memory, disk, descriptors, threads
+  numeric = 8,       ///< NaN or Inf where checked
+  bug = 9,           ///< a bug in ferry
+  preempted = 75,    ///< preempted, with its checkpoint saved
+  interrupted = 130  ///< Ctrl-C
+};
+
+/// A line of the user's program. `file` may be empty: unknown.
+struct SourceLine {
+  std::string file;
+  int line = 0;
+
+  SourceLine() = default;
+  SourceLine(std::string_view f, int l) : file(f), line(l) {}
+  SourceLine(const std::source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}  // NOLINT
+  [[nodiscard]] bool known() const { return !file.empty(); }
+  /// "file:line", or "" when unknown.
+  [[nodiscard]] std::string str() const { return known() ? file + ":" + std::to_string(line) : std::string(); }
+  bool operator==(const SourceLine&) const = default;
+};
+
+/// A recoverable failure. Built in one expression; each call adds a line to the text.
+class Error : public std::exception {
+ public:
+  Error(Code code, std::string message) : code_(code), text_(std::move(message)) {}
+
+  /// Adds the user's line: "  at model.cpp:12". Nothing when the line is unknown.
+  Error& at(const SourceLine& line) & {
+    if (line.known()) text_ += "\n  at " + line.str();
+    return *this;
+  }
+  Error&& at(const SourceLine& line) && { return std::move(at(line)); }
+
+  /// Adds what to do: "  try: …".
+  Error& hint(std::string_view what) & {
+    text_.append("\n  try: ").append(what);
+    return *this;
+  }
+  Error&& hint(std::string_view what) && { return std::move(hint(what)); }
+
+  /// Adds a line of detail, indented.
+  Error& note(std::string_view what) & {
+    text_.append("\n  ").append(what);
+    return *this;
+  }
+  Error&& note(std::string_view what) && { return std::move(note(what)); }
+
+  [[nodiscard]] Code code() const noexcept { return code_; }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  Code code_;
+  std::string text_;
+};
+
+/// Thrown by FERRY_ASSERT: a bug in ferry, exit code 9.
+[[noreturn]] void assertion_failed(const char* condition, std::string_view message,
+                                   std::source_location at = std::source_location::current());
+
+}  // namespace ferry
+
+/// Holds in a correct ferry, whatever the input. Checked in every build.
+#define FERRY_ASSERT(condition, message) \
+  ((condition) ? static_cast<void>(0) : ::ferry::assertion_failed(#condition, message))
