@@ -1,0 +1,405 @@
+#include "graph/graph.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "graph/infer.hpp"
+
+namespace ferry {
+namespace {
+
+/// What infer_types sees of an op that is being added.
+class NewOpFacts final : public OpFacts {
+ public:
+  NewOpFacts(const Graph& graph, std::span<const ValueId> inputs, const Attrs& attrs)
+      : graph_(graph), inputs_(inputs), attrs_(attrs) {}
+  int inputs() const override { return static_cast<int>(inputs_.size()); }
+  const Type& input(int i) const override { return graph_.type(inputs_[static_cast<std::size_t>(i)]); }
+  const Attrs& attrs() const override { return attrs_; }
+  const Tensor* constant(int i) const override { return graph_.constant_value(inputs_[static_cast<std::size_t>(i)]); }
+
+ private:
+  const Graph& graph_;
+  std::span<const ValueId> inputs_;
+  const Attrs& attrs_;
+};
+
+/// "MatMul" -> "matmul": the stem of automatic names.
+std::string lower(std::string_view name) {
+  std::string result(name);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return result;
+}
+
+}  // namespace
+
+// ---- Value, Op, Scope ----
+
+Op Value::op() const { return graph_->op(graph_->producer(id_)); }
+const Type& Value::type() const { return static_cast<const Graph*>(graph_)->type(id_); }
+std::string Value::name() const { return graph_->value_name(id_); }
+
+Value Value::named(std::string_view name) const {
+  graph_->rename(graph_->producer(id_), name);
+  return *this;
+}
+
+Value Value::laid(const Layout& layout) const {
+  const Op op = this->op();
+  Annotation annotation = op.annotation();
+  if (annotation.mesh == kNoMesh)
+    throw Error(Code::plan, "laid: " + op.str() + " is on no mesh").hint("make it in a scope of Graph::on(mesh)");
+  const Mesh& mesh = graph_->meshes()[annotation.mesh];
+  if (layout.size() != mesh.axes.size())
+    throw Error(Code::plan, "laid: a layout for " + std::to_string(layout.size()) + " axes on the mesh " + mesh.str());
+  for (const AxisLayout& axis : layout)
+    if (axis.kind == AxisLayout::Kind::split && (axis.dim < 0 || axis.dim >= rank()))
+      throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str()).at(op.line());
+  annotation.layouts.resize(static_cast<std::size_t>(op.outputs()), Layout(mesh.axes.size()));
+  annotation.layouts[id_ - op.output(0)] = layout;
+  graph_->annotate(op.id(), std::move(annotation));
+  return *this;
+}
+
+const OpDef& Op::def() const { return *graph_->ops_[id_].def; }
+std::string_view Op::name() const { return graph_->names_[graph_->ops_[id_].name]; }
+std::span<const ValueId> Op::inputs() const {
+  const auto& record = graph_->ops_[id_];
+  return {graph_->inputs_.data() + record.first_input, record.inputs};
+}
+int Op::outputs() const { return static_cast<int>(graph_->ops_[id_].outputs); }
+ValueId Op::output(int i) const { return graph_->ops_[id_].first_output + static_cast<ValueId>(i); }
+std::span<const OpId> Op::after() const {
+  const auto& record = graph_->ops_[id_];
+  return {graph_->afters_.data() + record.first_after, record.afters};
+}
+const Attrs& Op::attrs() const { return graph_->attrs_[graph_->ops_[id_].attrs]; }
+const Annotation& Op::annotation() const { return graph_->annotations_[graph_->ops_[id_].annotation]; }
+SourceLine Op::line() const {
+  const auto& record = graph_->ops_[id_];
+  return {graph_->files_[record.file], record.line};
+}
+std::string Op::str() const {
+  std::string text = escaped(name()) + " (" + std::string(def().name) + ")";
+  return line().known() ? text + " at " + line().str() : text;
+}
+
+Scope::~Scope() {
+  if (graph_ != nullptr) graph_->pop(what_);
+}
+
+// ---- Graph: leaves ----
+
+Graph::Graph() { files_.intern(""); }
+Graph::~Graph() = default;
+
+Value Graph::constant(Tensor value, const On& place, std::source_location at) {
+  const Scope here = device(place.device);
+  return add(kConstant, {}, {{"value", std::move(value)}}, at)[0];
+}
+
+Value Graph::constant(double value, DType dtype, std::source_location at) {
+  Tensor tensor(dtype, {});
+  dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = static_cast<decltype(zero)>(value); });
+  return constant(std::move(tensor), {}, at);
+}
+
+Value Graph::input(std::string_view name, DType dtype, Shape shape, std::source_location at) {
+  return add(kInput, {}, {{"dtype", dtype}, {"shape", std::move(shape)}}, at)[0].named(name);
+}
+
+Value Graph::variable(std::string_view name, const Value& initial, std::source_location at) {
+  if (!initial.shape().known() || initial.shape().bounded())
+    throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " + initial.shape().str() +
+                                "; all sizes of a variable must be known")
+        .at(at);
+  const Value variable =
+      add(kVariable, {}, {{"dtype", initial.dtype()}, {"shape", initial.shape()}}, at)[0].named(name);
+  const Value inputs[] = {variable, initial};
+  const Value assigned = add(kAssign, inputs, {}, at)[0];
+  assigned.named(variable.name() + "/init");
+  annotate(assigned.op().id(), variable.op().annotation());
+  target("init", assigned);
+  return variable;
+}
+
+// ---- Scopes ----
+
+Scope Graph::device(std::string_view spec) { return device(DeviceSpec::parse(spec)); }
+
+Scope Graph::device(const DeviceSpec& spec) {
+  Annotation annotation = annotation_scopes_.empty() ? Annotation() : annotation_scopes_.back();
+  annotation.device = annotation.device.merged(spec);
+  if (spec.task || spec.job) annotation.mesh = kNoMesh;
+  annotation_scopes_.push_back(std::move(annotation));
+  return {this, Scope::What::annotation};
+}
+
+Scope Graph::on(MeshId mesh) {
+  if (mesh >= meshes().size()) throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh));
+  annotation_scopes_.push_back({{}, mesh, {}});
+  return {this, Scope::What::annotation};
+}
+
+Scope Graph::name(std::string_view name) {
+  name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
+  return {this, Scope::What::name};
+}
+
+Scope Graph::after(std::span<const Value> values) {
+  std::vector<OpId> ops = after_scopes_.empty() ? std::vector<OpId>() : after_scopes_.back();
+  for (const Value& value : values) ops.push_back(producer(capture(value).id()));
+  after_scopes_.push_back(std::move(ops));
+  return {this, Scope::What::after};
+}
+
+Scope Graph::line(const SourceLine& line) {
+  line_scopes_.push_back(line);
+  return {this, Scope::What::line};
+}
+
+void Graph::pop(Scope::What what) {
+  switch (what) {
+    case Scope::What::annotation: return annotation_scopes_.pop_back();
+    case Scope::What::name: return name_scopes_.pop_back();
+    case Scope::What::after: return after_scopes_.pop_back();
+    case Scope::What::line: return line_scopes_.pop_back();
+  }
+}
+
+MeshId Graph::mesh(std::string_view axis, std::string_view devices) {
+  return mesh(std::vector<Mesh::Axis>{{std::string(axis), Mesh::kOpen}}, devices);
+}
+
+MeshId Graph::mesh(std::vector<Mesh::Axis> axes, std::string_view devices) {
+  return mesh(Mesh{std::move(axes), DeviceSpec::parse(devices)});
+}
+
+MeshId Graph::mesh(Mesh mesh) {
+  FERRY_ASSERT(parent_ == nullptr, "a mesh belongs to the outermost graph");
+  int open = 0;
+  for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k)
+      if (mesh.axes[k].name == mesh.axes[i].name)
+        throw Error(Code::plan, "mesh " + mesh.str() + ": the axis '" + mesh.axes[i].name + "' is named twice");
+    if (mesh.axes[i].size == Mesh::kOpen)
+      ++open;
+    else if (mesh.axes[i].size < 1)
+      throw Error(Code::plan, "mesh " + mesh.str() + ": an axis must have a size of 1 or more");
+  }
+  if (mesh.axes.empty() || open > 1)
+    throw Error(Code::plan, "mesh " + mesh.str() + ": it needs an axis, and at most one may be open");
+  const auto found = std::find(meshes_.begin(), meshes_.end(), mesh);
+  if (found != meshes_.end()) return static_cast<MeshId>(found - meshes_.begin());
+  meshes_.push_back(std::move(mesh));
+  return static_cast<MeshId>(meshes_.size() - 1);
+}
+
+// ---- Building ----
+
+Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line) {
+  const SourceLine line = line_scopes_.empty() ? given_line : line_scopes_.back();
+  const auto first_input = static_cast<std::uint32_t>(inputs_.size());
+  std::vector<ValueId> ids;
+  ids.reserve(inputs.size());
+  for (const Value& input : inputs) ids.push_back(capture(input).id());
+
+  std::vector<Type> types;
+  try {
+    types = infer_types(def, NewOpFacts(*this, ids, attrs));
+  } catch (const Error& error) {
+    Error named(error.code(), std::string(def.name) + ": " + error.text());
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      named.note("input " + std::to_string(i) + ": " + type(ids[i]).str() + " " + op(producer(ids[i])).str());
+    throw named.at(line);
+  }
+
+  inputs_.insert(inputs_.end(), ids.begin(), ids.end());
+  Record record{};
+  record.def = &def;
+  record.first_input = first_input;
+  record.inputs = static_cast<std::uint32_t>(ids.size());
+  record.first_after = static_cast<std::uint32_t>(afters_.size());
+  record.first_output = values();
+  record.outputs = static_cast<std::uint32_t>(types.size());
+  if (!attrs.empty()) {
+    record.attrs = static_cast<std::uint32_t>(attrs_.size());
+    attrs_.push_back(std::move(attrs));
+  }
+  if (!annotation_scopes_.empty()) record.annotation = intern_annotation(annotation_scopes_.back());
+  if (!after_scopes_.empty()) {
+    afters_.insert(afters_.end(), after_scopes_.back().begin(), after_scopes_.back().end());
+    record.afters = static_cast<std::uint32_t>(after_scopes_.back().size());
+  }
+  record.name = names_.intern(fresh_name(def));
+  record.file = files_.intern(line.file);
+  record.line = line.line;
+  op_of_name_.resize(names_.size(), size());
+  op_of_name_[record.name] = size();
+
+  const OpId id = size();
+  ops_.push_back(record);
+  Values outputs;
+  for (Type& type : types) {
+    outputs.emplace_back(this, values());
+    value_types_.push_back(intern_type(std::move(type)));
+    value_ops_.push_back(id);
+  }
+  return outputs;
+}
+
+void Graph::annotate(OpId op, Annotation annotation) { ops_[op].annotation = intern_annotation(std::move(annotation)); }
+
+void Graph::rename(OpId op, std::string_view name) {
+  const std::string full = (name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name);
+  if (name.empty()) throw Error(Code::plan, "an op's name is empty").at(this->op(op).line());
+  if (full == this->op(op).name()) return;
+  if (const auto other = find(full))
+    throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str()).at(this->op(op).line());
+  op_of_name_[ops_[op].name] = kNoOp;
+  ops_[op].name = names_.intern(full);
+  op_of_name_.resize(names_.size(), kNoOp);
+  op_of_name_[ops_[op].name] = op;
+}
+
+void Graph::add_after(OpId op, OpId earlier) {
+  FERRY_ASSERT(earlier < op, "a control input must come before its op");
+  Record& record = ops_[op];
+  std::vector<OpId> all(afters_.begin() + record.first_after, afters_.begin() + record.first_after + record.afters);
+  all.push_back(earlier);
+  record.first_after = static_cast<std::uint32_t>(afters_.size());
+  record.afters = static_cast<std::uint32_t>(all.size());
+  afters_.insert(afters_.end(), all.begin(), all.end());
+}
+
+// ---- Subgraphs ----
+
+Graph& Graph::add_subgraph(std::string_view name) {
+  subgraphs_.push_back(std::make_unique<Graph>());
+  Graph& body = *subgraphs_.back();
+  body.parent_ = this;
+  body.name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
+  return body;
+}
+
+Value Graph::parameter(const Type& type, const SourceLine& line) {
+  FERRY_ASSERT(parent_ != nullptr, "only subgraphs have parameters");
+  const Value value = add(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line)[0];
+  parameters_.push_back(value.id());
+  return value;
+}
+
+void Graph::set_results(std::span<const Value> results) {
+  results_.clear();
+  for (const Value& result : results) results_.push_back(capture(result).id());
+}
+
+Value Graph::capture(const Value& value) {
+  if (!value.defined()) throw Error(Code::plan, "an undefined value is used");
+  if (&value.graph() == this) return value;
+  if (parent_ == nullptr)
+    throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow").at(value.op().line());
+  const Value outer = parent_->capture(value);
+  for (std::size_t i = 0; i < captures_.size(); ++i)
+    if (captures_[i] == outer.id()) return {this, parameters_[parameters_.size() - captures_.size() + i]};
+  captures_.push_back(outer.id());
+  return parameter(outer.type(), outer.op().line());
+}
+
+// ---- Entries ----
+
+Entry& Graph::entry(std::string_view name) {
+  const auto found = entries_.find(name);
+  return found != entries_.end() ? found->second : entries_[std::string(name)];
+}
+
+void Graph::fetch(std::string_view entry_name, std::string_view name, const Value& value) {
+  entry(entry_name).fetches.push_back({std::string(name), capture(value).id()});
+}
+
+void Graph::target(std::string_view entry_name, const Value& value) {
+  entry(entry_name).targets.push_back(producer(capture(value).id()));
+}
+
+// ---- Reading ----
+
+std::string Graph::value_name(ValueId value) const {
+  const Op op = this->op(producer(value));
+  const ValueId index = value - op.output(0);
+  return std::string(op.name()) + (index == 0 ? "" : ":" + std::to_string(index));
+}
+
+std::optional<OpId> Graph::find(std::string_view name) const {
+  const std::uint32_t id = names_.find(name);
+  if (id == StringPool::kNone || op_of_name_[id] == kNoOp) return std::nullopt;
+  return op_of_name_[id];
+}
+
+ValueId Graph::value_named(std::string_view name) const {
+  std::string_view op_name = name;
+  std::uint32_t output = 0;
+  if (const std::size_t colon = name.rfind(':'); colon != std::string_view::npos && !find(name)) {
+    op_name = name.substr(0, colon);
+    const std::string_view digits = name.substr(colon + 1);
+    if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string_view::npos) op_name = name;
+    else output = static_cast<std::uint32_t>(std::stoul(std::string(digits)));
+  }
+  const auto id = find(op_name);
+  if (id && output < static_cast<std::uint32_t>(op(*id).outputs())) return op(*id).output(static_cast<int>(output));
+  std::vector<std::string> known;
+  for (OpId i = 0; i < size(); ++i) known.emplace_back(op(i).name());
+  const std::string close = nearest(name, known);
+  Error error(Code::usage, "no value is named '" + escaped(name) + "'");
+  if (!close.empty()) error.hint("did you mean '" + close + "'?");
+  throw error;
+}
+
+const Tensor* Graph::constant_value(ValueId value) const {
+  const Op op = this->op(producer(value));
+  return &op.def() == &kConstant ? &op.attrs().get<Tensor>("value") : nullptr;
+}
+
+std::vector<OpId> Graph::variables() const {
+  std::vector<OpId> result;
+  for (OpId i = 0; i < size(); ++i)
+    if (ops_[i].def == &kVariable) result.push_back(i);
+  return result;
+}
+
+// ---- Interning ----
+
+std::uint32_t Graph::intern_type(Type type) {
+  Hasher hasher;
+  hasher.add(static_cast<std::uint64_t>(type.dtype));
+  for (const Dim& dim : type.shape.dims()) hasher.add(static_cast<std::uint64_t>(dim.size()));
+  const std::uint64_t hash = hasher.digest();
+  const auto [first, last] = type_index_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (types_[it->second] == type) return it->second;
+  const auto id = static_cast<std::uint32_t>(types_.size());
+  types_.push_back(std::move(type));
+  type_index_.emplace(hash, id);
+  return id;
+}
+
+std::uint32_t Graph::intern_annotation(Annotation annotation) {
+  // The annotation in use is nearly always one of the last.
+  for (std::size_t i = annotations_.size(); i > 0; --i)
+    if (annotations_[i - 1] == annotation) return static_cast<std::uint32_t>(i - 1);
+  annotations_.push_back(std::move(annotation));
+  return static_cast<std::uint32_t>(annotations_.size() - 1);
+}
+
+std::string Graph::fresh_name(const OpDef& def) {
+  const std::string stem = (name_scopes_.empty() ? "" : name_scopes_.back()) + lower(def.name);
+  std::uint32_t& counter = name_counters_[stem];
+  for (;;) {
+    std::string name = counter == 0 ? stem : stem + "_" + std::to_string(counter);
+    ++counter;
+    if (!find(name)) return name;
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,273 @@
+// Graph: WHAT is computed. Ops in topological order, with optional devices and layouts; entries; subgraphs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/attrs.hpp"
+#include "graph/device_spec.hpp"
+#include "graph/layout.hpp"
+#include "graph/op_def.hpp"
+#include "graph/string_pool.hpp"
+#include "graph/tensor.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+using MeshId = std::uint32_t;
+inline constexpr MeshId kNoMesh = 0xffffffffU;
+
+/// Where the user wants an op. A device or a mesh, or neither.
+struct Annotation {
+  DeviceSpec device;
+  MeshId mesh = kNoMesh;
+  std::vector<Layout> layouts;  ///< of each output; empty: free
+
+  [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
+  bool operator==(const Annotation&) const = default;
+};
+
+/// Where a single op goes: g.constant({1, 2}, on("/task:0")).
+struct On {
+  DeviceSpec device;
+};
+[[nodiscard]] inline On on(std::string_view device) { return {DeviceSpec::parse(device)}; }
+
+/// A named way to run a graph: what is fed, what comes out, what is run for its effect.
+struct Entry {
+  struct Named {
+    std::string name;
+    ValueId value;
+  };
+  std::vector<Named> feeds;    ///< outputs of Input ops
+  std::vector<Named> fetches;
+  std::vector<OpId> targets;   ///< run for their effect (assigns, prints)
+};
+
+/// Removes what it stands for when it goes out of scope: `auto here = g.device("/task:1");`
+class [[nodiscard]] Scope {
+ public:
+  Scope(Scope&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), what_(other.what_) {}
+  Scope& operator=(Scope&&) = delete;
+  ~Scope();
+
+ private:
+  friend class Graph;
+  enum class What { annotation, name, after, line };
+  Scope(Graph* graph, What what) : graph_(graph), what_(what) {}
+  Graph* graph_;
+  What what_;
+};
+
+/// A read-only view of one op. Valid until the graph changes.
+class Op {
+ public:
+  Op(const Graph& graph, OpId id) : graph_(&graph), id_(id) {}
+  [[nodiscard]] const Graph& graph() const { return *graph_; }
+  [[nodiscard]] OpId id() const { return id_; }
+  [[nodiscard]] const OpDef& def() const;
+  [[nodiscard]] std::string_view name() const;
+  [[nodiscard]] std::span<const ValueId> inputs() const;
+  [[nodiscard]] int outputs() const;
+  [[nodiscard]] ValueId output(int i) const;
+  /// Ops that must have run before this one, besides those whose values it uses.
+  [[nodiscard]] std::span<const OpId> after() const;
+  [[nodiscard]] const Attrs& attrs() const;
+  [[nodiscard]] const Annotation& annotation() const;
+  [[nodiscard]] SourceLine line() const;
+  /// "matmul_1 (MatMul) at model.cpp:12".
+  [[nodiscard]] std::string str() const;
+
+ private:
+  const Graph* graph_;
+  OpId id_;
+};
+
+/// A dataflow graph. Ops are only ever appended, so ids are a topological order and a graph has no cycles.
+/// Not thread-safe while it is built; any number of threads may read it afterwards.
+///
+///     Graph g;
+///     auto a = g.constant({1, 2, 3}, on("/task:0"));
+///     auto b = g.constant({10, 20, 30}, on("/task:1"));
+///     Value c;
+///     { auto here = g.device("/task:2"); c = a + b; }
+class Graph {
+ public:
+  Graph();
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // ---- Leaves. Shapes are inferred as ops are built; errors name the caller's line. ----
+
+  /// A constant from a braced list, one or two dims: integers become int32, floating-point numbers float32, bool bool.
+  /// Use a Tensor for other dtypes and sizes.
+  template <class T>
+  Value constant(std::initializer_list<T> values, const On& place = {},
+                 std::source_location at = std::source_location::current()) {
+    return constant(listed({static_cast<std::int64_t>(values.size())}, std::vector<T>(values)), place, at);
+  }
+  template <class T>
+  Value constant(std::initializer_list<std::initializer_list<T>> rows, const On& place = {},
+                 std::source_location at = std::source_location::current()) {
+    std::vector<T> values;
+    for (const auto& row : rows) values.insert(values.end(), row);
+    const auto count = static_cast<std::int64_t>(rows.size());
+    return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values), place, at);
+  }
+  Value constant(Tensor value, const On& place = {}, std::source_location at = std::source_location::current());
+  /// A scalar constant of that dtype.
+  Value constant(double value, DType dtype = DType::float32, std::source_location at = std::source_location::current());
+  /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
+  Value input(std::string_view name, DType dtype, Shape shape, std::source_location at = std::source_location::current());
+  /// State that lives from step to step. `initial` is computed by the entry "init", which run() starts by itself for
+  /// variables that have no value. Read: the value from before the step.
+  Value variable(std::string_view name, const Value& initial, std::source_location at = std::source_location::current());
+
+  // ---- Scopes ----
+
+  /// Ops made while the scope lives are on this device; inner scopes win part by part.
+  Scope device(std::string_view spec);
+  Scope device(const DeviceSpec& spec);
+  /// Ops made while the scope lives are on this mesh, their layouts decided by ferry (or Value::laid).
+  Scope on(MeshId mesh);
+  /// Ops made while the scope lives have names that begin with "name/".
+  Scope name(std::string_view name);
+  /// Ops made while the scope lives run after these.
+  Scope after(std::span<const Value> values);
+  /// Ops made while the scope lives have this line: for ops derived from others (gradients, casts).
+  Scope line(const SourceLine& line);
+
+  /// A mesh of one axis over all tasks ("/task:*"), or over those that `devices` names.
+  MeshId mesh(std::string_view axis, std::string_view devices = "/task:*");
+  MeshId mesh(std::vector<Mesh::Axis> axes, std::string_view devices = "/task:*");
+  MeshId mesh(Mesh mesh);
+
+  // ---- Building with op definitions ----
+
+  /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names op,
+  /// inputs with their types, and the line.
+  Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line);
+  /// The annotation, name and control inputs that an op would get now; for loaders that set them one by one.
+  void annotate(OpId op, Annotation annotation);
+  void rename(OpId op, std::string_view name);
+  void add_after(OpId op, OpId earlier);
+
+  // ---- Subgraphs (bodies of control flow) ----
+
+  /// A new subgraph, to be filled; its Parameter ops come first.
+  Graph& add_subgraph(std::string_view name);
+  [[nodiscard]] std::uint32_t subgraphs() const { return static_cast<std::uint32_t>(subgraphs_.size()); }
+  [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
+  [[nodiscard]] Graph& subgraph(SubgraphRef ref) { return *subgraphs_[ref.index]; }
+  [[nodiscard]] Graph* parent() const { return parent_; }
+  /// Appends a parameter, the i-th being the owner's i-th input.
+  Value parameter(const Type& type, const SourceLine& line);
+  /// The parameters, declared and captured, in order.
+  [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
+  /// Values of the parent that were captured; they are the last parameters, and must be the owner's last inputs.
+  [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
+  [[nodiscard]] const std::vector<ValueId>& results() const { return results_; }
+  void set_results(std::span<const Value> results);
+  /// `value` as seen from this graph: itself, or the parameter through which it is captured.
+  Value capture(const Value& value);
+
+  // ---- Entries ----
+
+  /// The entry of that name, added when it is new.
+  Entry& entry(std::string_view name);
+  [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  void fetch(std::string_view entry, std::string_view name, const Value& value);
+  void target(std::string_view entry, const Value& value);
+
+  // ---- Reading ----
+
+  [[nodiscard]] OpId size() const { return static_cast<OpId>(ops_.size()); }
+  [[nodiscard]] ValueId values() const { return static_cast<ValueId>(value_types_.size()); }
+  [[nodiscard]] Op op(OpId id) const { return {*this, id}; }
+  [[nodiscard]] OpId producer(ValueId value) const { return value_ops_[value]; }
+  [[nodiscard]] const Type& type(ValueId value) const { return types_[value_types_[value]]; }
+  [[nodiscard]] std::string value_name(ValueId value) const;
+  /// The op of that name, if there is one.
+  [[nodiscard]] std::optional<OpId> find(std::string_view name) const;
+  /// "c" or "split:2". Error(usage) names the nearest when there is none.
+  [[nodiscard]] ValueId value_named(std::string_view name) const;
+  /// The meshes; those of the outermost graph.
+  [[nodiscard]] std::span<const Mesh> meshes() const { return root().meshes_; }
+  [[nodiscard]] Value value(ValueId id) { return {this, id}; }
+  /// The value of a Constant op, else nullptr.
+  [[nodiscard]] const Tensor* constant_value(ValueId value) const;
+  /// The Variable ops, in order.
+  [[nodiscard]] std::vector<OpId> variables() const;
+
+ private:
+  friend class Scope;
+  friend class Op;
+
+  static constexpr OpId kNoOp = 0xffffffffU;
+
+  struct Record {
+    const OpDef* def;
+    std::uint32_t first_input, inputs;
+    std::uint32_t first_after, afters;
+    ValueId first_output;
+    std::uint32_t outputs;
+    std::uint32_t name, attrs, annotation, file;
+    int line;
+  };
+
+  std::uint32_t intern_type(Type type);
+  std::uint32_t intern_annotation(Annotation annotation);
+  std::string fresh_name(const OpDef& def);
+  void pop(Scope::What what);
+  [[nodiscard]] const Graph& root() const { return parent_ == nullptr ? *this : parent_->root(); }
+
+  template <class T>
+  static Tensor listed(std::vector<std::int64_t> sizes, const std::vector<T>& values) {
+    constexpr DType dtype = std::is_same_v<T, bool> ? DType::boolean
+                            : std::is_integral_v<T> ? DType::int32
+                                                    : DType::float32;
+    Tensor tensor(dtype, std::move(sizes));
+    if (tensor.count() != static_cast<std::int64_t>(values.size()))
+      throw Error(Code::plan, "constant: rows of different length");
+    dispatch(dtype, [&](auto zero) {
+      using E = decltype(zero);
+      auto out = tensor.mutable_data<E>();
+      for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<E>(values[i]);
+    });
+    return tensor;
+  }
+
+  Graph* parent_ = nullptr;
+  std::vector<Record> ops_;
+  std::vector<ValueId> inputs_;
+  std::vector<OpId> afters_;
+  std::vector<std::uint32_t> value_types_;
+  std::vector<OpId> value_ops_;
+  std::vector<Type> types_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
+  std::vector<Attrs> attrs_{Attrs()};
+  std::vector<Annotation> annotations_{Annotation()};
+  StringPool names_;                     // names_[i] belongs to op_of_name_[i]
+  std::vector<OpId> op_of_name_;
+  StringPool files_;
+  std::unordered_map<std::string, std::uint32_t> name_counters_;
+  std::vector<Mesh> meshes_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::vector<std::unique_ptr<Graph>> subgraphs_;
+  std::vector<ValueId> parameters_, captures_, results_;
+
+  std::vector<Annotation> annotation_scopes_;
+  std::vector<std::string> name_scopes_;
+  std::vector<std::vector<OpId>> after_scopes_;
+  std::vector<SourceLine> line_scopes_;
+};
+
+}  // namespace ferry

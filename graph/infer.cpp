@@ -1,0 +1,134 @@
+#include "graph/infer.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.hpp"
+#include "graph/index_notation.hpp"
+
+namespace ferry {
+namespace {
+
+/// Reads `types` ("T,T->T", "T...->T", "->@dtype") against the inputs.
+class TypeSignature {
+ public:
+  TypeSignature(const OpDef& def, const OpFacts& facts) : def_(def), facts_(facts) {}
+
+  std::vector<DType> outputs() {
+    const std::size_t arrow = def_.types.find("->");
+    FERRY_ASSERT(arrow != std::string_view::npos, "op " + std::string(def_.name) + " has no dtype signature");
+    match_inputs(items(def_.types.substr(0, arrow)));
+    std::vector<DType> result;
+    for (std::string_view item : items(def_.types.substr(arrow + 2))) result.push_back(resolve(item));
+    return result;
+  }
+
+ private:
+  static std::vector<std::string_view> items(std::string_view list) {
+    std::vector<std::string_view> result;
+    while (!list.empty()) {
+      const std::size_t comma = std::min(list.find(','), list.size());
+      result.push_back(list.substr(0, comma));
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return result;
+  }
+
+  void match_inputs(std::vector<std::string_view> wanted) {
+    if (!wanted.empty() && wanted.back().ends_with("...")) {
+      const std::string_view repeated = wanted.back().substr(0, wanted.back().size() - 3);
+      wanted.pop_back();
+      while (static_cast<int>(wanted.size()) < facts_.inputs()) wanted.push_back(repeated);
+    }
+    if (static_cast<int>(wanted.size()) != facts_.inputs())
+      OpFacts::fail("takes " + std::to_string(wanted.size()) + " inputs, " + std::to_string(facts_.inputs()) + " are given");
+    for (int i = 0; i < facts_.inputs(); ++i) match(i, wanted[static_cast<std::size_t>(i)]);
+  }
+
+  void match(int i, std::string_view item) {
+    const DType given = facts_.input(i).dtype;
+    if (item == "*") return;
+    if (item != "T" && item != "U") {
+      if (dtype_named(item) != given)
+        OpFacts::fail("input " + std::to_string(i) + " must be " + std::string(item) + ", not " + std::string(name_of(given)));
+      return;
+    }
+    std::optional<DType>& bound = item == "T" ? t_ : u_;
+    const DTypeSet& allowed = item == "T" ? def_.T : def_.U;
+    if (bound && *bound != given)
+      OpFacts::fail("dtypes differ: " + std::string(name_of(*bound)) + " and " + std::string(name_of(given)) +
+                    " (use cast)");
+    if (!allowed.has(given))
+      OpFacts::fail("input " + std::to_string(i) + " is " + std::string(name_of(given)) + "; it takes " + allowed.str());
+    bound = given;
+  }
+
+  DType resolve(std::string_view item) const {
+    if (item == "T") return *t_;
+    if (item == "U") return *u_;
+    if (item.starts_with("@")) {
+      const AttrValue* value = facts_.attrs().find(item.substr(1));
+      if (const auto* tensor = std::get_if<Tensor>(value)) return tensor->dtype();
+      return std::get<DType>(*value);
+    }
+    return dtype_named(item);
+  }
+
+  const OpDef& def_;
+  const OpFacts& facts_;
+  std::optional<DType> t_, u_;
+};
+
+void check_attrs(const OpDef& def, const Attrs& attrs) {
+  std::vector<std::string> known;
+  for (const AttrDef& wanted : def.attrs) {
+    known.emplace_back(wanted.name);
+    const AttrValue* value = attrs.find(wanted.name);
+    if (value == nullptr) {
+      if (wanted.required) OpFacts::fail("attribute '" + std::string(wanted.name) + "' is missing");
+    } else if (kind_name(*value) != wanted.kind) {
+      OpFacts::fail("attribute '" + std::string(wanted.name) + "' must be of type " + std::string(wanted.kind) + ", not " +
+                    std::string(kind_name(*value)));
+    }
+  }
+  for (const auto& [name, value] : attrs)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      OpFacts::fail("unknown attribute '" + escaped(name) + "'" + (known.empty() ? "" : "; it has " + join(known, ", ")));
+}
+
+std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
+  const IndexSpace space = bind_index(notation_of(def, facts), facts);
+  std::vector<Shape> shapes;
+  for (const auto& letters : space.outputs) {
+    Shape shape;
+    for (int letter : letters) shape.push_back(space.sizes[static_cast<std::size_t>(letter)]);
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+int OpFacts::axis(int i, std::int64_t axis) const {
+  const int rank = shape(i).rank();
+  if (axis < -rank || axis >= rank)
+    fail("axis " + std::to_string(axis) + " is out of range for an input of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+void OpFacts::fail(const std::string& why) { throw Error(Code::plan, why); }
+
+std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
+  check_attrs(def, facts.attrs());
+  const std::vector<DType> dtypes = TypeSignature(def, facts).outputs();
+  const std::vector<Shape> shapes = def.infer != nullptr ? def.infer(facts) : shapes_from_index(def, facts);
+  FERRY_ASSERT(shapes.size() == dtypes.size(), std::string(def.name) + ": notation and dtypes disagree on the outputs");
+  std::vector<Type> types;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    types.push_back({dtypes[i], shapes[i]});
+    if (shapes[i].known()) static_cast<void>(types.back().bytes());  // throws when the size overflows
+  }
+  return types;
+}
+
+}  // namespace ferry

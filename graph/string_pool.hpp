@@ -1,0 +1,33 @@
+// StringPool: many short strings, stored once each, known by a number.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace ferry {
+
+/// Interns strings: equal strings get equal numbers, in order of first use. Not thread-safe.
+class StringPool {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  /// The number of `text`, adding it if it is new. Error(resource) past 4 GiB of text.
+  std::uint32_t intern(std::string_view text);
+  /// The number of `text`, or kNone.
+  [[nodiscard]] std::uint32_t find(std::string_view text) const;
+  [[nodiscard]] std::string_view operator[](std::uint32_t id) const {
+    return {chars_.data() + ends_[id], ends_[id + 1] - ends_[id]};
+  }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
+
+ private:
+  [[nodiscard]] std::size_t slot_of(std::string_view text) const;
+  void grow();
+
+  std::vector<char> chars_;
+  std::vector<std::uint32_t> ends_{0};   // string i is [ends_[i], ends_[i + 1])
+  std::vector<std::uint32_t> slots_;     // open addressing, size a power of two; kNone is free
+};
+
+}  // namespace ferry

@@ -1,0 +1,95 @@
+#include "graph/tensor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace ferry {
+namespace {
+
+void append_element(std::string& text, const Tensor& tensor, std::int64_t i) {
+  if (tensor.dtype() == DType::boolean) {
+    text += tensor.integer(i) != 0 ? "true" : "false";
+  } else if (is_integer(tensor.dtype())) {
+    text += std::to_string(tensor.integer(i));
+  } else {
+    char buffer[40];
+    std::snprintf(buffer, sizeof buffer, tensor.dtype() == DType::float64 ? "%.10g" : "%.6g", tensor.number(i));
+    text += buffer;
+  }
+}
+
+void append_dim(std::string& text, const Tensor& tensor, std::size_t dim, std::int64_t offset, std::int64_t stride, int limit) {
+  if (dim == tensor.sizes().size()) return append_element(text, tensor, offset);
+  const std::int64_t size = tensor.sizes()[dim];
+  const std::int64_t inner = size == 0 ? 0 : stride / size;
+  text += '[';
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i > 0) text += ' ';
+    if (size > limit && i == limit - limit / 2) {
+      text += "… ";
+      i = size - limit / 2;
+    }
+    append_dim(text, tensor, dim + 1, offset + i * inner, inner, limit);
+  }
+  text += ']';
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes) : dtype_(dtype), sizes_(std::move(sizes)) {
+  const std::int64_t bytes = type().bytes();
+  try {
+    auto storage = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+    data_ = storage->data();
+    byte_count_ = storage->size();
+    owner_ = std::move(storage);
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::resource, "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+  } catch (const std::length_error&) {
+    throw Error(Code::resource, "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+  }
+}
+
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
+               std::span<const std::byte> bytes)
+    : dtype_(dtype), sizes_(std::move(sizes)), owner_(std::move(owner)), data_(bytes.data()), byte_count_(bytes.size()) {
+  if (static_cast<std::int64_t>(byte_count_) != type().bytes())
+    throw Error(Code::file, "a tensor " + type().str() + " needs " + std::to_string(type().bytes()) + " bytes, " +
+                                std::to_string(byte_count_) + " are there");
+}
+
+double Tensor::number(std::int64_t i) const {
+  return dispatch(dtype_, [&](auto zero) {
+    decltype(zero) value;
+    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    return static_cast<double>(value);
+  });
+}
+
+std::int64_t Tensor::integer(std::int64_t i) const {
+  return dispatch(dtype_, [&](auto zero) {
+    decltype(zero) value;
+    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    return static_cast<std::int64_t>(value);
+  });
+}
+
+std::string Tensor::str(int limit) const {
+  std::string text;
+  append_dim(text, *this, 0, 0, count(), limit);
+  return text;
+}
+
+bool Tensor::same_bits(const Tensor& other) const {
+  return dtype_ == other.dtype_ && sizes_ == other.sizes_ && std::ranges::equal(bytes(), other.bytes());
+}
+
+void Tensor::check_dtype(DType wanted) const {
+  if (wanted != dtype_)
+    throw Error(Code::plan, "tensor: its elements are " + std::string(name_of(dtype_)) + ", asked for " +
+                                std::string(name_of(wanted)));
+}
+
+}  // namespace ferry

@@ -1,0 +1,78 @@
+// Value: a handle to one output of one op, and Operand: a value or number as written in the user's expression.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/layout.hpp"
+#include "graph/shape.hpp"
+
+namespace ferry {
+
+class Graph;
+class Op;
+
+/// Index of an op in its graph, in the order in which ops were added (a topological order).
+using OpId = std::uint32_t;
+/// Index of a value in its graph; the outputs of an op are consecutive.
+using ValueId = std::uint32_t;
+
+/// One output of one op. A small handle, valid as long as its graph. Undefined when default-made.
+class Value {
+ public:
+  Value() = default;
+  Value(Graph* graph, ValueId id) : graph_(graph), id_(id) {}
+
+  [[nodiscard]] bool defined() const { return graph_ != nullptr; }
+  [[nodiscard]] Graph& graph() const { return *graph_; }
+  [[nodiscard]] ValueId id() const { return id_; }
+  [[nodiscard]] Op op() const;
+  [[nodiscard]] const Type& type() const;
+  [[nodiscard]] const Shape& shape() const { return type().shape; }
+  [[nodiscard]] DType dtype() const { return type().dtype; }
+  [[nodiscard]] int rank() const { return shape().rank(); }
+  /// "matmul_1", or "split:2" for a later output.
+  [[nodiscard]] std::string name() const;
+
+  /// Names the op of this value. Error(plan) when the name is taken.
+  Value named(std::string_view name) const;
+  /// Says how this value lies on the mesh that its op was made on (Graph::on). One entry for each axis.
+  Value laid(const Layout& layout) const;
+
+  bool operator==(const Value&) const = default;
+
+ private:
+  Graph* graph_ = nullptr;
+  ValueId id_ = 0;
+};
+
+using Values = std::vector<Value>;
+
+/// An argument of an op, made by implicit conversion, so that it carries the line of the user's expression.
+/// A number becomes a scalar constant of the other operand's dtype.
+class Operand {
+ public:
+  Operand(const Value& value, std::source_location at = std::source_location::current())  // NOLINT
+      : value_(value), at_(at) {}
+  template <class T>
+    requires std::integral<T> || std::floating_point<T>
+  Operand(T number, std::source_location at = std::source_location::current())  // NOLINT
+      : number_(static_cast<double>(number)), at_(at) {}
+
+  [[nodiscard]] bool is_number() const { return !value_.defined(); }
+  [[nodiscard]] double number() const { return number_; }
+  [[nodiscard]] const Value& value() const { return value_; }
+  [[nodiscard]] SourceLine line() const { return at_; }
+
+ private:
+  Value value_;
+  double number_ = 0;
+  std::source_location at_;
+};
+
+}  // namespace ferry
