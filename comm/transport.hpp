@@ -1,0 +1,74 @@
+// Transport: moves bytes between the tasks of a job. Narrow on purpose: channels of bytes, one control exchange, failure.
+// Collectives stand above it (comm/group.hpp), waiting stands in the executor.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace ferry {
+
+/// A transfer that was started. Freed by the transport once done() has returned true.
+using Ticket = std::uint64_t;
+
+/// Why the job stops: who failed first, and what that task said.
+struct Failure {
+  int task = -1;
+  Code code = Code::bug;
+  std::string text;
+};
+
+/// What went over the wire, chunks and headers included.
+struct WireCount {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+};
+
+/// One task's end. The k-th send to a peer on a channel meets the k-th receive from it on that channel; both have the same number
+/// of bytes. Nothing here blocks, but for exchange().
+///
+/// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that made it.
+/// Errors: every function throws Error(peer_lost) once the job has failed, with the text of the first failure.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  ///< "inproc", "mpi", …
+  [[nodiscard]] virtual int task() const = 0;
+  [[nodiscard]] virtual int tasks() const = 0;
+  [[nodiscard]] virtual bool any_thread() const = 0;
+
+  /// Starts to send; `bytes` must not change until done.
+  [[nodiscard]] virtual Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) = 0;
+  /// Starts to receive into `bytes`, which must not be touched until done.
+  [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
+  /// Makes progress; true once when the transfer is complete.
+  [[nodiscard]] virtual bool done(Ticket ticket) = 0;
+  /// Blocks the calling thread until progress is likely or `at_most` has passed: how this transport waits when nothing is to be done.
+  virtual void idle(std::chrono::microseconds at_most) = 0;
+
+  /// Everybody's `mine`, in task order. All tasks call it in the same order of calls. Error(stalled) at the deadline names the
+  /// tasks that did not come.
+  [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
+
+  /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread.
+  virtual void abort(const Failure& failure) noexcept = 0;
+  /// The first failure of the job, once it is known here.
+  [[nodiscard]] virtual std::optional<Failure> failure() = 0;
+  /// Says that this task is done with the job: its silence from now on is no failure.
+  virtual void close() = 0;
+
+  [[nodiscard]] virtual WireCount sent() const = 0;
+};
+
+/// `tasks` ends in this process, for virtual tasks and tests (comm/inproc). Any thread may call them.
+[[nodiscard]] std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks);
+
+}  // namespace ferry

@@ -1,0 +1,95 @@
+// Session: runs a graph on a cluster.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/cluster.hpp"
+#include "graph/graph.hpp"
+#include "graph/tensor.hpp"
+#include "placement/plan.hpp"
+
+namespace ferry {
+
+struct SessionOptions {
+  std::uint64_t seed = 0;
+  std::string data_folder;             ///< the only folder that the graph's data ops may read; empty: none
+  bool soft_placement = false;         ///< an op whose device lacks it may move to the CPU; each move is reported
+  std::string trace_file;              ///< Chrome trace of all tasks, written by task 0 when the session closes
+};
+
+/// Named tensors, as fed and fetched.
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+/// What one task did in the last step, beside what its plan predicted.
+struct TaskStats {
+  int task = 0;
+  std::string host;
+  int threads = 1;
+  Traffic measured, planned;
+  std::int64_t wire_messages = 0, wire_bytes = 0;
+  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
+};
+
+struct RunStats {
+  std::uint64_t fingerprint = 0;
+  std::int64_t steps = 0;
+  double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step
+  std::vector<TaskStats> tasks;        ///< of all tasks, on every task
+};
+
+/// What is run: the values asked for, and ops run for their effect.
+struct RunRequest {
+  std::vector<Value> fetches;
+  std::vector<Value> targets;
+  TensorMap feeds;                     ///< by name of the Input op
+  std::int64_t steps = 1;
+  /// Called on task 0's process after each step with the fetches of that step (in the order of `fetches`).
+  std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
+};
+
+/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a second run at once is
+/// refused with Error(usage). Plans are made once for each (fetches, targets, feed types) and kept.
+///
+///     Session session(g, cluster);
+///     Tensor c_now = session.run({c})[0];
+class Session {
+ public:
+  /// The graph must outlive the session and not change while it lives.
+  Session(const Graph& graph, const Cluster& cluster, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for bad feeds
+  /// or fetches (the session stays usable); any error while running ends the job on all tasks.
+  std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
+  /// Steps inside the runtime; the fetches of the last one.
+  std::vector<Tensor> run(const RunRequest& request);
+
+  /// Variables by name: whole values, on task 0 (undefined elsewhere). All tasks call it.
+  [[nodiscard]] TensorMap variables();
+  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say; Error(file) lists missing, extra and differing
+  /// names. All tasks call it.
+  void restore(const TensorMap& variables);
+
+  /// Of the last run. All tasks call it.
+  [[nodiscard]] RunStats stats();
+  /// The plan that `request` gives, for printing and saving. All tasks call it.
+  [[nodiscard]] const Plan& plan(const RunRequest& request);
+  /// Waits for nothing, tells the others that this task is done, frees everything. run() afterwards is Error(usage).
+  void close();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,111 @@
+// Kernel: the code that computes one op on one kind of device. Kernels know ops; ops never know kernels.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+#include "graph/attrs.hpp"
+#include "graph/device_spec.hpp"
+#include "graph/layout.hpp"
+#include "graph/shape.hpp"
+
+namespace ferry {
+
+/// An array as a kernel sees it: row-major, at its local sizes. Of a part of a split value also where it lies in the whole.
+struct Array {
+  std::byte* data = nullptr;
+  DType dtype = DType::float32;
+  std::span<std::int64_t> sizes;           ///< local; for a bounded value the extent of this step
+  std::span<const std::int64_t> whole;     ///< sizes of the whole value (equal to `sizes` when it is not split)
+  std::span<const std::int64_t> begin;     ///< where this part begins in it
+
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+  [[nodiscard]] int rank() const { return static_cast<int>(sizes.size()); }
+  [[nodiscard]] std::int64_t count() const {
+    std::int64_t count = 1;
+    for (std::int64_t size : sizes) count *= size;
+    return count;
+  }
+};
+
+/// Splits a range over the threads of the task. Thread-safe; chunks are [begin, end) with end - begin <= grain, and depend on
+/// n and grain alone, never on the number of threads, so a fold in chunk order gives the same bits for any number.
+class Parallel {
+ public:
+  virtual ~Parallel() = default;
+  using Body = std::function<void(std::int64_t begin, std::int64_t end)>;
+  virtual void for_each(std::int64_t n, std::int64_t grain, const Body& body) = 0;
+  [[nodiscard]] virtual int threads() const = 0;
+};
+
+/// What is known of an instruction before the first step.
+struct KernelSetup {
+  std::string_view name;                   ///< of the op, stable: keys random numbers
+  const Attrs& attrs;
+  std::span<const Type> inputs, outputs;   ///< local types; bounded dims at their bound
+  FileSystem& files;
+  std::string_view data_folder;            ///< the only folder that data ops may read; empty: none
+  std::uint64_t seed = 0;
+};
+
+/// What a kernel keeps from step to step (attributes in a ready form, tables, open data). Made once for each instruction.
+class KernelState {
+ public:
+  virtual ~KernelState() = default;
+};
+
+/// One run of a kernel.
+struct KernelRun {
+  std::span<const Array> inputs;
+  std::span<Array> outputs;                ///< a kernel with a bounded output sets sizes[0] to its extent
+  KernelState* state = nullptr;
+  std::span<std::byte> scratch;            ///< of Kernel::scratch_bytes
+  Parallel& parallel;
+  std::int64_t step = 0;                   ///< number of this step in the session, restored with checkpoints
+  std::span<const std::int64_t> iterations;///< of the enclosing loops, outermost first
+};
+
+/// The kernel of one op. Instances are constexpr and live for ever.
+///
+///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
+struct Kernel {
+  std::string_view op;                                            ///< OpDef::name
+  void (*run)(KernelRun&) = nullptr;                              ///< throws Error; never aborts
+  std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
+  std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
+  std::uint32_t in_place = 0;                                     ///< mask of inputs whose bytes output 0 may take
+};
+
+/// The kernels of one kind of device, by op.
+class KernelTable {
+ public:
+  explicit KernelTable(DeviceKind kind, std::string_view level) : kind_(kind), level_(level) {}
+  void add(std::span<const Kernel> kernels);
+  /// Null when there is none for that op.
+  [[nodiscard]] const Kernel* find(std::string_view op) const;
+  [[nodiscard]] DeviceKind kind() const { return kind_; }
+  /// The instruction set that the kernels are built for: part of the job's fingerprint.
+  [[nodiscard]] std::string_view level() const { return level_; }
+
+ private:
+  DeviceKind kind_;
+  std::string_view level_;
+  std::vector<const Kernel*> kernels_;  // sorted by op
+};
+
+/// The CPU's kernels (kernels/cpu).
+[[nodiscard]] const KernelTable& cpu_kernels();
+
+/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is the
+/// caller's. NaN is kept by max and min.
+void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count);
+
+}  // namespace ferry

@@ -1,0 +1,24 @@
+// Capabilities: what the kernels of the job can do, as planning sees it. The executor fills it from its kernel tables.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "graph/device_spec.hpp"
+#include "graph/op_def.hpp"
+
+namespace ferry {
+
+class Capabilities {
+ public:
+  virtual ~Capabilities() = default;
+  [[nodiscard]] virtual bool has_kernel(std::string_view op, DeviceKind kind) const = 0;
+  /// Mask of the inputs whose bytes output 0 may take.
+  [[nodiscard]] virtual std::uint32_t in_place(std::string_view op, DeviceKind kind) const = 0;
+  /// Bytes that one run of the kernel needs besides inputs and outputs.
+  [[nodiscard]] virtual std::int64_t scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
+                                                   std::span<const Type> inputs, std::span<const Type> outputs) const = 0;
+};
+
+}  // namespace ferry

@@ -1,0 +1,222 @@
+// Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
+//
+// All tasks of a job hold the same plan. Tasks that do the same share a plan class; what differs between them (their member
+// index in a collective, where their part of a split value begins) follows from their number. docs/plan_format.md describes the
+// file; `ferry plan` prints it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/attrs.hpp"
+#include "graph/shape.hpp"
+#include "placement/schedule.hpp"
+#include "placement/topology.hpp"
+
+namespace ferry {
+
+inline constexpr std::uint32_t kPlanVersion = 1;
+inline constexpr std::uint32_t kNone = 0xffffffffU;
+
+/// A range of a table.
+struct Range {
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Range&) const = default;
+};
+
+/// A dim that is cut over the members of a group of tasks: member i has part_of(size, members, i).
+struct SplitDim {
+  std::uint32_t dim = 0;
+  std::uint32_t group = 0;  ///< index into Plan::groups; the member index is the task's position there
+  bool operator==(const SplitDim&) const = default;
+};
+
+/// Where a part lies in the whole value.
+struct Window {
+  std::vector<std::int64_t> sizes;  ///< of the whole value
+  std::vector<SplitDim> splits;
+  bool operator==(const Window&) const = default;
+};
+
+/// Bytes for one value on one task.
+struct Buffer {
+  enum class Space : std::uint8_t {
+    step,   ///< in the step's arena: reused by others once its last reader is done
+    state,  ///< kept from step to step: variables, values computed once
+  };
+  Space space = Space::step;
+  std::uint32_t device = 0;   ///< index into PlanClass::devices
+  std::uint64_t offset = 0;   ///< in the arena of its space and device, a multiple of kBufferAlign
+  std::uint64_t bytes = 0;    ///< of the value at its bounds, without the header of a bounded value
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;  ///< local; the bound of a bounded dim
+  bool bounded = false;       ///< dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment
+  std::uint32_t window = kNone;     ///< index into Plan::windows: this is a part of a split value
+  std::uint32_t name = kNone;       ///< string: the value's name in the graph
+  bool operator==(const Buffer&) const = default;
+};
+inline constexpr std::uint64_t kBufferAlign = 64;
+
+/// What an instruction does.
+enum class Do : std::uint8_t {
+  kernel,        ///< runs the kernel of `op` on its inputs and outputs
+  feed,          ///< copies feed `target` into output 0
+  fetch,         ///< copies input 0 out as fetch `target`
+  copy,          ///< output 0 = input 0
+  send,          ///< starts sending input 0 on channel `target`; input 0 must not be written before its send_wait
+  send_wait,     ///< until the last send on channel `target` has left its buffer
+  receive,       ///< makes output 0 ready for channel `target`; it must not be touched before its receive_wait
+  receive_wait,  ///< until the value of channel `target` is in output 0
+  collective,    ///< collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends)
+  loop,          ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
+  branch         ///< region `target` when input 0 (bool) is true, else region `other`
+};
+
+[[nodiscard]] std::string_view name_of(Do what);
+
+/// A flag across threads: thread `thread` has finished `count` of its instructions of this step.
+struct Wait {
+  std::uint32_t thread = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Wait&) const = default;
+};
+
+struct Instruction {
+  Do what = Do::kernel;
+  std::uint16_t thread = 0;
+  std::uint32_t op = kNone;      ///< string: the op's type, "MatMul"
+  std::uint32_t name = kNone;    ///< string: the op's name in the graph; random numbers are keyed by it
+  std::uint32_t attrs = kNone;   ///< index into Plan::attrs
+  std::uint32_t line = kNone;    ///< index into Plan::lines: the user's line
+  std::uint32_t target = kNone;  ///< channel, collective, region, feed or fetch
+  std::uint32_t other = kNone;   ///< second region
+  Range inputs, outputs;         ///< into PlanClass::operands (buffer indices)
+  Range waits;                   ///< into PlanClass::waits
+  bool operator==(const Instruction&) const = default;
+};
+
+/// Instructions with an order of their own.
+struct Region {
+  enum class Kind : std::uint8_t { setup, step, condition, body, branch };
+  Kind kind = Kind::step;
+  Range instructions;            ///< into PlanClass::instructions
+  bool operator==(const Region&) const = default;
+};
+
+/// State of a task: a variable, or its part of one.
+struct PlanVariable {
+  std::uint32_t name = kNone;    ///< string
+  std::uint32_t buffer = kNone;
+  bool operator==(const PlanVariable&) const = default;
+};
+
+/// A device of a task and the bytes that its arenas need.
+struct PlanDevice {
+  DeviceKind kind = DeviceKind::cpu;
+  std::uint32_t index = 0;
+  std::uint64_t step_bytes = 0;
+  std::uint64_t state_bytes = 0;
+  bool operator==(const PlanDevice&) const = default;
+};
+
+/// What the tasks of one role do.
+struct PlanClass {
+  std::vector<PlanDevice> devices;
+  std::vector<Buffer> buffers;
+  std::vector<std::uint32_t> operands;
+  std::vector<Wait> waits;
+  std::vector<Instruction> instructions;
+  std::vector<Region> regions;          ///< region 0 is the setup (run once a session), region 1 the step
+  std::vector<PlanVariable> variables;
+  std::uint32_t threads = 1;
+  bool operator==(const PlanClass&) const = default;
+};
+
+/// A matched send and receive, made once and used in every step.
+struct Channel {
+  std::int32_t from = 0, to = 0;        ///< tasks
+  DType dtype = DType::float32;
+  std::uint64_t bytes = 0;              ///< of a message, at the bound; a bounded value's 8-byte extent included
+  std::uint32_t slots = 1;              ///< steps by which the sender may be ahead
+  std::uint32_t name = kNone;           ///< string: the value
+  std::uint32_t line = kNone;
+  bool operator==(const Channel&) const = default;
+};
+
+/// A collective over each of several groups of tasks.
+struct Collective {
+  std::uint32_t schedule = 0;           ///< index into Plan::schedules
+  std::vector<std::uint32_t> groups;    ///< indices into Plan::groups; a task is in at most one of them
+  Reduce reduce = Reduce::none;
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> parts;      ///< elements of each member's part
+  std::uint32_t name = kNone;           ///< string: the value
+  std::uint32_t line = kNone;
+  bool operator==(const Collective&) const = default;
+};
+
+/// A value that the caller gives or gets.
+struct PlanPort {
+  std::uint32_t name = kNone;           ///< string
+  std::int32_t task = 0;                ///< who gives it, or to whom it comes
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;
+  bool bounded = false;
+  bool operator==(const PlanPort&) const = default;
+};
+
+/// The user's line, as numbers.
+struct PlanLine {
+  std::uint32_t file = kNone;           ///< string
+  std::int32_t line = 0;
+  bool operator==(const PlanLine&) const = default;
+};
+
+struct Plan {
+  std::uint32_t version = kPlanVersion;
+  Topology topology;
+  std::vector<std::string> strings;
+  std::vector<PlanLine> lines;
+  std::vector<Attrs> attrs;
+  std::vector<std::vector<std::int32_t>> groups;  ///< lists of tasks
+  std::vector<Window> windows;
+  std::vector<PlanPort> feeds, fetches;
+  std::vector<Channel> channels;
+  std::vector<Schedule> schedules;
+  std::vector<Collective> collectives;
+  std::vector<PlanClass> classes;
+  std::vector<std::uint32_t> class_of;            ///< of each task
+
+  [[nodiscard]] std::string_view string(std::uint32_t id) const { return id == kNone ? std::string_view() : strings[id]; }
+  [[nodiscard]] SourceLine line(std::uint32_t id) const {
+    return id == kNone ? SourceLine() : SourceLine(string(lines[id].file), lines[id].line);
+  }
+  [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[static_cast<std::size_t>(task)]]; }
+  bool operator==(const Plan& other) const = delete;  // compare files (plan_file.hpp): attrs hold tensors
+};
+
+/// Messages, bytes and copies of one task in one step, predicted from the plan.
+struct Traffic {
+  std::int64_t sent_messages = 0, sent_bytes = 0;
+  std::int64_t received_messages = 0, received_bytes = 0;
+  std::int64_t copies = 0;
+  bool operator==(const Traffic&) const = default;
+  Traffic& operator+=(const Traffic& other);
+};
+
+/// What running a region of a task's class once moves, without the regions nested in it.
+[[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
+
+/// The member index of `task` in `group`, or -1.
+[[nodiscard]] int member_of(const std::vector<std::int32_t>& group, int task);
+
+/// The group of `collective` that `task` is in; kNone when it takes no part.
+[[nodiscard]] std::uint32_t group_of(const Plan& plan, const Collective& collective, int task);
+
+/// First element of the task's part in each dim of the whole value.
+[[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
+
+}  // namespace ferry

@@ -1,0 +1,54 @@
+// The planner: graph in, plan out. A pure function: equal inputs give equal bytes on every task and from every compiler.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "placement/capabilities.hpp"
+#include "placement/plan.hpp"
+#include "placement/topology.hpp"
+
+namespace ferry {
+
+/// What a run gives and wants, agreed by all tasks before planning.
+struct Signature {
+  struct Feed {
+    ValueId value = 0;               ///< of an Input op
+    std::int32_t task = 0;           ///< who gives it
+    std::vector<std::int64_t> sizes;
+  };
+  std::vector<Feed> feeds;           ///< sorted by value
+  std::vector<ValueId> fetches;      ///< in the caller's order
+  std::vector<OpId> targets;         ///< sorted
+  std::int32_t fetch_to = 0;
+};
+
+struct PlanOptions {
+  bool soft_placement = false;
+  DeviceKind default_device = DeviceKind::cpu;
+  /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
+  std::function<void(std::string_view pass, double seconds)> on_pass;
+};
+
+/// Why an op is where it is, or why a transfer exists: for `ferry explain`.
+struct Reason {
+  std::string subject;               ///< name of the op or value
+  std::string text;
+  SourceLine line;
+};
+
+struct PlanResult {
+  Plan plan;
+  std::vector<Reason> reasons;       ///< one for each op and transfer, in plan order
+  std::vector<std::string> warnings; ///< soft placement's moves
+};
+
+/// Error(plan) names op, device and line; Error(usage) for a signature that does not fit the graph.
+[[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
+                                   const Capabilities& capabilities, const PlanOptions& options = {});
+
+}  // namespace ferry
