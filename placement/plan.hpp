@@ -27,10 +27,13 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// Disjoint groups of tasks, for example the rows of a mesh. A task's position in its group is its member index.
+using Grouping = std::vector<std::vector<std::int32_t>>;
+
 /// A dim that is cut over the members of a group of tasks: member i has part_of(size, members, i).
 struct SplitDim {
   std::uint32_t dim = 0;
-  std::uint32_t group = 0;  ///< index into Plan::groups; the member index is the task's position there
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings
   bool operator==(const SplitDim&) const = default;
 };
 
@@ -149,7 +152,7 @@ struct Channel {
 /// A collective over each of several groups of tasks.
 struct Collective {
   std::uint32_t schedule = 0;           ///< index into Plan::schedules
-  std::vector<std::uint32_t> groups;    ///< indices into Plan::groups; a task is in at most one of them
+  std::uint32_t grouping = 0;           ///< index into Plan::groupings: each group does one collective
   Reduce reduce = Reduce::none;
   DType dtype = DType::float32;
   std::vector<std::int64_t> parts;      ///< elements of each member's part
@@ -181,7 +184,7 @@ struct Plan {
   std::vector<std::string> strings;
   std::vector<PlanLine> lines;
   std::vector<Attrs> attrs;
-  std::vector<std::vector<std::int32_t>> groups;  ///< lists of tasks
+  std::vector<Grouping> groupings;
   std::vector<Window> windows;
   std::vector<PlanPort> feeds, fetches;
   std::vector<Channel> channels;
@@ -210,11 +213,12 @@ struct Traffic {
 /// What running a region of a task's class once moves, without the regions nested in it.
 [[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
 
-/// The member index of `task` in `group`, or -1.
-[[nodiscard]] int member_of(const std::vector<std::int32_t>& group, int task);
-
-/// The group of `collective` that `task` is in; kNone when it takes no part.
-[[nodiscard]] std::uint32_t group_of(const Plan& plan, const Collective& collective, int task);
+/// Where a task stands in a grouping; `group` is null when it is in none of the groups.
+struct Membership {
+  const std::vector<std::int32_t>* group = nullptr;
+  int member = -1;
+};
+[[nodiscard]] Membership membership(const Grouping& grouping, int task);
 
 /// First element of the task's part in each dim of the whole value.
 [[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);

@@ -21,10 +21,10 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,  ///< member i gets part i of the fold
   all_gather,      ///< all get the concatenation of the parts
   all_to_all,      ///< member i gets part i of every member
-  broadcast,       ///< all get member 0's vector
-  scatter,         ///< member i gets part i of member 0's vector
-  gather,          ///< member 0 gets the concatenation of the parts
-  reduce           ///< member 0 gets the fold of all contributions
+  broadcast,       ///< all get the root's vector
+  scatter,         ///< member i gets part i of the root's vector
+  gather,          ///< the root gets the concatenation of the parts
+  reduce           ///< the root gets the fold of all contributions
 };
 
 [[nodiscard]] std::string_view name_of(CollectiveKind kind);
@@ -67,6 +67,7 @@ struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::string algorithm;     ///< "direct", later "ring", "tree", …
   std::int32_t members = 1;
+  std::int32_t root = 0;     ///< of broadcast, scatter, gather and reduce
   std::int32_t slots = 0;    ///< staging slots of a member, each of the largest part's bytes; slot i belongs to member i
   std::vector<ScheduleStep> steps;
 
@@ -76,6 +77,6 @@ struct Schedule {
 };
 
 /// Each member talks to each other member directly: on one host the fastest, and on few hosts.
-[[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members);
+[[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0);
 
 }  // namespace ferry
