@@ -1,5 +1,5 @@
-// Transport: moves bytes between the tasks of a job. Narrow on purpose: channels of bytes, one control exchange, failure.
-// Collectives stand above it (comm/group.hpp), waiting stands in the executor.
+// Transport: moves bytes between the tasks of a job. Narrow on purpose: channels of bytes, one control exchange,
+// failure. Collectives stand above it (comm/group.hpp), waiting stands in the executor.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,11 @@ struct WireCount {
   std::int64_t bytes = 0;
 };
 
-/// One task's end. The k-th send to a peer on a channel meets the k-th receive from it on that channel; both have the same number
-/// of bytes. Nothing here blocks, but for exchange().
+/// One task's end. The k-th send to a peer on a channel meets the k-th receive from it on that channel; both have the
+/// same number of bytes. Nothing here blocks, but for exchange().
 ///
-/// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that made it.
-/// Errors: every function throws Error(peer_lost) once the job has failed, with the text of the first failure.
+/// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that
+/// made it. Errors: every function throws Error(peer_lost) once the job has failed, with the text of the first failure.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -51,11 +51,12 @@ class Transport {
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
   /// Makes progress; true once when the transfer is complete.
   [[nodiscard]] virtual bool done(Ticket ticket) = 0;
-  /// Blocks the calling thread until progress is likely or `at_most` has passed: how this transport waits when nothing is to be done.
+  /// Blocks the calling thread until progress is likely or `at_most` has passed: how this transport waits when nothing
+  /// is to be done.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
-  /// Everybody's `mine`, in task order. All tasks call it in the same order of calls. Error(stalled) at the deadline names the
-  /// tasks that did not come.
+  /// Everybody's `mine`, in task order. All tasks call it in the same order of calls. Error(stalled) at the deadline
+  /// names the tasks that did not come.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
 
   /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread.

@@ -15,25 +15,26 @@
 
 namespace ferry {
 
-/// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline, --jobs).
+/// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
+/// --jobs).
 struct ClusterOptions {
-  int tasks = 0;                       ///< virtual tasks in this process; 0: one, or what the launcher started
-  int threads = 0;                     ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
-  std::string transport = "auto";      ///< auto, inproc, mpi
-  std::string jobs;                    ///< "ps=0,worker=1-3"; empty: all are "worker"
+  int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
+  int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
+  std::string transport = "auto";             ///< auto, inproc, mpi
+  std::string jobs;                           ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
 };
 
-/// A job, seen from one process: all its tasks (virtual tasks, in-process) or one of them (under MPI). Made by connect or adopt;
-/// used from the thread that made it. A handle: copies mean the same job.
+/// A job, seen from one process: all its tasks (virtual tasks, in-process) or one of them (under MPI). Made by connect
+/// or adopt; used from the thread that made it. A handle: copies mean the same job.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1
 class Cluster {
  public:
-  /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on the
-  /// command line as --tasks, --threads, --transport, --jobs, --deadline are taken out of argv. Error(usage) says what is wrong with
-  /// the launch, Error(stalled) which task did not come.
+  /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
+  /// the command line as --tasks, --threads, --transport, --jobs, --deadline are taken out of argv. Error(usage) says
+  /// what is wrong with the launch, Error(stalled) which task did not come.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// A cluster over transports made elsewhere (ferry::adopt, tests).

@@ -20,9 +20,9 @@ namespace ferry {
 
 struct SessionOptions {
   std::uint64_t seed = 0;
-  std::string data_folder;             ///< the only folder that the graph's data ops may read; empty: none
-  bool soft_placement = false;         ///< an op whose device lacks it may move to the CPU; each move is reported
-  std::string trace_file;              ///< Chrome trace of all tasks, written by task 0 when the session closes
+  std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
+  bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
+  std::string trace_file;       ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
 /// Named tensors, as fed and fetched.
@@ -42,21 +42,21 @@ struct RunStats {
   std::uint64_t fingerprint = 0;
   std::int64_t steps = 0;
   double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step
-  std::vector<TaskStats> tasks;        ///< of all tasks, on every task
+  std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
 };
 
 /// What is run: the values asked for, and ops run for their effect.
 struct RunRequest {
   std::vector<Value> fetches;
   std::vector<Value> targets;
-  TensorMap feeds;                     ///< by name of the Input op
+  TensorMap feeds;  ///< by name of the Input op
   std::int64_t steps = 1;
   /// Called on task 0's process after each step with the fetches of that step (in the order of `fetches`).
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
 };
 
-/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a second run at once is
-/// refused with Error(usage). Plans are made once for each (fetches, targets, feed types) and kept.
+/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a second run at
+/// once is refused with Error(usage). Plans are made once for each (fetches, targets, feed types) and kept.
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
@@ -68,16 +68,16 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for bad feeds
-  /// or fetches (the session stays usable); any error while running ends the job on all tasks.
+  /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for
+  /// bad feeds or fetches (the session stays usable); any error while running ends the job on all tasks.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
   /// Steps inside the runtime; the fetches of the last one.
   std::vector<Tensor> run(const RunRequest& request);
 
   /// Variables by name: whole values, on task 0 (undefined elsewhere). All tasks call it.
   [[nodiscard]] TensorMap variables();
-  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say; Error(file) lists missing, extra and differing
-  /// names. All tasks call it.
+  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say; Error(file) lists missing, extra and
+  /// differing names. All tasks call it.
   void restore(const TensorMap& variables);
 
   /// Of the last run. All tasks call it.

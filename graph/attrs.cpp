@@ -74,7 +74,8 @@ bool Attrs::same(const Attrs& other) const {
 
 void Attrs::bad_attribute(std::string_view name, const AttrValue* found) {
   if (found == nullptr) throw Error(Code::plan, "attribute '" + std::string(name) + "' is missing");
-  throw Error(Code::plan, "attribute '" + std::string(name) + "' has the wrong type: " + std::string(kind_name(*found)));
+  throw Error(Code::plan,
+              "attribute '" + std::string(name) + "' has the wrong type: " + std::string(kind_name(*found)));
 }
 
 }  // namespace ferry

@@ -23,7 +23,8 @@ using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<double>;
 
 /// The alternatives' order is part of the file formats.
-using AttrValue = std::variant<bool, std::int64_t, double, std::string, Ints, Floats, DType, Shape, Tensor, SubgraphRef>;
+using AttrValue =
+    std::variant<bool, std::int64_t, double, std::string, Ints, Floats, DType, Shape, Tensor, SubgraphRef>;
 
 /// "int", "string", "ints", …: the name of the alternative held.
 [[nodiscard]] std::string_view kind_name(const AttrValue& value);

@@ -8,9 +8,13 @@ namespace {
 constexpr AttrDef kValueAttr[] = {{"value", "tensor"}};
 constexpr AttrDef kTypeAttrs[] = {{"dtype", "dtype"}, {"shape", "shape"}};
 
-std::vector<Shape> declared_shape(const OpFacts& facts) { return {facts.attr<Shape>("shape")}; }
+std::vector<Shape> declared_shape(const OpFacts& facts) {
+  return {facts.attr<Shape>("shape")};
+}
 
-std::vector<Shape> constant_shape(const OpFacts& facts) { return {facts.attr<Tensor>("value").type().shape}; }
+std::vector<Shape> constant_shape(const OpFacts& facts) {
+  return {facts.attr<Tensor>("value").type().shape};
+}
 
 std::vector<Shape> assigned_shape(const OpFacts& facts) {
   const Shape& variable = facts.shape(0);

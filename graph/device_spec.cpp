@@ -22,7 +22,8 @@ class Parser {
   void part() {
     const std::size_t start = ++at_;
     const std::string_view key = word(":/");
-    if (at_ >= text_.size() || text_[at_] != ':') fail(at_, "expected ':' and a value after '" + std::string(key) + "'");
+    if (at_ >= text_.size() || text_[at_] != ':')
+      fail(at_, "expected ':' and a value after '" + std::string(key) + "'");
     const std::size_t value_at = ++at_;
     const std::string_view value = word("/");
     if (value.empty()) fail(value_at, "a value is missing");
@@ -65,7 +66,8 @@ class Parser {
     int result = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
     if (error != std::errc() || result < 0) fail(where, "expected a number, 0 or more");
-    if (end != value.data() + value.size()) fail(where + static_cast<std::size_t>(end - value.data()), "expected a number");
+    if (end != value.data() + value.size())
+      fail(where + static_cast<std::size_t>(end - value.data()), "expected a number");
     return result;
   }
 
@@ -83,9 +85,13 @@ class Parser {
 
 }  // namespace
 
-std::string_view name_of(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "gpu"; }
+std::string_view name_of(DeviceKind kind) {
+  return kind == DeviceKind::cpu ? "cpu" : "gpu";
+}
 
-DeviceSpec DeviceSpec::parse(std::string_view text) { return Parser(text).parse(); }
+DeviceSpec DeviceSpec::parse(std::string_view text) {
+  return Parser(text).parse();
+}
 
 std::string DeviceSpec::str() const {
   std::string text;

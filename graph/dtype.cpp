@@ -8,12 +8,18 @@ namespace ferry {
 
 std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::boolean: return "bool";
-    case DType::uint8: return "uint8";
-    case DType::int32: return "int32";
-    case DType::int64: return "int64";
-    case DType::float32: return "float32";
-    case DType::float64: return "float64";
+    case DType::boolean:
+      return "bool";
+    case DType::uint8:
+      return "uint8";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
   }
   return "invalid";
 }

@@ -17,17 +17,24 @@ inline constexpr DType kDTypes[] = {DType::boolean, DType::uint8,   DType::int32
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::boolean:
-    case DType::uint8: return 1;
+    case DType::uint8:
+      return 1;
     case DType::int32:
-    case DType::float32: return 4;
+    case DType::float32:
+      return 4;
     case DType::int64:
-    case DType::float64: return 8;
+    case DType::float64:
+      return 8;
   }
   return 0;
 }
 
-[[nodiscard]] constexpr bool is_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
-[[nodiscard]] constexpr bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
+[[nodiscard]] constexpr bool is_float(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float64;
+}
+[[nodiscard]] constexpr bool is_integer(DType dtype) {
+  return !is_float(dtype) && dtype != DType::boolean;
+}
 
 /// "float32", "bool", …
 [[nodiscard]] std::string_view name_of(DType dtype);
@@ -50,12 +57,18 @@ template <class T>
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::boolean: return f(bool{});
-    case DType::uint8: return f(std::uint8_t{});
-    case DType::int32: return f(std::int32_t{});
-    case DType::int64: return f(std::int64_t{});
-    case DType::float32: return f(float{});
-    case DType::float64: break;
+    case DType::boolean:
+      return f(bool{});
+    case DType::uint8:
+      return f(std::uint8_t{});
+    case DType::int32:
+      return f(std::int32_t{});
+    case DType::int64:
+      return f(std::int64_t{});
+    case DType::float32:
+      return f(float{});
+    case DType::float64:
+      break;
   }
   return f(double{});
 }

@@ -29,7 +29,8 @@ class NewOpFacts final : public OpFacts {
 /// "MatMul" -> "matmul": the stem of automatic names.
 std::string lower(std::string_view name) {
   std::string result(name);
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return result;
 }
 
@@ -37,9 +38,15 @@ std::string lower(std::string_view name) {
 
 // ---- Value, Op, Scope ----
 
-Op Value::op() const { return graph_->op(graph_->producer(id_)); }
-const Type& Value::type() const { return static_cast<const Graph*>(graph_)->type(id_); }
-std::string Value::name() const { return graph_->value_name(id_); }
+Op Value::op() const {
+  return graph_->op(graph_->producer(id_));
+}
+const Type& Value::type() const {
+  return static_cast<const Graph*>(graph_)->type(id_);
+}
+std::string Value::name() const {
+  return graph_->value_name(id_);
+}
 
 Value Value::named(std::string_view name) const {
   graph_->rename(graph_->producer(id_), name);
@@ -56,27 +63,40 @@ Value Value::laid(const Layout& layout) const {
     throw Error(Code::plan, "laid: a layout for " + std::to_string(layout.size()) + " axes on the mesh " + mesh.str());
   for (const AxisLayout& axis : layout)
     if (axis.kind == AxisLayout::Kind::split && (axis.dim < 0 || axis.dim >= rank()))
-      throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str()).at(op.line());
+      throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str())
+          .at(op.line());
   annotation.layouts.resize(static_cast<std::size_t>(op.outputs()), Layout(mesh.axes.size()));
   annotation.layouts[id_ - op.output(0)] = layout;
   graph_->annotate(op.id(), std::move(annotation));
   return *this;
 }
 
-const OpDef& Op::def() const { return *graph_->ops_[id_].def; }
-std::string_view Op::name() const { return graph_->names_[graph_->ops_[id_].name]; }
+const OpDef& Op::def() const {
+  return *graph_->ops_[id_].def;
+}
+std::string_view Op::name() const {
+  return graph_->names_[graph_->ops_[id_].name];
+}
 std::span<const ValueId> Op::inputs() const {
   const auto& record = graph_->ops_[id_];
   return {graph_->inputs_.data() + record.first_input, record.inputs};
 }
-int Op::outputs() const { return static_cast<int>(graph_->ops_[id_].outputs); }
-ValueId Op::output(int i) const { return graph_->ops_[id_].first_output + static_cast<ValueId>(i); }
+int Op::outputs() const {
+  return static_cast<int>(graph_->ops_[id_].outputs);
+}
+ValueId Op::output(int i) const {
+  return graph_->ops_[id_].first_output + static_cast<ValueId>(i);
+}
 std::span<const OpId> Op::after() const {
   const auto& record = graph_->ops_[id_];
   return {graph_->afters_.data() + record.first_after, record.afters};
 }
-const Attrs& Op::attrs() const { return graph_->attrs_[graph_->ops_[id_].attrs]; }
-const Annotation& Op::annotation() const { return graph_->annotations_[graph_->ops_[id_].annotation]; }
+const Attrs& Op::attrs() const {
+  return graph_->attrs_[graph_->ops_[id_].attrs];
+}
+const Annotation& Op::annotation() const {
+  return graph_->annotations_[graph_->ops_[id_].annotation];
+}
 SourceLine Op::line() const {
   const auto& record = graph_->ops_[id_];
   return {graph_->files_[record.file], record.line};
@@ -92,7 +112,9 @@ Scope::~Scope() {
 
 // ---- Graph: leaves ----
 
-Graph::Graph() { files_.intern(""); }
+Graph::Graph() {
+  files_.intern("");
+}
 Graph::~Graph() = default;
 
 Value Graph::constant(Tensor value, const On& place, std::source_location at) {
@@ -112,8 +134,8 @@ Value Graph::input(std::string_view name, DType dtype, Shape shape, std::source_
 
 Value Graph::variable(std::string_view name, const Value& initial, std::source_location at) {
   if (!initial.shape().known() || initial.shape().bounded())
-    throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " + initial.shape().str() +
-                                "; all sizes of a variable must be known")
+    throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " +
+                                initial.shape().str() + "; all sizes of a variable must be known")
         .at(at);
   const Value variable =
       add(kVariable, {}, {{"dtype", initial.dtype()}, {"shape", initial.shape()}}, at)[0].named(name);
@@ -127,7 +149,9 @@ Value Graph::variable(std::string_view name, const Value& initial, std::source_l
 
 // ---- Scopes ----
 
-Scope Graph::device(std::string_view spec) { return device(DeviceSpec::parse(spec)); }
+Scope Graph::device(std::string_view spec) {
+  return device(DeviceSpec::parse(spec));
+}
 
 Scope Graph::device(const DeviceSpec& spec) {
   Annotation annotation = annotation_scopes_.empty() ? Annotation() : annotation_scopes_.back();
@@ -162,10 +186,14 @@ Scope Graph::line(const SourceLine& line) {
 
 void Graph::pop(Scope::What what) {
   switch (what) {
-    case Scope::What::annotation: return annotation_scopes_.pop_back();
-    case Scope::What::name: return name_scopes_.pop_back();
-    case Scope::What::after: return after_scopes_.pop_back();
-    case Scope::What::line: return line_scopes_.pop_back();
+    case Scope::What::annotation:
+      return annotation_scopes_.pop_back();
+    case Scope::What::name:
+      return name_scopes_.pop_back();
+    case Scope::What::after:
+      return after_scopes_.pop_back();
+    case Scope::What::line:
+      return line_scopes_.pop_back();
   }
 }
 
@@ -250,14 +278,17 @@ Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, 
   return outputs;
 }
 
-void Graph::annotate(OpId op, Annotation annotation) { ops_[op].annotation = intern_annotation(std::move(annotation)); }
+void Graph::annotate(OpId op, Annotation annotation) {
+  ops_[op].annotation = intern_annotation(std::move(annotation));
+}
 
 void Graph::rename(OpId op, std::string_view name) {
   const std::string full = (name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name);
   if (name.empty()) throw Error(Code::plan, "an op's name is empty").at(this->op(op).line());
   if (full == this->op(op).name()) return;
   if (const auto other = find(full))
-    throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str()).at(this->op(op).line());
+    throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str())
+        .at(this->op(op).line());
   op_of_name_[ops_[op].name] = kNoOp;
   ops_[op].name = names_.intern(full);
   op_of_name_.resize(names_.size(), kNoOp);
@@ -300,7 +331,8 @@ Value Graph::capture(const Value& value) {
   if (!value.defined()) throw Error(Code::plan, "an undefined value is used");
   if (&value.graph() == this) return value;
   if (parent_ == nullptr)
-    throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow").at(value.op().line());
+    throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow")
+        .at(value.op().line());
   const Value outer = parent_->capture(value);
   for (std::size_t i = 0; i < captures_.size(); ++i)
     if (captures_[i] == outer.id()) return {this, parameters_[parameters_.size() - captures_.size() + i]};
@@ -343,8 +375,10 @@ ValueId Graph::value_named(std::string_view name) const {
   if (const std::size_t colon = name.rfind(':'); colon != std::string_view::npos && !find(name)) {
     op_name = name.substr(0, colon);
     const std::string_view digits = name.substr(colon + 1);
-    if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string_view::npos) op_name = name;
-    else output = static_cast<std::uint32_t>(std::stoul(std::string(digits)));
+    if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string_view::npos)
+      op_name = name;
+    else
+      output = static_cast<std::uint32_t>(std::stoul(std::string(digits)));
   }
   const auto id = find(op_name);
   if (id && output < static_cast<std::uint32_t>(op(*id).outputs())) return op(*id).output(static_cast<int>(output));

@@ -38,7 +38,9 @@ struct Annotation {
 struct On {
   DeviceSpec device;
 };
-[[nodiscard]] inline On on(std::string_view device) { return {DeviceSpec::parse(device)}; }
+[[nodiscard]] inline On on(std::string_view device) {
+  return {DeviceSpec::parse(device)};
+}
 
 /// A named way to run a graph: what is fed, what comes out, what is run for its effect.
 struct Entry {
@@ -46,9 +48,9 @@ struct Entry {
     std::string name;
     ValueId value;
   };
-  std::vector<Named> feeds;    ///< outputs of Input ops
+  std::vector<Named> feeds;  ///< outputs of Input ops
   std::vector<Named> fetches;
-  std::vector<OpId> targets;   ///< run for their effect (assigns, prints)
+  std::vector<OpId> targets;  ///< run for their effect (assigns, prints)
 };
 
 /// Removes what it stands for when it goes out of scope: `auto here = g.device("/task:1");`
@@ -120,16 +122,19 @@ class Graph {
     std::vector<T> values;
     for (const auto& row : rows) values.insert(values.end(), row);
     const auto count = static_cast<std::int64_t>(rows.size());
-    return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values), place, at);
+    return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values), place,
+                    at);
   }
   Value constant(Tensor value, const On& place = {}, std::source_location at = std::source_location::current());
   /// A scalar constant of that dtype.
   Value constant(double value, DType dtype = DType::float32, std::source_location at = std::source_location::current());
   /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
-  Value input(std::string_view name, DType dtype, Shape shape, std::source_location at = std::source_location::current());
+  Value input(std::string_view name, DType dtype, Shape shape,
+              std::source_location at = std::source_location::current());
   /// State that lives from step to step. `initial` is computed by the entry "init", which run() starts by itself for
   /// variables that have no value. Read: the value from before the step.
-  Value variable(std::string_view name, const Value& initial, std::source_location at = std::source_location::current());
+  Value variable(std::string_view name, const Value& initial,
+                 std::source_location at = std::source_location::current());
 
   // ---- Scopes ----
 
@@ -152,8 +157,8 @@ class Graph {
 
   // ---- Building with op definitions ----
 
-  /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names op,
-  /// inputs with their types, and the line.
+  /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
+  /// op, inputs with their types, and the line.
   Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line);
   /// The annotation, name and control inputs that an op would get now; for loaders that set them one by one.
   void annotate(OpId op, Annotation annotation);
@@ -255,7 +260,7 @@ class Graph {
   std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
   std::vector<Attrs> attrs_{Attrs()};
   std::vector<Annotation> annotations_{Annotation()};
-  StringPool names_;                     // names_[i] belongs to op_of_name_[i]
+  StringPool names_;  // names_[i] belongs to op_of_name_[i]
   std::vector<OpId> op_of_name_;
   StringPool files_;
   std::unordered_map<std::string, std::uint32_t> name_counters_;

@@ -169,7 +169,9 @@ bool IndexSpace::in_output(int letter, int output) const {
   return std::find(dims.begin(), dims.end(), letter) != dims.end();
 }
 
-IndexSpace bind_index(std::string_view notation, const OpFacts& facts) { return Binder(notation, facts).bind(); }
+IndexSpace bind_index(std::string_view notation, const OpFacts& facts) {
+  return Binder(notation, facts).bind();
+}
 
 std::string notation_of(const OpDef& def, const OpFacts& facts) {
   return def.index_of != nullptr ? def.index_of(facts) : std::string(def.index);

@@ -12,11 +12,12 @@ namespace ferry {
 
 /// One op's notation, bound to the ranks of its inputs: every dim of every operand is a letter (a small number).
 struct IndexSpace {
-  /// Letters of the dims of each input and output; a broadcast dim of size 1 has the letter of the dim it is spread over.
+  /// Letters of the dims of each input and output; a broadcast dim of size 1 has the letter of the dim it is spread
+  /// over.
   std::vector<std::vector<int>> inputs;
   std::vector<std::vector<int>> outputs;
-  std::vector<Dim> sizes;       ///< of each letter; unknown for output-only letters
-  std::vector<bool> whole;      ///< marked [n]: may not be split
+  std::vector<Dim> sizes;   ///< of each letter; unknown for output-only letters
+  std::vector<bool> whole;  ///< marked [n]: may not be split
   /// Dims of inputs that are spread (size 1 against a larger letter): broadcast[input][dim].
   std::vector<std::vector<bool>> broadcast;
 

@@ -41,7 +41,8 @@ class TypeSignature {
       while (static_cast<int>(wanted.size()) < facts_.inputs()) wanted.push_back(repeated);
     }
     if (static_cast<int>(wanted.size()) != facts_.inputs())
-      OpFacts::fail("takes " + std::to_string(wanted.size()) + " inputs, " + std::to_string(facts_.inputs()) + " are given");
+      OpFacts::fail("takes " + std::to_string(wanted.size()) + " inputs, " + std::to_string(facts_.inputs()) +
+                    " are given");
     for (int i = 0; i < facts_.inputs(); ++i) match(i, wanted[static_cast<std::size_t>(i)]);
   }
 
@@ -50,7 +51,8 @@ class TypeSignature {
     if (item == "*") return;
     if (item != "T" && item != "U") {
       if (dtype_named(item) != given)
-        OpFacts::fail("input " + std::to_string(i) + " must be " + std::string(item) + ", not " + std::string(name_of(given)));
+        OpFacts::fail("input " + std::to_string(i) + " must be " + std::string(item) + ", not " +
+                      std::string(name_of(given)));
       return;
     }
     std::optional<DType>& bound = item == "T" ? t_ : u_;
@@ -59,7 +61,8 @@ class TypeSignature {
       OpFacts::fail("dtypes differ: " + std::string(name_of(*bound)) + " and " + std::string(name_of(given)) +
                     " (use cast)");
     if (!allowed.has(given))
-      OpFacts::fail("input " + std::to_string(i) + " is " + std::string(name_of(given)) + "; it takes " + allowed.str());
+      OpFacts::fail("input " + std::to_string(i) + " is " + std::string(name_of(given)) + "; it takes " +
+                    allowed.str());
     bound = given;
   }
 
@@ -87,13 +90,14 @@ void check_attrs(const OpDef& def, const Attrs& attrs) {
     if (value == nullptr) {
       if (wanted.required) OpFacts::fail("attribute '" + std::string(wanted.name) + "' is missing");
     } else if (kind_name(*value) != wanted.kind) {
-      OpFacts::fail("attribute '" + std::string(wanted.name) + "' must be of type " + std::string(wanted.kind) + ", not " +
-                    std::string(kind_name(*value)));
+      OpFacts::fail("attribute '" + std::string(wanted.name) + "' must be of type " + std::string(wanted.kind) +
+                    ", not " + std::string(kind_name(*value)));
     }
   }
   for (const auto& [name, value] : attrs)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      OpFacts::fail("unknown attribute '" + escaped(name) + "'" + (known.empty() ? "" : "; it has " + join(known, ", ")));
+      OpFacts::fail("unknown attribute '" + escaped(name) + "'" +
+                    (known.empty() ? "" : "; it has " + join(known, ", ")));
 }
 
 std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
@@ -116,7 +120,9 @@ int OpFacts::axis(int i, std::int64_t axis) const {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-void OpFacts::fail(const std::string& why) { throw Error(Code::plan, why); }
+void OpFacts::fail(const std::string& why) {
+  throw Error(Code::plan, why);
+}
 
 std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
   check_attrs(def, facts.attrs());

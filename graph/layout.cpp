@@ -4,19 +4,26 @@ namespace ferry {
 
 std::string_view name_of(Reduce reduce) {
   switch (reduce) {
-    case Reduce::none: return "none";
-    case Reduce::sum: return "sum";
-    case Reduce::max: return "max";
-    case Reduce::min: return "min";
+    case Reduce::none:
+      return "none";
+    case Reduce::sum:
+      return "sum";
+    case Reduce::max:
+      return "max";
+    case Reduce::min:
+      return "min";
   }
   return "invalid";
 }
 
 std::string AxisLayout::str() const {
   switch (kind) {
-    case Kind::replicated: return "R";
-    case Kind::split: return "S(" + std::to_string(dim) + ")";
-    case Kind::partial: return "P(" + std::string(name_of(reduce)) + ")";
+    case Kind::replicated:
+      return "R";
+    case Kind::split:
+      return "S(" + std::to_string(dim) + ")";
+    case Kind::partial:
+      return "P(" + std::string(name_of(reduce)) + ")";
   }
   return "invalid";
 }

@@ -19,19 +19,23 @@ enum class Reduce : std::uint8_t { none, sum, max, min };
 struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, split, partial };
   Kind kind = Kind::replicated;
-  std::int16_t dim = 0;            ///< of split: which dim is cut; part i of n has sizes as even as possible, larger parts first
-  Reduce reduce = Reduce::none;    ///< of partial: what joins the parts
+  std::int16_t dim = 0;  ///< of split: which dim is cut; part i of n has sizes as even as possible, larger parts first
+  Reduce reduce = Reduce::none;  ///< of partial: what joins the parts
 
   bool operator==(const AxisLayout&) const = default;
   /// "R", "S(0)", "P(sum)".
   [[nodiscard]] std::string str() const;
 };
 
-[[nodiscard]] constexpr AxisLayout replicated() { return {}; }
+[[nodiscard]] constexpr AxisLayout replicated() {
+  return {};
+}
 [[nodiscard]] constexpr AxisLayout split(int dim) {
   return {AxisLayout::Kind::split, static_cast<std::int16_t>(dim), Reduce::none};
 }
-[[nodiscard]] constexpr AxisLayout partial(Reduce reduce) { return {AxisLayout::Kind::partial, 0, reduce}; }
+[[nodiscard]] constexpr AxisLayout partial(Reduce reduce) {
+  return {AxisLayout::Kind::partial, 0, reduce};
+}
 
 /// One AxisLayout for each axis of the mesh.
 using Layout = std::vector<AxisLayout>;

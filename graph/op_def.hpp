@@ -74,12 +74,12 @@ using GradFn = Values (*)(GradCtx&);
 
 /// Flags of an op.
 enum OpFlag : std::uint32_t {
-  kStateful = 1U << 0,   ///< reads or writes state outside its inputs: never merged, never folded
-  kRandom = 1U << 1,     ///< draws random numbers from (name, seed, step, element): never merged or folded
-  kEffect = 1U << 2,     ///< has an effect besides its outputs: kept by pruning when targeted
-  kControlFlow = 1U << 3,///< owns subgraphs; planned as regions
-  kView = 1U << 4,       ///< output 0 has the bytes of input 0: no kernel is run
-  kOnce = 1U << 5        ///< gives the same value in every step: computed once per session
+  kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged, never folded
+  kRandom = 1U << 1,       ///< draws random numbers from (name, seed, step, element): never merged or folded
+  kEffect = 1U << 2,       ///< has an effect besides its outputs: kept by pruning when targeted
+  kControlFlow = 1U << 3,  ///< owns subgraphs; planned as regions
+  kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
+  kOnce = 1U << 5          ///< gives the same value in every step: computed once per session
 };
 
 /// The facts of one op. Instances are constexpr and live for ever.

@@ -27,7 +27,9 @@ std::vector<std::int64_t> Shape::sizes() const {
   return sizes;
 }
 
-std::int64_t Shape::count() const { return checked_count(sizes()); }
+std::int64_t Shape::count() const {
+  return checked_count(sizes());
+}
 
 std::string Shape::str() const {
   std::string text = "[";
@@ -55,6 +57,8 @@ std::int64_t Type::bytes() const {
   return bytes;
 }
 
-std::string Type::str() const { return std::string(name_of(dtype)) + shape.str(); }
+std::string Type::str() const {
+  return std::string(name_of(dtype)) + shape.str();
+}
 
 }  // namespace ferry

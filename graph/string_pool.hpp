@@ -26,8 +26,8 @@ class StringPool {
   void grow();
 
   std::vector<char> chars_;
-  std::vector<std::uint32_t> ends_{0};   // string i is [ends_[i], ends_[i + 1])
-  std::vector<std::uint32_t> slots_;     // open addressing, size a power of two; kNone is free
+  std::vector<std::uint32_t> ends_{0};  // string i is [ends_[i], ends_[i + 1])
+  std::vector<std::uint32_t> slots_;    // open addressing, size a power of two; kNone is free
 };
 
 }  // namespace ferry

@@ -20,7 +20,8 @@ void append_element(std::string& text, const Tensor& tensor, std::int64_t i) {
   }
 }
 
-void append_dim(std::string& text, const Tensor& tensor, std::size_t dim, std::int64_t offset, std::int64_t stride, int limit) {
+void append_dim(std::string& text, const Tensor& tensor, std::size_t dim, std::int64_t offset, std::int64_t stride,
+                int limit) {
   if (dim == tensor.sizes().size()) return append_element(text, tensor, offset);
   const std::int64_t size = tensor.sizes()[dim];
   const std::int64_t inner = size == 0 ? 0 : stride / size;
@@ -46,15 +47,21 @@ Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes) : dtype_(dtype), si
     byte_count_ = storage->size();
     owner_ = std::move(storage);
   } catch (const std::bad_alloc&) {
-    throw Error(Code::resource, "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+    throw Error(Code::resource,
+                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
   } catch (const std::length_error&) {
-    throw Error(Code::resource, "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+    throw Error(Code::resource,
+                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
   }
 }
 
 Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
                std::span<const std::byte> bytes)
-    : dtype_(dtype), sizes_(std::move(sizes)), owner_(std::move(owner)), data_(bytes.data()), byte_count_(bytes.size()) {
+    : dtype_(dtype),
+      sizes_(std::move(sizes)),
+      owner_(std::move(owner)),
+      data_(bytes.data()),
+      byte_count_(bytes.size()) {
   if (static_cast<std::int64_t>(byte_count_) != type().bytes())
     throw Error(Code::file, "a tensor " + type().str() + " needs " + std::to_string(type().bytes()) + " bytes, " +
                                 std::to_string(byte_count_) + " are there");

@@ -25,7 +25,8 @@ class Tensor {
   /// Zeros of that dtype and size. Error(plan) on a negative dim or overflow, Error(resource) when memory is out.
   Tensor(DType dtype, std::vector<std::int64_t> sizes);
   /// Takes a view of bytes that `owner` keeps alive; Error(file) unless bytes = product of sizes × element size.
-  Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner, std::span<const std::byte> bytes);
+  Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
+         std::span<const std::byte> bytes);
 
   template <class T>
   [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::initializer_list<T> values) {

@@ -60,8 +60,8 @@ class Operand {
   Operand(const Value& value, std::source_location at = std::source_location::current())  // NOLINT
       : value_(value), at_(at) {}
   template <class T>
-    requires std::integral<T> || std::floating_point<T>
-  Operand(T number, std::source_location at = std::source_location::current())  // NOLINT
+  requires std::integral<T> || std::floating_point<T> Operand(
+      T number, std::source_location at = std::source_location::current())  // NOLINT
       : number_(static_cast<double>(number)), at_(at) {}
 
   [[nodiscard]] bool is_number() const { return !value_.defined(); }

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.hpp"
 #include "graph/attrs.hpp"
 #include "graph/device_spec.hpp"
 #include "graph/layout.hpp"
@@ -16,13 +15,16 @@
 
 namespace ferry {
 
-/// An array as a kernel sees it: row-major, at its local sizes. Of a part of a split value also where it lies in the whole.
+class FileSystem;
+
+/// An array as a kernel sees it: row-major, at its local sizes. Of a part of a split value also where it lies in the
+/// whole.
 struct Array {
   std::byte* data = nullptr;
   DType dtype = DType::float32;
-  std::span<std::int64_t> sizes;           ///< local; for a bounded value the extent of this step
-  std::span<const std::int64_t> whole;     ///< sizes of the whole value (equal to `sizes` when it is not split)
-  std::span<const std::int64_t> begin;     ///< where this part begins in it
+  std::span<std::int64_t> sizes;        ///< local; for a bounded value the extent of this step
+  std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
+  std::span<const std::int64_t> begin;  ///< where this part begins in it
 
   template <class T>
   [[nodiscard]] T* as() const {
@@ -36,8 +38,9 @@ struct Array {
   }
 };
 
-/// Splits a range over the threads of the task. Thread-safe; chunks are [begin, end) with end - begin <= grain, and depend on
-/// n and grain alone, never on the number of threads, so a fold in chunk order gives the same bits for any number.
+/// Splits a range over the threads of the task. Thread-safe; chunks are [begin, end) with end - begin <= grain, and
+/// depend on n and grain alone, never on the number of threads, so a fold in chunk order gives the same bits for any
+/// number.
 class Parallel {
  public:
   virtual ~Parallel() = default;
@@ -48,15 +51,16 @@ class Parallel {
 
 /// What is known of an instruction before the first step.
 struct KernelSetup {
-  std::string_view name;                   ///< of the op, stable: keys random numbers
+  std::string_view name;  ///< of the op, stable: keys random numbers
   const Attrs& attrs;
-  std::span<const Type> inputs, outputs;   ///< local types; bounded dims at their bound
+  std::span<const Type> inputs, outputs;  ///< local types; bounded dims at their bound
   FileSystem& files;
-  std::string_view data_folder;            ///< the only folder that data ops may read; empty: none
+  std::string_view data_folder;  ///< the only folder that data ops may read; empty: none
   std::uint64_t seed = 0;
 };
 
-/// What a kernel keeps from step to step (attributes in a ready form, tables, open data). Made once for each instruction.
+/// What a kernel keeps from step to step (attributes in a ready form, tables, open data). Made once for each
+/// instruction.
 class KernelState {
  public:
   virtual ~KernelState() = default;
@@ -65,23 +69,23 @@ class KernelState {
 /// One run of a kernel.
 struct KernelRun {
   std::span<const Array> inputs;
-  std::span<Array> outputs;                ///< a kernel with a bounded output sets sizes[0] to its extent
+  std::span<Array> outputs;  ///< a kernel with a bounded output sets sizes[0] to its extent
   KernelState* state = nullptr;
-  std::span<std::byte> scratch;            ///< of Kernel::scratch_bytes
+  std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
   Parallel& parallel;
-  std::int64_t step = 0;                   ///< number of this step in the session, restored with checkpoints
-  std::span<const std::int64_t> iterations;///< of the enclosing loops, outermost first
+  std::int64_t step = 0;                     ///< number of this step in the session, restored with checkpoints
+  std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
 };
 
 /// The kernel of one op. Instances are constexpr and live for ever.
 ///
 ///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
 struct Kernel {
-  std::string_view op;                                            ///< OpDef::name
-  void (*run)(KernelRun&) = nullptr;                              ///< throws Error; never aborts
+  std::string_view op;                ///< OpDef::name
+  void (*run)(KernelRun&) = nullptr;  ///< throws Error; never aborts
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
-  std::uint32_t in_place = 0;                                     ///< mask of inputs whose bytes output 0 may take
+  std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
 };
 
 /// The kernels of one kind of device, by op.
@@ -104,8 +108,8 @@ class KernelTable {
 /// The CPU's kernels (kernels/cpu).
 [[nodiscard]] const KernelTable& cpu_kernels();
 
-/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is the
-/// caller's. NaN is kept by max and min.
+/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is
+/// the caller's. NaN is kept by max and min.
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count);
 
 }  // namespace ferry

@@ -18,7 +18,8 @@ class Capabilities {
   [[nodiscard]] virtual std::uint32_t in_place(std::string_view op, DeviceKind kind) const = 0;
   /// Bytes that one run of the kernel needs besides inputs and outputs.
   [[nodiscard]] virtual std::int64_t scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
-                                                   std::span<const Type> inputs, std::span<const Type> outputs) const = 0;
+                                                   std::span<const Type> inputs,
+                                                   std::span<const Type> outputs) const = 0;
 };
 
 }  // namespace ferry

@@ -1,8 +1,8 @@
 // Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
 //
-// All tasks of a job hold the same plan. Tasks that do the same share a plan class; what differs between them (their member
-// index in a collective, where their part of a split value begins) follows from their number. docs/plan_format.md describes the
-// file; `ferry plan` prints it.
+// All tasks of a job hold the same plan. Tasks that do the same share a plan class; what differs between them (their
+// member index in a collective, where their part of a split value begins) follows from their number.
+// docs/plan_format.md describes the file; `ferry plan` prints it.
 #pragma once
 
 #include <cstdint>
@@ -51,14 +51,15 @@ struct Buffer {
     state,  ///< kept from step to step: variables, values computed once
   };
   Space space = Space::step;
-  std::uint32_t device = 0;   ///< index into PlanClass::devices
-  std::uint64_t offset = 0;   ///< in the arena of its space and device, a multiple of kBufferAlign
-  std::uint64_t bytes = 0;    ///< of the value at its bounds, without the header of a bounded value
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  std::uint64_t offset = 0;  ///< in the arena of its space and device, a multiple of kBufferAlign
+  std::uint64_t bytes = 0;   ///< of the value at its bounds, without the header of a bounded value
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;  ///< local; the bound of a bounded dim
-  bool bounded = false;       ///< dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment
-  std::uint32_t window = kNone;     ///< index into Plan::windows: this is a part of a split value
-  std::uint32_t name = kNone;       ///< string: the value's name in the graph
+  bool bounded =
+      false;  ///< dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment
+  std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
+  std::uint32_t name = kNone;    ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
@@ -105,13 +106,13 @@ struct Instruction {
 struct Region {
   enum class Kind : std::uint8_t { setup, step, condition, body, branch };
   Kind kind = Kind::step;
-  Range instructions;            ///< into PlanClass::instructions
+  Range instructions;  ///< into PlanClass::instructions
   bool operator==(const Region&) const = default;
 };
 
 /// State of a task: a variable, or its part of one.
 struct PlanVariable {
-  std::uint32_t name = kNone;    ///< string
+  std::uint32_t name = kNone;  ///< string
   std::uint32_t buffer = kNone;
   bool operator==(const PlanVariable&) const = default;
 };
@@ -132,7 +133,7 @@ struct PlanClass {
   std::vector<std::uint32_t> operands;
   std::vector<Wait> waits;
   std::vector<Instruction> instructions;
-  std::vector<Region> regions;          ///< region 0 is the setup (run once a session), region 1 the step
+  std::vector<Region> regions;  ///< region 0 is the setup (run once a session), region 1 the step
   std::vector<PlanVariable> variables;
   std::uint32_t threads = 1;
   bool operator==(const PlanClass&) const = default;
@@ -140,31 +141,31 @@ struct PlanClass {
 
 /// A matched send and receive, made once and used in every step.
 struct Channel {
-  std::int32_t from = 0, to = 0;        ///< tasks
+  std::int32_t from = 0, to = 0;  ///< tasks
   DType dtype = DType::float32;
-  std::uint64_t bytes = 0;              ///< of a message, at the bound; a bounded value's 8-byte extent included
-  std::uint32_t slots = 1;              ///< steps by which the sender may be ahead
-  std::uint32_t name = kNone;           ///< string: the value
+  std::uint64_t bytes = 0;     ///< of a message, at the bound; a bounded value's 8-byte extent included
+  std::uint32_t slots = 1;     ///< steps by which the sender may be ahead
+  std::uint32_t name = kNone;  ///< string: the value
   std::uint32_t line = kNone;
   bool operator==(const Channel&) const = default;
 };
 
 /// A collective over each of several groups of tasks.
 struct Collective {
-  std::uint32_t schedule = 0;           ///< index into Plan::schedules
-  std::uint32_t grouping = 0;           ///< index into Plan::groupings: each group does one collective
+  std::uint32_t schedule = 0;  ///< index into Plan::schedules
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings: each group does one collective
   Reduce reduce = Reduce::none;
   DType dtype = DType::float32;
-  std::vector<std::int64_t> parts;      ///< elements of each member's part
-  std::uint32_t name = kNone;           ///< string: the value
+  std::vector<std::int64_t> parts;  ///< elements of each member's part
+  std::uint32_t name = kNone;       ///< string: the value
   std::uint32_t line = kNone;
   bool operator==(const Collective&) const = default;
 };
 
 /// A value that the caller gives or gets.
 struct PlanPort {
-  std::uint32_t name = kNone;           ///< string
-  std::int32_t task = 0;                ///< who gives it, or to whom it comes
+  std::uint32_t name = kNone;  ///< string
+  std::int32_t task = 0;       ///< who gives it, or to whom it comes
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;
   bool bounded = false;
@@ -173,7 +174,7 @@ struct PlanPort {
 
 /// The user's line, as numbers.
 struct PlanLine {
-  std::uint32_t file = kNone;           ///< string
+  std::uint32_t file = kNone;  ///< string
   std::int32_t line = 0;
   bool operator==(const PlanLine&) const = default;
 };
@@ -191,9 +192,11 @@ struct Plan {
   std::vector<Schedule> schedules;
   std::vector<Collective> collectives;
   std::vector<PlanClass> classes;
-  std::vector<std::uint32_t> class_of;            ///< of each task
+  std::vector<std::uint32_t> class_of;  ///< of each task
 
-  [[nodiscard]] std::string_view string(std::uint32_t id) const { return id == kNone ? std::string_view() : strings[id]; }
+  [[nodiscard]] std::string_view string(std::uint32_t id) const {
+    return id == kNone ? std::string_view() : strings[id];
+  }
   [[nodiscard]] SourceLine line(std::uint32_t id) const {
     return id == kNone ? SourceLine() : SourceLine(string(lines[id].file), lines[id].line);
   }

@@ -1,4 +1,5 @@
-// The planner: graph in, plan out. A pure function: equal inputs give equal bytes on every task and from every compiler.
+// The planner: graph in, plan out. A pure function: equal inputs give equal bytes on every task and from every
+// compiler.
 #pragma once
 
 #include <functional>
@@ -17,13 +18,13 @@ namespace ferry {
 /// What a run gives and wants, agreed by all tasks before planning.
 struct Signature {
   struct Feed {
-    ValueId value = 0;               ///< of an Input op
-    std::int32_t task = 0;           ///< who gives it
+    ValueId value = 0;      ///< of an Input op
+    std::int32_t task = 0;  ///< who gives it
     std::vector<std::int64_t> sizes;
   };
-  std::vector<Feed> feeds;           ///< sorted by value
-  std::vector<ValueId> fetches;      ///< in the caller's order
-  std::vector<OpId> targets;         ///< sorted
+  std::vector<Feed> feeds;       ///< sorted by value
+  std::vector<ValueId> fetches;  ///< in the caller's order
+  std::vector<OpId> targets;     ///< sorted
   std::int32_t fetch_to = 0;
 };
 
@@ -36,15 +37,15 @@ struct PlanOptions {
 
 /// Why an op is where it is, or why a transfer exists: for `ferry explain`.
 struct Reason {
-  std::string subject;               ///< name of the op or value
+  std::string subject;  ///< name of the op or value
   std::string text;
   SourceLine line;
 };
 
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;       ///< one for each op and transfer, in plan order
-  std::vector<std::string> warnings; ///< soft placement's moves
+  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order
+  std::vector<std::string> warnings;  ///< soft placement's moves
 };
 
 /// Error(plan) names op, device and line; Error(usage) for a signature that does not fit the graph.

@@ -1,9 +1,9 @@
 // Schedules of collectives: plain data. Chosen in planning, executed as they stand by comm/group.
 //
-// A collective moves a vector that is cut into parts, one for each member of a group. A schedule is a list of steps that is
-// the same for all members: peers, parts and contributions are named either absolutely or relative to the member that
-// executes the list, so one list serves 2 or 4,096 members. Sums are folded in the order of the list, which is the order of
-// the members: every transport and every run gives the same bits.
+// A collective moves a vector that is cut into parts, one for each member of a group. A schedule is a list of steps
+// that is the same for all members: peers, parts and contributions are named either absolutely or relative to the
+// member that executes the list, so one list serves 2 or 4,096 members. Sums are folded in the order of the list, which
+// is the order of the members: every transport and every run gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,9 @@ struct MemberRef {
   bool relative = false;
   std::int32_t value = 0;
 
-  [[nodiscard]] constexpr int resolve(int self, int members) const { return relative ? (self + value) % members : value; }
+  [[nodiscard]] constexpr int resolve(int self, int members) const {
+    return relative ? (self + value) % members : value;
+  }
   bool operator==(const MemberRef&) const = default;
 };
 
@@ -65,10 +67,10 @@ struct ScheduleStep {
 /// `output_parts` say: `whole` in one part, or one part for each member.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::string algorithm;     ///< "direct", later "ring", "tree", …
+  std::string algorithm;  ///< "direct", later "ring", "tree", …
   std::int32_t members = 1;
-  std::int32_t root = 0;     ///< of broadcast, scatter, gather and reduce
-  std::int32_t slots = 0;    ///< staging slots of a member, each of the largest part's bytes; slot i belongs to member i
+  std::int32_t root = 0;   ///< of broadcast, scatter, gather and reduce
+  std::int32_t slots = 0;  ///< staging slots of a member, each of the largest part's bytes; slot i belongs to member i
   std::vector<ScheduleStep> steps;
 
   /// Sends that `member` executes, in messages.

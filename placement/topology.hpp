@@ -13,11 +13,11 @@ namespace ferry {
 struct TaskInfo {
   std::string job = "worker";
   std::int32_t index_in_job = 0;
-  std::int32_t host = 0;            ///< tasks of one host can open each other's memory
+  std::int32_t host = 0;  ///< tasks of one host can open each other's memory
   std::string host_name;
   std::int32_t threads = 1;
   std::int32_t gpus = 0;
-  std::uint64_t memory_bytes = 0;   ///< that plans may use; 0: unlimited
+  std::uint64_t memory_bytes = 0;  ///< that plans may use; 0: unlimited
 
   bool operator==(const TaskInfo&) const = default;
 };

@@ -10,13 +10,13 @@ namespace ferry {
 
 struct Verdict {
   bool pass = false;
-  std::vector<std::string> proved;   ///< what holds, a line each
-  std::string reason;                ///< when it does not pass: what is wrong, with the user's lines
+  std::vector<std::string> proved;  ///< what holds, a line each
+  std::string reason;               ///< when it does not pass: what is wrong, with the user's lines
 };
 
-/// Checks that every index is in range; every send has its receive with equal bytes; no wait cycle under zero buffering; members
-/// of a collective meet in the same order; no buffer is read while written or before it is written; buffers lie within their arenas.
-/// Time and memory linear in the plan's instructions × tasks.
+/// Checks that every index is in range; every send has its receive with equal bytes; no wait cycle under zero
+/// buffering; members of a collective meet in the same order; no buffer is read while written or before it is written;
+/// buffers lie within their arenas. Time and memory linear in the plan's instructions × tasks.
 [[nodiscard]] Verdict verify(const Plan& plan);
 
 /// Throws Error(plan) with the reason unless the plan passes.

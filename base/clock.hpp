@@ -1,0 +1,46 @@
+// Time: a monotonic clock behind an interface, so that a simulation can replace it, and deadlines measured with it.
+// Nothing in ferry waits by the wall clock, which may jump.
+#pragma once
+
+#include <chrono>
+
+namespace ferry {
+
+using Duration = std::chrono::nanoseconds;
+/// A point on a monotonic clock. Only differences mean anything, and only between points of one clock.
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+/// A clock that never goes back. All functions may be called from any thread.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual TimePoint now() = 0;
+  /// Returns after at least `time`; at once when it is not positive.
+  virtual void sleep_for(Duration time) = 0;
+};
+
+/// The machine's monotonic clock.
+[[nodiscard]] Clock& system_clock();
+
+/// A moment by which something must have happened. Copyable; refers to its clock, which must outlive it. Const
+/// functions may be called from any thread.
+///
+///     Deadline deadline(system_clock(), std::chrono::seconds(60));
+///     while (!ready()) if (deadline.expired()) throw Error(Code::stalled, "…");
+class Deadline {
+ public:
+  /// `time` from now. A time too long for the clock's range never comes; a negative one is over already.
+  Deadline(Clock& clock, Duration time);
+  /// A deadline that never comes.
+  [[nodiscard]] static Deadline never(Clock& clock) { return {clock, Duration::max()}; }
+
+  [[nodiscard]] bool expired() const { return remaining() == Duration::zero(); }
+  /// What is left, at least 0; Duration::max() when it never comes.
+  [[nodiscard]] Duration remaining() const;
+
+ private:
+  Clock* clock_;
+  TimePoint end_;
+};
+
+}  // namespace ferry

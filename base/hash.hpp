@@ -1,0 +1,59 @@
+// Hashes: XXH3 (https://xxhash.com), the same on every machine and from every compiler. Not cryptographic: they find
+// damage and compare plans, they do not stop a forger.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ferry {
+
+/// 64-bit XXH3 of the bytes. Thread-safe.
+[[nodiscard]] std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+[[nodiscard]] std::uint64_t hash64(std::string_view text, std::uint64_t seed = 0);
+
+/// 128-bit XXH3 of the bytes as 32 lower-case hex digits, most significant first (as `xxh128sum` prints): what
+/// manifests say of a file. Thread-safe.
+[[nodiscard]] std::string hex_digest(std::span<const std::byte> bytes);
+
+/// A hash built piece by piece. The pieces have borders: add("ab"), add("c") differs from add("a"), add("bc").
+/// Not thread-safe.
+///
+///     Hasher h;
+///     h.add("MatMul").add(3).add(0.5);
+///     std::uint64_t fingerprint = h.digest();
+class Hasher {
+ public:
+  explicit Hasher(std::uint64_t seed = 0);
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& operator=(Hasher&&) noexcept;
+
+  /// The length, then the bytes.
+  Hasher& add(std::span<const std::byte> bytes);
+  Hasher& add(std::string_view text);
+  Hasher& add(const char* text) { return add(std::string_view(text)); }
+  /// Any integer, bool or enum's underlying value as 64 bits, little-endian: add(3) and add(int64_t{3}) are the same.
+  template <std::integral T>
+  Hasher& add(T number) {
+    return add_word(static_cast<std::uint64_t>(number));
+  }
+  /// The bits of the number: 0.0 and -0.0 differ.
+  Hasher& add(double number);
+
+  /// The hash of what was added so far; more may follow.
+  [[nodiscard]] std::uint64_t digest() const;
+  /// The same as 32 hex digits of 128 bits.
+  [[nodiscard]] std::string hex() const;
+
+ private:
+  struct State;
+  Hasher& add_word(std::uint64_t word);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ferry
