@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Checks who includes whom: prints each offending line as file:line and ends with 1 if there is any.
+
+    include_rule.py ROOT [PUBLIC_HEADER…]
+
+PUBLIC_HEADER are the installed headers, relative to ROOT: runner, samples and bench may include those and no others,
+and they may in turn include only each other and the standard library.
+"""
+import os
+import re
+import sys
+from pathlib import Path
+
+# What a folder may include besides itself. "graph" is all of it, "graph/shape" the header graph/shape.hpp alone.
+MAY_INCLUDE = {
+    "base": [],
+    "graph": ["base"],
+    "ops": ["base", "graph"],
+    "kernels": ["base", "graph", "ops"],
+    "comm": ["base", "graph/dtype", "graph/shape", "kernels/device", "kernels/buffer", "placement/schedule"],
+    "placement": ["base", "graph", "ops"],
+    "executor": ["base", "graph", "ops",
+                 "placement/plan", "placement/schedule", "placement/planner", "placement/verify",
+                 "placement/topology", "placement/capabilities",
+                 "kernels/kernel", "kernels/device", "kernels/buffer",
+                 "comm/transport", "comm/group"],
+    "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
+}
+# These include installed headers, and their own.
+USERS = ["runner", "samples", "bench"]
+# Folders of these are backends: included by nobody but themselves.
+BACKENDS_IN = ["comm", "kernels"]
+# Public headers may include a library's header only here.
+PUBLIC_EXCEPTIONS = {"mpi.hpp": ["mpi.h"]}
+
+SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".cu", ".cuh", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+STANDARD = re.compile(r"^[a-z_0-9]+$")
+
+
+def folder(path):
+    """The top folder of a path from the root; "" for a header in the root."""
+    return path.split("/")[0] if "/" in path else ""
+
+
+def backend(path):
+    """The backend folder that a path lies in, such as comm/mpi, or None."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if len(parts) > 2 and parts[0] in BACKENDS_IN else None
+
+
+def listed(header, allowed):
+    stem = header.rsplit(".", 1)[0]
+    if stem.endswith(".pb"):  # generated from x.proto
+        stem = stem[:-3]
+    return folder(header) in allowed or stem in allowed
+
+
+def offence(source, header, public):
+    """Why `source` may not include the header of ours, or None."""
+    if header.startswith("ferry/"):
+        header = header[len("ferry/"):]
+    own = folder(source)
+    lies_in = backend(header)
+    if lies_in and lies_in != backend(source):
+        return f"{lies_in} is a backend: its factory function is enough"
+    if source in public and header not in public:
+        return f"{source} is installed, {header} is not"
+    if folder(header) == own or own == "":
+        return None
+    if own in USERS or folder(header) == "":
+        return None if header in public and own in USERS + ["tests"] else f"{own} may include installed headers only"
+    if not listed(header, MAY_INCLUDE[own]):
+        return f"{own} may include: {', '.join(MAY_INCLUDE[own]) or 'nothing of ours'}"
+    return None
+
+
+def foreign_offence(source, header):
+    """Why the installed header `source` may not include <header>, which is not ours, or None."""
+    if STANDARD.match(header) or header in PUBLIC_EXCEPTIONS.get(source, []):
+        return None
+    return f"{source} is installed and may include the standard library only"
+
+
+def check_file(root, source, public):
+    ours = set(MAY_INCLUDE) | set(USERS) | {"ferry"}
+    found = []
+    for number, line in enumerate((root / source).read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        header = match[2]
+        is_ours = folder(header) in ours or (folder(header) == "" and match[1] == '"')
+        why = None
+        if is_ours:
+            why = offence(source, header, public)
+        elif source in public:
+            why = foreign_offence(source, header)
+        if why:
+            found.append(f"{source}:{number}: {line.strip()}\n    {why}")
+    return found
+
+
+def sources(root):
+    """Files of the tree, from the root, in order."""
+    for top in sorted(set(MAY_INCLUDE) | set(USERS)):
+        for where, _, names in sorted(os.walk(root / top)):
+            for name in sorted(names):
+                if Path(name).suffix in SUFFIXES:
+                    yield (Path(where) / name).relative_to(root).as_posix()
+    for path in sorted(root.glob("*.hpp")):
+        yield path.name
+
+
+def main(root, public):
+    root = Path(root)
+    public = {Path(header).resolve().relative_to(root.resolve()).as_posix() if Path(header).is_absolute() else header
+              for header in public}
+    files = list(sources(root))
+    found = [line for source in files for line in check_file(root, source, public)]
+    print("\n".join(found) if found else f"{len(files)} files keep the include rule")
+    return 1 if found or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

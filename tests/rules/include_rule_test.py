@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""include_rule.py finds planted violations, and nothing in a tree without any."""
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import include_rule  # noqa: E402
+
+PUBLIC = ["ferry.hpp", "mpi.hpp", "base/error.hpp", "graph/graph.hpp"]
+
+
+def run(files, public=PUBLIC):
+    """Exit code and output for a tree of {path: content}."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            file = Path(folder) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = include_rule.main(folder, public)
+        return code, out.getvalue()
+
+
+class IncludeRule(unittest.TestCase):
+    def allowed(self, path, header):
+        code, out = run({path: f'#include "{header}"\n'})
+        self.assertEqual((code, "keep the include rule" in out), (0, True), f"{path} <- {header}: {out}")
+
+    def refused(self, path, header):
+        code, out = run({path: f'#pragma once\n\n#include "{header}"\n'})
+        self.assertEqual(code, 1, f"{path} <- {header}")
+        self.assertIn(f'{path}:3: #include "{header}"', out)
+
+    def test_whole_rows(self):
+        self.allowed("graph/graph.cpp", "base/error.hpp")
+        self.allowed("ops/math.cpp", "graph/graph.hpp")
+        self.refused("base/file.cpp", "graph/graph.hpp")
+        self.refused("graph/graph.cpp", "ops/math.hpp")
+        self.refused("placement/cut.cpp", "kernels/kernel.hpp")
+        self.refused("placement/cut.cpp", "comm/transport.hpp")
+
+    def test_partial_rows(self):
+        self.allowed("executor/session.cpp", "placement/planner.hpp")
+        self.allowed("executor/session.cpp", "comm/group.hpp")
+        self.refused("executor/session.cpp", "placement/cut.hpp")
+        self.refused("executor/session.cpp", "comm/ledger.hpp")
+        self.allowed("comm/group.hpp", "placement/schedule.hpp")
+        self.allowed("comm/group.hpp", "graph/dtype.hpp")
+        self.refused("comm/group.hpp", "graph/graph.hpp")
+        self.refused("comm/group.hpp", "kernels/kernel.hpp")
+
+    def test_backends_are_included_by_nobody(self):
+        self.refused("executor/session.cpp", "comm/mpi/mpi_transport.hpp")
+        self.refused("comm/group.cpp", "comm/mpi/mpi_transport.hpp")
+        self.refused("tests/kernels/x_test.cpp", "kernels/cpu/matmul.hpp")
+        self.refused("comm/shm/shm.cpp", "comm/mpi/mpi_transport.hpp")
+        self.allowed("comm/mpi/requests.cpp", "comm/mpi/mpi_transport.hpp")
+        self.allowed("comm/mpi/requests.cpp", "comm/transport.hpp")
+
+    def test_runner_and_samples_see_installed_headers(self):
+        self.allowed("runner/main.cpp", "ferry.hpp")
+        self.allowed("runner/main.cpp", "graph/graph.hpp")
+        self.allowed("runner/main.cpp", "runner/options.hpp")
+        self.refused("runner/main.cpp", "graph/string_pool.hpp")
+        self.refused("samples/add.cpp", "placement/cut.hpp")
+        self.refused("samples/add.cpp", "runner/options.hpp")
+        code, out = run({"samples/add.cpp": "#include <ferry/placement/cut.hpp>\n"})
+        self.assertEqual(code, 1, out)
+
+    def test_inner_folders_do_not_include_the_umbrella(self):
+        self.refused("graph/graph.cpp", "ferry.hpp")
+        self.allowed("tests/graph/graph_test.cpp", "ferry.hpp")
+
+    def test_installed_headers_include_installed_and_standard_headers(self):
+        self.allowed("ferry.hpp", "graph/graph.hpp")
+        self.refused("ferry.hpp", "graph/string_pool.hpp")
+        self.refused("graph/graph.hpp", "graph/string_pool.hpp")
+        self.assertEqual(run({"graph/graph.hpp": "#include <vector>\n"})[0], 0)
+        self.assertEqual(run({"graph/graph.hpp": "#include <tbb/task_arena.h>\n"})[0], 1)
+        self.assertEqual(run({"graph/graph.hpp": "#include <mpi.h>\n"})[0], 1)
+        self.assertEqual(run({"mpi.hpp": "#include <mpi.h>\n"})[0], 0)
+        self.assertEqual(run({"graph/graph.cpp": "#include <tbb/task_arena.h>\n"})[0], 0)
+
+    def test_an_empty_tree_does_not_pass(self):
+        self.assertEqual(run({})[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
