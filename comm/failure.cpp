@@ -1,0 +1,60 @@
+#include "comm/failure.hpp"
+
+#include <cstring>
+
+namespace ferry {
+namespace {
+
+struct Head {
+  std::int32_t task = 0;
+  std::int32_t code = 0;
+};
+
+}  // namespace
+
+Error error_of(const Failure& failure) {
+  return {Code::peer_lost, "task " + std::to_string(failure.task) + " failed first: " + failure.text};
+}
+
+std::string tasks_text(std::span<const int> tasks) {
+  std::string text = tasks.size() == 1 ? "task " : "tasks ";
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (i > 0) text += i + 1 == tasks.size() ? " and " : ", ";
+    text += std::to_string(tasks[i]);
+  }
+  return text;
+}
+
+Error missing_error(std::span<const int> missing, int tasks) {
+  return Error(Code::stalled, "exchange: " + tasks_text(missing) + " of " + std::to_string(tasks) +
+                                  " did not come before the deadline")
+      .hint("see whether it was stopped, computes for long or waits elsewhere; --deadline gives it more time");
+}
+
+Error closed_error(std::span<const int> gone) {
+  return Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
+                                    " left the job, which this task still runs")
+      .hint("all tasks must make the same calls in the same order");
+}
+
+std::string pack_failure(const Failure& failure) {
+  const Head head{failure.task, static_cast<std::int32_t>(failure.code)};
+  std::string bytes(sizeof head, '\0');
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes + failure.text;
+}
+
+std::optional<Failure> unpack_failure(std::string_view bytes) {
+  Head head;
+  if (bytes.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return Failure{head.task, static_cast<Code>(head.code), std::string(bytes.substr(sizeof head))};
+}
+
+Error size_error(int from, int to, std::uint32_t channel, std::size_t sent, std::size_t expected) {
+  return {Code::bug, "channel " + std::to_string(channel) + " from task " + std::to_string(from) + " to task " +
+                         std::to_string(to) + ": " + std::to_string(sent) + " bytes sent, " + std::to_string(expected) +
+                         " expected"};
+}
+
+}  // namespace ferry

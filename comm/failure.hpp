@@ -1,0 +1,33 @@
+// Failures and missing tasks, said in the same words by every transport.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace ferry {
+
+/// What the functions of a Transport throw once the job has failed: Error(peer_lost) with who failed first, and why.
+[[nodiscard]] Error error_of(const Failure& failure);
+
+/// "task 3", "tasks 1, 3 and 4".
+[[nodiscard]] std::string tasks_text(std::span<const int> tasks);
+
+/// Error(stalled): `missing` did not come to an exchange of `tasks` tasks before its deadline.
+[[nodiscard]] Error missing_error(std::span<const int> missing, int tasks);
+
+/// Error(peer_lost): `gone` have closed, so that an exchange can never complete.
+[[nodiscard]] Error closed_error(std::span<const int> gone);
+
+/// A failure as bytes, for transports that send it. unpack_failure gives nothing for bytes that are not one.
+[[nodiscard]] std::string pack_failure(const Failure& failure);
+[[nodiscard]] std::optional<Failure> unpack_failure(std::string_view bytes);
+
+/// Error(bug): the two ends of a message have different sizes.
+[[nodiscard]] Error size_error(int from, int to, std::uint32_t channel, std::size_t sent, std::size_t expected);
+
+}  // namespace ferry

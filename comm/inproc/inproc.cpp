@@ -1,0 +1,165 @@
+// Transport between virtual tasks of one process: a send meets its receive, and whoever comes second copies once from
+// the sender's buffer to the receiver's.
+#include <algorithm>
+#include <cstring>
+
+#include "comm/failure.hpp"
+#include "comm/inproc/hub.hpp"
+#include "comm/transport.hpp"
+
+namespace ferry {
+namespace {
+
+using inproc::Hub;
+using inproc::Transfer;
+
+constexpr Ticket kComplete = 0;                          // of a transfer that was complete when it began
+constexpr std::chrono::microseconds kLookAgain{50'000};  // at deadlines of clocks that do not run with this machine's
+constexpr std::chrono::microseconds kUnpolled{50};
+
+/// What the calling thread knew of an end's events when it began to poll, so that idle() misses none.
+struct Poll {
+  std::uint64_t end = 0;
+  std::uint32_t seen = 0;
+};
+thread_local Poll poll;
+
+class InprocTransport final : public Transport {
+ public:
+  InprocTransport(std::shared_ptr<Hub> hub, int task) : hub_(std::move(hub)), task_(task), id_(++last_id_) {}
+  ~InprocTransport() override;
+
+  std::string_view name() const override { return "inproc"; }
+  int task() const override { return task_; }
+  int tasks() const override { return hub_->tasks(); }
+  bool any_thread() const override { return true; }
+
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
+  bool done(Ticket ticket) override;
+  void idle(std::chrono::microseconds at_most) override;
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
+
+  void abort(const Failure& failure) noexcept override { hub_->fail(failure); }
+  std::optional<Failure> failure() override { return hub_->failure(); }
+  void close() override;
+  WireCount sent() const override { return {messages_.load(), bytes_.load()}; }
+
+ private:
+  Ticket transfer(int from, int to, std::uint32_t channel, const inproc::Offer& offer);
+  void check();
+  void count(std::size_t bytes);
+
+  static inline std::atomic<std::uint64_t> last_id_{0};
+
+  std::shared_ptr<Hub> hub_;
+  int task_;
+  std::uint64_t id_;
+  std::atomic<bool> closed_{false};
+  std::atomic<std::int64_t> waiting_{0};  // transfers whose tickets are out
+  std::atomic<std::int64_t> messages_{0}, bytes_{0};
+};
+
+InprocTransport::~InprocTransport() {
+  if (!closed_ || waiting_ != 0) {
+    hub_->fail({task_, Code::peer_lost, "task " + std::to_string(task_) + " ended before the job was done"});
+  }
+  if (hub_->failed()) hub_->settle(task_);
+}
+
+/// Throws once the job has failed. Then nobody touches this task's buffers any more.
+void InprocTransport::check() {
+  if (!hub_->failed()) return;
+  hub_->settle(task_);
+  throw error_of(*hub_->failure());
+}
+
+void InprocTransport::count(std::size_t bytes) {
+  messages_.fetch_add(1, std::memory_order_relaxed);
+  bytes_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+}
+
+Ticket InprocTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
+  const Ticket ticket =
+      transfer(task_, peer, channel, {.source = bytes.data(), .bytes = bytes.size(), .is_send = true});
+  count(bytes.size());
+  return ticket;
+}
+
+Ticket InprocTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  return transfer(peer, task_, channel, {.target = bytes.data(), .bytes = bytes.size()});
+}
+
+Ticket InprocTransport::transfer(int from, int to, std::uint32_t channel, const inproc::Offer& offer) {
+  FERRY_ASSERT(from >= 0 && from < tasks() && to >= 0 && to < tasks(), "peer out of range");
+  const auto [refused, other, posted] = hub_->lane(from, to).offer(channel, offer);
+  if (refused) check();
+  if (posted != nullptr) {
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    return reinterpret_cast<Ticket>(posted);
+  }
+  const int peer = offer.is_send ? to : from;
+  const std::size_t sent = offer.is_send ? offer.bytes : other->bytes;
+  const std::size_t expected = offer.is_send ? other->bytes : offer.bytes;
+  if (sent == expected && sent > 0) {
+    std::memcpy(offer.is_send ? other->target : offer.target, offer.is_send ? offer.source : other->source, sent);
+  }
+  if (sent == expected) other->complete.store(true, std::memory_order_release);
+  hub_->copies(peer).fetch_sub(1, std::memory_order_release);
+  if (sent != expected) throw size_error(from, to, channel, sent, expected);
+  hub_->events(peer).notify();
+  return kComplete;
+}
+
+bool InprocTransport::done(Ticket ticket) {
+  if (poll.end != id_) poll = {id_, hub_->events(task_).now()};
+  check();
+  if (ticket == kComplete) return true;
+  auto* transfer = reinterpret_cast<Transfer*>(ticket);
+  if (!transfer->complete.load(std::memory_order_acquire)) return false;
+  transfer->lane->release(transfer);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+void InprocTransport::idle(std::chrono::microseconds at_most) {
+  check();
+  if (poll.end == id_) {
+    hub_->events(task_).wait(poll.seen, at_most);
+  } else {
+    hub_->events(task_).wait(hub_->events(task_).now(), std::min(at_most, kUnpolled));
+  }
+  poll.end = 0;
+  check();
+}
+
+std::vector<std::string> InprocTransport::exchange(std::string_view mine, const Deadline& deadline) {
+  check();
+  const auto round = hub_->enter(task_, std::string(mine));
+  count(mine.size());
+  for (;;) {
+    const auto seen = hub_->events(task_).now();
+    if (auto all = hub_->texts(*round)) return *std::move(all);
+    check();
+    if (const auto gone = hub_->missing(*round, true); !gone.empty()) throw closed_error(gone);
+    if (deadline.expired()) throw missing_error(hub_->missing(*round, false), tasks());
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining());
+    hub_->events(task_).wait(seen, std::min(left, kLookAgain));
+  }
+}
+
+void InprocTransport::close() {
+  closed_ = true;
+  hub_->close(task_);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks) {
+  auto hub = std::make_shared<Hub>(tasks);
+  std::vector<std::unique_ptr<Transport>> ends;
+  for (int task = 0; task < tasks; ++task) ends.push_back(std::make_unique<InprocTransport>(hub, task));
+  return ends;
+}
+
+}  // namespace ferry

@@ -1,0 +1,235 @@
+#include "comm/transport.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "tests/comm/world.hpp"
+
+namespace ferry::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// Sends `bytes` bytes to everybody and receives as much from everybody, `count` times on each of `channels`.
+struct AllToAll {
+  std::uint32_t channels = 1;
+  int count = 1;
+  std::size_t bytes = 0;
+
+  void operator()(Transport& end) const {
+    std::vector<Bytes> out, in, wanted;
+    std::vector<Ticket> tickets;
+    for (int peer = 0; peer < end.tasks(); ++peer) {
+      for (std::uint32_t channel = 0; channel < channels; ++channel) {
+        for (int k = 0; k < count; ++k) {
+          out.push_back(message(end.task(), peer, channel, k, bytes));
+          wanted.push_back(message(peer, end.task(), channel, k, bytes));
+          in.emplace_back(bytes);
+        }
+      }
+    }
+    // Half of the receives are there before the sends, half after.
+    const auto start = [&](std::size_t i, bool sends) {
+      const int peer = static_cast<int>(i / (channels * static_cast<std::size_t>(count)));
+      const auto channel = static_cast<std::uint32_t>(i / static_cast<std::size_t>(count) % channels);
+      tickets.push_back(sends ? end.send(peer, channel, out[i]) : end.receive(peer, channel, in[i]));
+    };
+    for (std::size_t i = 0; i < in.size() / 2; ++i) start(i, false);
+    for (std::size_t i = 0; i < in.size(); ++i) start(i, true);
+    for (std::size_t i = in.size() / 2; i < in.size(); ++i) start(i, false);
+    for (const Ticket ticket : tickets) finish(end, ticket);
+    for (std::size_t i = 0; i < in.size(); ++i) CHECK(in[i] == wanted[i]);
+    CHECK(end.sent().messages >= static_cast<std::int64_t>(in.size()));
+    CHECK(end.sent().bytes >= static_cast<std::int64_t>(in.size() * bytes));
+  }
+};
+
+TEST_CASE("tasks are numbered") {
+  on_jobs([](Transport& end) {
+    CHECK(end.task() >= 0);
+    CHECK(end.task() < end.tasks());
+    CHECK_FALSE(end.failure().has_value());
+  });
+}
+
+TEST_CASE("messages of a channel arrive in order") {
+  on_jobs(AllToAll{.count = 20, .bytes = 40});
+}
+TEST_CASE("channels are independent") {
+  on_jobs(AllToAll{.channels = 50, .count = 2, .bytes = 8});
+}
+TEST_CASE("messages of no bytes arrive") {
+  on_jobs(AllToAll{.channels = 3, .count = 3, .bytes = 0});
+}
+TEST_CASE("large messages arrive, in both directions at once") {
+  on_jobs(AllToAll{.count = 2, .bytes = 3'000'001});
+}
+
+TEST_CASE("channels may be served in any order") {
+  on_jobs([](Transport& end) {
+    constexpr int kChannels = 24;
+    std::vector<Bytes> out, in;
+    for (int i = 0; i < kChannels * end.tasks(); ++i) {
+      out.push_back(message(end.task(), i % end.tasks(), static_cast<std::uint32_t>(i), 0, 100));
+      in.emplace_back(100);
+    }
+    std::vector<int> starts(out.size() * 2);
+    for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int>(i);
+    std::mt19937 random(static_cast<unsigned>(7 + end.task()));
+    std::shuffle(starts.begin(), starts.end(), random);
+    std::vector<Ticket> tickets;
+    const auto size = static_cast<int>(out.size());
+    for (const int s : starts) {
+      const auto channel = static_cast<std::uint32_t>(s % size) / static_cast<std::uint32_t>(end.tasks());
+      const int peer = s % size % end.tasks();
+      const auto at = static_cast<std::size_t>(s % size);
+      tickets.push_back(s < size ? end.send(peer, channel, out[at]) : end.receive(peer, channel, in[at]));
+    }
+    std::shuffle(tickets.begin(), tickets.end(), random);
+    for (const Ticket ticket : tickets) finish(end, ticket);
+    for (int i = 0; i < size; ++i) {
+      const int peer = i % end.tasks();
+      const int of_peer = i - peer + end.task();
+      CHECK(in[static_cast<std::size_t>(i)] == message(peer, end.task(), static_cast<std::uint32_t>(of_peer), 0, 100));
+    }
+  });
+}
+
+TEST_CASE("a message that meets another size is an error, not a wrong result") {
+  on_jobs(
+      [](Transport& end) {
+        if (end.tasks() == 1) return end.close();
+        if (end.task() > 1) {
+          CHECK(error_in([&] { (void)end.exchange("", seconds(20)); })->code() == Code::peer_lost);
+          return;
+        }
+        const Bytes out(12);
+        Bytes in(16);
+        const auto error = error_in([&] {
+          finish(end, end.task() == 0 ? end.send(1, 4, out) : end.receive(0, 4, in));
+          finish(end, end.task() == 0 ? end.receive(1, 4, in) : end.send(0, 4, out));
+          (void)end.exchange("", seconds(20));
+        });
+        REQUIRE(error.has_value());
+        if (error->code() != Code::peer_lost) {
+          CHECK(error->text().find("12 bytes sent, 16 expected") != std::string::npos);
+          end.abort({end.task(), Code::bug, error->text()});
+        }
+      },
+      false);
+}
+
+TEST_CASE("an exchange gives everybody all texts, in task order") {
+  on_jobs([](Transport& end) {
+    for (int round = 0; round < 20; ++round) {
+      // Long and empty ones, and a NUL.
+      const auto text = [&](int task) {
+        return round % 5 == 4 ? std::string()
+                              : std::to_string(task) + std::string(1, '\0') +
+                                    std::string(static_cast<std::size_t>(round * round * 37 * task), 'x');
+      };
+      const auto all = end.exchange(text(end.task()), seconds(20));
+      REQUIRE(all.size() == static_cast<std::size_t>(end.tasks()));
+      for (int task = 0; task < end.tasks(); ++task) CHECK(all[static_cast<std::size_t>(task)] == text(task));
+    }
+  });
+}
+
+TEST_CASE("an exchange names who did not come before the deadline") {
+  on_jobs([](Transport& end) {
+    if (end.tasks() == 1) return;
+    Bytes signal(1);
+    if (end.task() != 1) {
+      const Deadline soon(system_clock(), std::chrono::milliseconds(100));
+      const auto error = error_in([&] { (void)end.exchange("here", soon); });
+      REQUIRE(error.has_value());
+      CHECK(error->code() == Code::stalled);
+      CHECK(error->text().starts_with("exchange: "));
+      CHECK(error->text().find('1') != std::string::npos);
+      finish(end, end.send(1, 0, signal));
+      return;
+    }
+    for (int peer = 0; peer < end.tasks(); ++peer) {
+      if (peer != 1) finish(end, end.receive(peer, 0, signal));
+    }
+  });
+}
+
+TEST_CASE("a failure reaches everybody, with its code and text") {
+  on_jobs(
+      [](Transport& end) {
+        const int who = end.tasks() - 1;
+        if (end.task() == who) end.abort({who, Code::numeric, "loss: NaN in step 7"});
+        Bytes in(8);
+        const auto error = error_in([&] { finish(end, end.receive(who, 0, in)); });
+        REQUIRE(error.has_value());
+        CHECK(error->code() == Code::peer_lost);
+        CHECK(error->text().find("loss: NaN in step 7") != std::string::npos);
+        CHECK(error->text().find("task " + std::to_string(who)) != std::string::npos);
+        REQUIRE(end.failure().has_value());
+        CHECK(end.failure()->task == who);
+        CHECK(end.failure()->code == Code::numeric);
+        CHECK(error_in([&] { (void)end.exchange("", seconds(20)); })->code() == Code::peer_lost);
+        CHECK(error_in([&] { end.idle(std::chrono::seconds(20)); })->code() == Code::peer_lost);
+        CHECK(error_in([&] { (void)end.send(0, 9, in); })->code() == Code::peer_lost);
+      },
+      false);
+}
+
+TEST_CASE("a failure ends an exchange") {
+  on_jobs(
+      [](Transport& end) {
+        if (end.task() == 0) end.abort({0, Code::file, "graph.pb: is empty"});
+        const auto error = error_in([&] { (void)end.exchange("", seconds(20)); });
+        REQUIRE(error.has_value());
+        CHECK(error->code() == Code::peer_lost);
+        CHECK(error->text().find("graph.pb: is empty") != std::string::npos);
+      },
+      false);
+}
+
+TEST_CASE("of two failures one is the first, for everybody alike or for its own task") {
+  on_jobs(
+      [](Transport& end) {
+        end.abort({end.task(), Code::bug, "failure of " + std::to_string(end.task())});
+        const auto first = end.failure();
+        REQUIRE(first.has_value());
+        CHECK(first->text == "failure of " + std::to_string(first->task));
+        end.abort({end.task(), Code::bug, "a later one"});
+        CHECK(end.failure()->text == first->text);
+      },
+      false);
+}
+
+TEST_CASE("an exchange with a task that has closed does not wait") {
+  on_jobs(
+      [](Transport& end) {
+        if (end.tasks() == 1 || end.task() == 0) return end.close();
+        const auto error = error_in([&] { (void)end.exchange("", seconds(20)); });
+        REQUIRE(error.has_value());
+        CHECK(error->code() == Code::peer_lost);
+        end.close();
+      },
+      false);
+}
+
+TEST_CASE("an idle task wakes when its message comes") {
+  on_jobs([](Transport& end) {
+    // A ring of hops: each waits for its neighbour, so a wake-up that is missed costs 10 s.
+    const int next = (end.task() + 1) % end.tasks(), before = (end.task() + end.tasks() - 1) % end.tasks();
+    const Deadline deadline = seconds(20);
+    Bytes token(1);
+    for (int hop = 0; hop < 300; ++hop) {
+      const Ticket receiving = end.receive(before, 0, token);
+      if (end.task() == 0) finish(end, end.send(next, 0, Bytes(1)));
+      while (!end.done(receiving)) {
+        REQUIRE_FALSE(deadline.expired());
+        end.idle(std::chrono::seconds(10));
+      }
+      if (end.task() != 0) finish(end, end.send(next, 0, Bytes(1)));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ferry::test
