@@ -19,6 +19,14 @@ class NewOpFacts final : public OpFacts {
   const Type& input(int i) const override { return graph_.type(inputs_[static_cast<std::size_t>(i)]); }
   const Attrs& attrs() const override { return attrs_; }
   const Tensor* constant(int i) const override { return graph_.constant_value(inputs_[static_cast<std::size_t>(i)]); }
+  std::vector<Type> results(std::string_view name) const override {
+    const auto ref = attrs_.get<SubgraphRef>(name);
+    if (ref.index >= graph_.subgraphs()) fail("there is no subgraph " + std::to_string(ref.index));
+    const Graph& body = graph_.subgraph(ref);
+    std::vector<Type> types;
+    for (ValueId result : body.results()) types.push_back(body.type(result));
+    return types;
+  }
 
  private:
   const Graph& graph_;
@@ -133,6 +141,10 @@ Value Graph::input(std::string_view name, DType dtype, Shape shape, std::source_
 }
 
 Value Graph::variable(std::string_view name, const Value& initial, std::source_location at) {
+  if (parent_ != nullptr || !body_scopes_.empty())
+    throw Error(Code::plan, "variable '" + escaped(name) + "' is made in a body of control flow")
+        .at(at)
+        .hint("make it before the loop or branch, and carry or capture its value");
   if (!initial.shape().known() || initial.shape().bounded())
     throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " +
                                 initial.shape().str() + "; all sizes of a variable must be known")
@@ -154,6 +166,7 @@ Scope Graph::device(std::string_view spec) {
 }
 
 Scope Graph::device(const DeviceSpec& spec) {
+  if (!body_scopes_.empty()) return current().device(spec);
   Annotation annotation = annotation_scopes_.empty() ? Annotation() : annotation_scopes_.back();
   annotation.device = annotation.device.merged(spec);
   if (spec.task || spec.job) annotation.mesh = kNoMesh;
@@ -162,17 +175,20 @@ Scope Graph::device(const DeviceSpec& spec) {
 }
 
 Scope Graph::on(MeshId mesh) {
+  if (!body_scopes_.empty()) return current().on(mesh);
   if (mesh >= meshes().size()) throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh));
   annotation_scopes_.push_back({{}, mesh, {}});
   return {this, Scope::What::annotation};
 }
 
 Scope Graph::name(std::string_view name) {
+  if (!body_scopes_.empty()) return current().name(name);
   name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
   return {this, Scope::What::name};
 }
 
 Scope Graph::after(std::span<const Value> values) {
+  if (!body_scopes_.empty()) return current().after(values);
   std::vector<OpId> ops = after_scopes_.empty() ? std::vector<OpId>() : after_scopes_.back();
   for (const Value& value : values) ops.push_back(producer(capture(value).id()));
   after_scopes_.push_back(std::move(ops));
@@ -180,8 +196,26 @@ Scope Graph::after(std::span<const Value> values) {
 }
 
 Scope Graph::line(const SourceLine& line) {
+  if (!body_scopes_.empty()) return current().line(line);
   line_scopes_.push_back(line);
   return {this, Scope::What::line};
+}
+
+SourceLine Graph::line_for(const SourceLine& given) const {
+  if (!body_scopes_.empty()) return body_scopes_.back()->line_for(given);
+  return line_scopes_.empty() ? given : line_scopes_.back();
+}
+
+Scope Graph::annotated(Annotation annotation) {
+  if (!body_scopes_.empty()) return current().annotated(std::move(annotation));
+  annotation_scopes_.push_back(std::move(annotation));
+  return {this, Scope::What::annotation};
+}
+
+Scope Graph::build(Graph& body) {
+  FERRY_ASSERT(body.parent_ == this, "only a subgraph of this graph can be built in its place");
+  body_scopes_.push_back(&body);
+  return {this, Scope::What::body};
 }
 
 void Graph::pop(Scope::What what) {
@@ -194,6 +228,8 @@ void Graph::pop(Scope::What what) {
       return after_scopes_.pop_back();
     case Scope::What::line:
       return line_scopes_.pop_back();
+    case Scope::What::body:
+      return body_scopes_.pop_back();
   }
 }
 
@@ -228,7 +264,8 @@ MeshId Graph::mesh(Mesh mesh) {
 // ---- Building ----
 
 Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line) {
-  const SourceLine line = line_scopes_.empty() ? given_line : line_scopes_.back();
+  if (!body_scopes_.empty()) return current().add(def, inputs, std::move(attrs), given_line);
+  const SourceLine line = line_for(given_line);
   const auto first_input = static_cast<std::uint32_t>(inputs_.size());
   std::vector<ValueId> ids;
   ids.reserve(inputs.size());
@@ -308,10 +345,13 @@ void Graph::add_after(OpId op, OpId earlier) {
 // ---- Subgraphs ----
 
 Graph& Graph::add_subgraph(std::string_view name) {
+  if (!body_scopes_.empty()) return current().add_subgraph(name);
   subgraphs_.push_back(std::make_unique<Graph>());
   Graph& body = *subgraphs_.back();
   body.parent_ = this;
   body.name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
+  if (!annotation_scopes_.empty()) body.annotation_scopes_.push_back(annotation_scopes_.back());
+  if (!line_scopes_.empty()) body.line_scopes_.push_back(line_scopes_.back());
   return body;
 }
 

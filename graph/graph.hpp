@@ -62,7 +62,7 @@ class [[nodiscard]] Scope {
 
  private:
   friend class Graph;
-  enum class What { annotation, name, after, line };
+  enum class What { annotation, name, after, line, body };
   Scope(Graph* graph, What what) : graph_(graph), what_(what) {}
   Graph* graph_;
   What what_;
@@ -149,6 +149,13 @@ class Graph {
   Scope after(std::span<const Value> values);
   /// Ops made while the scope lives have this line: for ops derived from others (gradients, casts).
   Scope line(const SourceLine& line);
+  /// The line that an op made with `given` would have now.
+  [[nodiscard]] SourceLine line_for(const SourceLine& given) const;
+  /// Ops made while the scope lives have exactly this annotation, whatever the scopes around say.
+  Scope annotated(Annotation annotation);
+  /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs, so that the
+  /// function that builds a branch puts there also what uses values of this graph only.
+  Scope build(Graph& body);
 
   /// A mesh of one axis over all tasks ("/task:*"), or over those that `devices` names.
   MeshId mesh(std::string_view axis, std::string_view devices = "/task:*");
@@ -167,7 +174,7 @@ class Graph {
 
   // ---- Subgraphs (bodies of control flow) ----
 
-  /// A new subgraph, to be filled; its Parameter ops come first.
+  /// A new subgraph, to be filled; its Parameter ops come first. Its ops begin with the scopes that hold here.
   Graph& add_subgraph(std::string_view name);
   [[nodiscard]] std::uint32_t subgraphs() const { return static_cast<std::uint32_t>(subgraphs_.size()); }
   [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
@@ -232,6 +239,8 @@ class Graph {
   std::uint32_t intern_annotation(Annotation annotation);
   std::string fresh_name(const OpDef& def);
   void pop(Scope::What what);
+  /// Where ops are made now: this graph, or the body that is being built.
+  [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
   [[nodiscard]] const Graph& root() const { return parent_ == nullptr ? *this : parent_->root(); }
 
   template <class T>
@@ -273,6 +282,7 @@ class Graph {
   std::vector<std::string> name_scopes_;
   std::vector<std::vector<OpId>> after_scopes_;
   std::vector<SourceLine> line_scopes_;
+  std::vector<Graph*> body_scopes_;
 };
 
 }  // namespace ferry

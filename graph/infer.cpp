@@ -12,14 +12,23 @@ namespace {
 /// Reads `types` ("T,T->T", "T...->T", "->@dtype") against the inputs.
 class TypeSignature {
  public:
-  TypeSignature(const OpDef& def, const OpFacts& facts) : def_(def), facts_(facts) {}
-
-  std::vector<DType> outputs() {
+  /// Checks the inputs.
+  TypeSignature(const OpDef& def, const OpFacts& facts) : def_(def), facts_(facts) {
     const std::size_t arrow = def_.types.find("->");
     FERRY_ASSERT(arrow != std::string_view::npos, "op " + std::string(def_.name) + " has no dtype signature");
     match_inputs(items(def_.types.substr(0, arrow)));
+    outputs_ = def_.types.substr(arrow + 2);
+  }
+
+  /// The dtypes of the outputs, of which there are `count`.
+  std::vector<DType> outputs(std::size_t count) const {
     std::vector<DType> result;
-    for (std::string_view item : items(def_.types.substr(arrow + 2))) result.push_back(resolve(item));
+    for (std::string_view item : items(outputs_)) {
+      if (item.ends_with("..."))
+        repeat(item.substr(0, item.size() - 3), count, result);
+      else
+        result.push_back(resolve(item));
+    }
     return result;
   }
 
@@ -66,9 +75,23 @@ class TypeSignature {
     bound = given;
   }
 
+  void repeat(std::string_view item, std::size_t count, std::vector<DType>& result) const {
+    std::vector<Type> body;
+    if (item.starts_with("%")) body = facts_.results(item.substr(1));
+    while (result.size() < count) {
+      const std::size_t i = result.size();
+      result.push_back(item == "*"             ? facts_.input(static_cast<int>(i)).dtype
+                       : item.starts_with("%") ? body[i].dtype
+                                               : resolve(item));
+    }
+  }
+
   DType resolve(std::string_view item) const {
-    if (item == "T") return *t_;
-    if (item == "U") return *u_;
+    if (item == "T" || item == "U") {
+      const std::optional<DType>& bound = item == "T" ? t_ : u_;
+      if (!bound) OpFacts::fail("takes at least one input");
+      return *bound;
+    }
     if (item.starts_with("@")) {
       const AttrValue* value = facts_.attrs().find(item.substr(1));
       if (const auto* tensor = std::get_if<Tensor>(value)) return tensor->dtype();
@@ -79,6 +102,7 @@ class TypeSignature {
 
   const OpDef& def_;
   const OpFacts& facts_;
+  std::string_view outputs_;
   std::optional<DType> t_, u_;
 };
 
@@ -126,8 +150,9 @@ void OpFacts::fail(const std::string& why) {
 
 std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
   check_attrs(def, facts.attrs());
-  const std::vector<DType> dtypes = TypeSignature(def, facts).outputs();
+  TypeSignature signature(def, facts);
   const std::vector<Shape> shapes = def.infer != nullptr ? def.infer(facts) : shapes_from_index(def, facts);
+  const std::vector<DType> dtypes = signature.outputs(shapes.size());
   FERRY_ASSERT(shapes.size() == dtypes.size(), std::string(def.name) + ": notation and dtypes disagree on the outputs");
   std::vector<Type> types;
   for (std::size_t i = 0; i < shapes.size(); ++i) {

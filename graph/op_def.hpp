@@ -56,6 +56,8 @@ class OpFacts {
   [[nodiscard]] virtual const Attrs& attrs() const = 0;
   /// The value of input i if it is a constant, else nullptr.
   [[nodiscard]] virtual const Tensor* constant(int i) const = 0;
+  /// Types of the results of the subgraph that attribute `name` refers to.
+  [[nodiscard]] virtual std::vector<Type> results(std::string_view name) const = 0;
 
   [[nodiscard]] const Shape& shape(int i) const { return input(i).shape; }
   template <class T>
@@ -87,8 +89,9 @@ struct OpDef {
   std::string_view name;
   int version = 1;
 
-  /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "->@dtype" (the attribute
-  /// `dtype`). T and U range over the sets below.
+  /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "T->T..." (as many outputs as
+  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`),
+  /// "*...->%body..." (the results of the subgraph `body`). T and U range over the sets below.
   std::string_view types;
   DTypeSet T = kNumbers;
   DTypeSet U = kNumbers;
@@ -103,6 +106,9 @@ struct OpDef {
   Reduce reduce = Reduce::none;
   /// Mask of the inputs through which partial sums may pass together.
   std::uint32_t linear = 0;
+  /// Mask of the inputs of which only the sizes are used. They may have any layout, wherever they lie; nothing is moved
+  /// for them and their bytes are not kept, unless they are bounded (the extent is data). Kernels see no bytes.
+  std::uint32_t unread = 0;
   /// Output shapes where the notation does not give them.
   InferFn infer = nullptr;
 

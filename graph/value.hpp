@@ -62,9 +62,9 @@ class Operand {
   template <class T>
   requires std::integral<T> || std::floating_point<T> Operand(
       T number, std::source_location at = std::source_location::current())  // NOLINT
-      : number_(static_cast<double>(number)), at_(at) {}
+      : number_(static_cast<double>(number)), is_number_(true), at_(at) {}
 
-  [[nodiscard]] bool is_number() const { return !value_.defined(); }
+  [[nodiscard]] bool is_number() const { return is_number_; }
   [[nodiscard]] double number() const { return number_; }
   [[nodiscard]] const Value& value() const { return value_; }
   [[nodiscard]] SourceLine line() const { return at_; }
@@ -72,6 +72,7 @@ class Operand {
  private:
   Value value_;
   double number_ = 0;
+  bool is_number_ = false;
   std::source_location at_;
 };
 

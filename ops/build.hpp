@@ -1,0 +1,68 @@
+// For builder functions: where an op goes, numbers as operands, notation from ranks. Not for users.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "graph/graph.hpp"
+#include "graph/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// The graph that an op of these inputs belongs to: the innermost one. Error(plan) at `line` when one is undefined, or
+/// when there is none.
+[[nodiscard]] Graph& graph_of(std::span<const Value> inputs, const SourceLine& line);
+
+/// Ops made while the scope lives, within a builder function, have the line of that function's caller; or, when it is
+/// called by another builder or for a gradient, the line that is given to those.
+[[nodiscard]] Scope derived(Graph& graph, const SourceLine& line);
+
+/// Appends an op to the graph of its inputs.
+Values make(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line);
+/// The first output of such an op.
+Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const SourceLine& line, Attrs attrs = {});
+
+/// An op of two operands, of which one may be a number: it takes the other's dtype. Error(plan) when it cannot.
+Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
+
+/// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
+Value number_constant(Graph& graph, double number, DType dtype, const SourceLine& line);
+
+/// Axes as dims of a value of `rank`: counted from the end when negative, sorted, each once; none means all.
+/// Error(plan) names `what`.
+[[nodiscard]] Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line);
+
+/// One element, for certain.
+[[nodiscard]] inline bool is_one(const Dim& dim) {
+  return dim.size() == 1 && !dim.bounded();
+}
+/// Equal for certain: a dim that is not known and has no name equals nothing.
+[[nodiscard]] inline bool same_dim(const Dim& a, const Dim& b) {
+  return a == b && (a.known() || !a.symbol().empty());
+}
+[[nodiscard]] bool surely_equal(const Shape& a, const Shape& b);
+
+/// Hands out letters for index notation.
+class Letters {
+ public:
+  /// A letter not yet handed out. Stops inference when there are no more (about 200).
+  [[nodiscard]] std::string next();
+  /// `count` of them.
+  [[nodiscard]] std::string next(int count);
+
+ private:
+  int used_ = 0;
+};
+
+/// "[x]" for "x": a letter that must be whole.
+[[nodiscard]] inline std::string whole(const std::string& letter) {
+  return "[" + letter + "]";
+}
+/// A term as notation writes it where it may be alone: "." for a scalar.
+[[nodiscard]] inline std::string term(const std::string& letters) {
+  return letters.empty() ? "." : letters;
+}
+
+}  // namespace ferry

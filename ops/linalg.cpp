@@ -1,0 +1,56 @@
+#include "ops/linalg.hpp"
+
+#include "ops/build.hpp"
+#include "ops/gradient.hpp"
+
+namespace ferry {
+namespace {
+
+bool flag(const Attrs& attrs, std::string_view name) {
+  return attrs.get_or(name, false);
+}
+
+std::string matmul_index(const OpFacts& facts) {
+  const std::string a = flag(facts.attrs(), "transpose_a") ? "...km" : "...mk";
+  const std::string b = flag(facts.attrs(), "transpose_b") ? "...nk" : "...kn";
+  return a + "," + b + "->...mn";
+}
+
+// With A = op(a), B = op(b) and Y = A B: dA = dY B', dB = A' dY; a transposed input gets the transposed gradient, which
+// is the product with its factors exchanged.
+Values matmul_grad(GradCtx& g) {
+  const bool ta = flag(g.attrs(), "transpose_a");
+  const bool tb = flag(g.attrs(), "transpose_b");
+  const Value a = g.in(0);
+  const Value b = g.in(1);
+  const Value dy = g.dout();
+  return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }),
+          g.want(1, [&] { return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false); })};
+}
+
+constexpr AttrDef kMatMulAttrs[] = {{"transpose_a", "bool", false}, {"transpose_b", "bool", false}};
+constexpr OpDef kMatMul{.name = "MatMul",
+                        .types = "T,T->T",
+                        .attrs = kMatMulAttrs,
+                        .index_of = matmul_index,
+                        .reduce = Reduce::sum,
+                        .linear = 0b01,
+                        .flops = 2,
+                        .grad = matmul_grad};
+
+constexpr const OpDef* kLinalgOps[] = {&kMatMul};
+
+}  // namespace
+
+Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, std::source_location at) {
+  Attrs attrs;
+  if (transpose_a) attrs.set("transpose_a", true);
+  if (transpose_b) attrs.set("transpose_b", true);
+  return make_one(kMatMul, {a, b}, at, std::move(attrs));
+}
+
+std::span<const OpDef* const> linalg_ops() {
+  return kLinalgOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,24 @@
+#include "ops/op_set.hpp"
+
+#include "graph/core_ops.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+
+namespace ferry {
+
+const OpSet& default_ops() {
+  static const OpSet kOps = [] {
+    OpSet ops;
+    for (const auto family :
+         {core_ops(), math_ops(), logic_ops(), linalg_ops(), reshape_ops(), broadcast_ops(), reduce_ops()})
+      ops.add(family);
+    return ops;
+  }();
+  return kOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,14 @@
+// All ops that ferry comes with.
+#pragma once
+
+#include "graph/op_def.hpp"
+
+namespace ferry {
+
+/// The ops of all families and of the graph itself: what a graph file may hold. Copy it to add your own:
+///
+///     OpSet ops = default_ops();
+///     ops.add(kMyOp);
+[[nodiscard]] const OpSet& default_ops();
+
+}  // namespace ferry

@@ -1,0 +1,121 @@
+#include "ops/reduce.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/build.hpp"
+#include "ops/gradient.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/reshape.hpp"
+
+namespace ferry {
+namespace {
+
+/// "abc->ac" for axes {1}.
+std::string reduce_index(const OpFacts& facts) {
+  std::vector<int> axes;
+  for (std::int64_t axis : facts.attr<Ints>("axes")) axes.push_back(facts.axis(0, axis));
+  Letters letters;
+  std::string in, out;
+  for (int i = 0; i < facts.shape(0).rank(); ++i) {
+    const std::string letter = letters.next();
+    in += letter;
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) out += letter;
+  }
+  return term(in) + "->" + term(out);
+}
+
+/// "a[n]b->ab".
+std::string argmax_index(const OpFacts& facts) {
+  const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
+  if (facts.shape(0)[axis].size() == 0) OpFacts::fail("dim " + std::to_string(axis) + " is empty");
+  Letters letters;
+  const std::string before = letters.next(axis);
+  const std::string along = letters.next();
+  const std::string after = letters.next(facts.shape(0).rank() - axis - 1);
+  return before + whole(along) + after + "->" + term(before + after);
+}
+
+Values extremum_grad(GradCtx& g) {
+  const Ints& axes = g.attrs().get<Ints>("axes");
+  const Value chosen = cast(equal(g.in(), expand_dims(g.out(), axes)), g.in().dtype());
+  const Value shares = sum(chosen, axes, true);
+  return {chosen * (expand_dims(g.dout(), axes) / shares)};
+}
+
+constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
+constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
+
+constexpr OpDef kSum{.name = "Sum",
+                     .types = "T->T",
+                     .attrs = kAxesAttr,
+                     .index_of = reduce_index,
+                     .reduce = Reduce::sum,
+                     .linear = 0b1,
+                     .grad = [](GradCtx& g) {
+                       return Values{broadcast_as(expand_dims(g.dout(), g.attrs().get<Ints>("axes")), g.in())};
+                     }};
+
+constexpr OpDef kMax{.name = "Max",
+                     .types = "T->T",
+                     .attrs = kAxesAttr,
+                     .index_of = reduce_index,
+                     .reduce = Reduce::max,
+                     .grad = extremum_grad};
+
+constexpr OpDef kMin{.name = "Min",
+                     .types = "T->T",
+                     .attrs = kAxesAttr,
+                     .index_of = reduce_index,
+                     .reduce = Reduce::min,
+                     .grad = extremum_grad};
+
+constexpr OpDef kArgMax{.name = "ArgMax",
+                        .types = "T->int64",
+                        .attrs = kAxisAttr,
+                        .index_of = argmax_index,
+                        .no_grad = "its result is an index"};
+
+constexpr const OpDef* kReduceOps[] = {&kSum, &kMax, &kMin, &kArgMax};
+
+Value reduce(const OpDef& def, const Value& x, Ints given, bool keep_dims, const SourceLine& line) {
+  const Scope here = derived(graph_of({{x}}, line), line);
+  const Ints axes = checked_axes(def.name, x, std::move(given), line);
+  const Value result = make_one(def, {x}, line, {{"axes", axes}});
+  return keep_dims && !axes.empty() ? expand_dims(result, axes) : result;
+}
+
+}  // namespace
+
+Value sum(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+  return reduce(kSum, x, std::move(axes), keep_dims, at);
+}
+
+Value max(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+  return reduce(kMax, x, std::move(axes), keep_dims, at);
+}
+
+Value min(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+  return reduce(kMin, x, std::move(axes), keep_dims, at);
+}
+
+Value mean(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  if (!is_float(x.dtype()))
+    throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
+        .at(at)
+        .hint("cast it to a floating-point dtype");
+  return sum(x, axes, keep_dims) / size_of(x, axes, x.dtype());
+}
+
+Value argmax(const Value& x, std::int64_t axis, std::source_location at) {
+  return make_one(kArgMax, {x}, at, {{"axis", axis}});
+}
+
+std::span<const OpDef* const> reduce_ops() {
+  return kReduceOps;
+}
+
+}  // namespace ferry

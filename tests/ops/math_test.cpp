@@ -1,0 +1,90 @@
+#include "ops/math.hpp"
+
+#include <doctest/doctest.h>
+
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/op_set.hpp"
+#include "support.hpp"
+
+namespace ferry {
+namespace {
+
+using test::error_of;
+
+TEST_CASE("an operator has the line of its expression") {
+  Graph g;
+  const Value a = g.constant({1.0, 2.0});
+  const int line = __LINE__ + 1;
+  const Value c = -(a + 2) * a;
+  CHECK(c.op().line().line == line);
+  CHECK(g.value(c.op().inputs()[0]).op().line().line == line);
+  CHECK(std::string(c.op().line().file).ends_with("math_test.cpp"));
+}
+
+TEST_CASE("a number takes the dtype of the other operand") {
+  Graph g;
+  const Value x = g.input("x", DType::float64, {3});
+  CHECK((2 * x).type().str() == "float64[3]");
+  CHECK((g.constant({1, 2}) - 1).type().str() == "int32[2]");
+  CHECK(error_of([&] {
+          g.constant({1, 2}) * 0.5;
+        }) == "the number 0.5 is not a value of int32\n  at math_test.cpp:" + std::to_string(__LINE__ - 1) +
+                  "\n  try: cast the other operand, or make a constant");
+  CHECK(error_of([&] { maximum(1, 2); }).starts_with("Maximum: both operands are numbers\n  at math_test.cpp:"));
+}
+
+TEST_CASE("operands are broadcast, and what does not fit is said on the caller's line") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {"batch", 3});
+  CHECK((x + g.constant({1.0, 2.0, 3.0})).shape().str() == "[batch,3]");
+  CHECK((x * g.input("col", DType::float32, {4, 1, 1})).shape().str() == "[4,batch,3]");
+  const int made = __LINE__ + 1;
+  const Value y = g.constant({1.0, 2.0});
+  CHECK(error_of([&] { x + y; }) ==
+        "Add: sizes do not broadcast: 3 and 2\n  input 0: float32[batch,3] x (Input) at math_test.cpp:" +
+            std::to_string(made - 5 + 1) + "\n  input 1: float32[2] constant_1 (Constant) at math_test.cpp:" +
+            std::to_string(made) + "\n  at math_test.cpp:" + std::to_string(made + 1));
+}
+
+TEST_CASE("dtypes must be equal and allowed") {
+  Graph g;
+  const Value f = g.constant({1.0});
+  const Value i = g.constant({1});
+  CHECK(error_of([&] { f + i; }).starts_with("Add: dtypes differ: float32 and int32 (use cast)\n"));
+  CHECK(error_of([&] { exp(i); }).starts_with("Exp: input 0 is int32; it takes float32, float64\n"));
+  CHECK(error_of([&] { Value() + f; }).starts_with("an undefined value is used\n  at math_test.cpp:"));
+  CHECK(cast(i, DType::float32).dtype() == DType::float32);
+  CHECK(cast(f, DType::float32) == f);
+}
+
+TEST_CASE("select broadcasts its condition") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2, 3});
+  CHECK(select(greater(x, 0), x, 0).type().str() == "float32[2,3]");
+  CHECK(less(x, 1).type().str() == "bool[2,3]");
+}
+
+TEST_CASE("matmul") {
+  Graph g;
+  const Value a = g.input("a", DType::float32, {"batch", 4, 5});
+  const Value w = g.input("w", DType::float32, {5, 6});
+  CHECK(matmul(a, w).shape().str() == "[batch,4,6]");
+  CHECK(test::notation(matmul(a, w)) == "...mk,...kn->...mn");
+  CHECK(test::notation(matmul(w, w, true)) == "...km,...kn->...mn");
+  CHECK(test::notation(matmul(w, w, false, true)) == "...mk,...nk->...mn");
+  CHECK(error_of([&] { matmul(w, w); }).starts_with("MatMul: sizes differ: k is 6 and 5\n  input 0: float32[5,6] w"));
+  CHECK(
+      error_of([&] { matmul(w, g.constant({1.0})); }).starts_with("MatMul: input 1 has rank 1, expected at least 2\n"));
+}
+
+TEST_CASE("every op has a gradient or says why not") {
+  for (const OpDef* def : default_ops().all()) {
+    CAPTURE(def->name);
+    CHECK((def->grad != nullptr) != !def->no_grad.empty());
+    CHECK(default_ops().find(def->name) == def);
+  }
+}
+
+}  // namespace
+}  // namespace ferry

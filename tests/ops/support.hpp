@@ -1,0 +1,61 @@
+// What the tests of ops share: the notation of an op in a graph, and errors as text.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.hpp"
+#include "graph/graph.hpp"
+#include "graph/index_notation.hpp"
+
+namespace ferry::test {
+
+/// The facts of an op that is in a graph.
+class FactsOf final : public OpFacts {
+ public:
+  explicit FactsOf(const Op& op) : op_(op) {}
+  int inputs() const override { return static_cast<int>(op_.inputs().size()); }
+  const Type& input(int i) const override { return op_.graph().type(op_.inputs()[static_cast<std::size_t>(i)]); }
+  const Attrs& attrs() const override { return op_.attrs(); }
+  const Tensor* constant(int i) const override {
+    return op_.graph().constant_value(op_.inputs()[static_cast<std::size_t>(i)]);
+  }
+  std::vector<Type> results(std::string_view) const override { return {}; }
+
+ private:
+  Op op_;
+};
+
+inline std::string notation(const Value& value) {
+  return notation_of(value.op().def(), FactsOf(value.op()));
+}
+
+/// "MatMul(x, w)": the op behind a value with the names of its inputs.
+inline std::string call(const Value& value) {
+  std::string text(value.op().def().name);
+  std::string separator = "(";
+  for (ValueId input : value.op().inputs()) {
+    text += separator + value.graph().value_name(input);
+    separator = ", ";
+  }
+  return separator == "(" ? text : text + ")";
+}
+
+/// The text of the Error(plan) that `build` throws, with this file's directory cut off; "" when it throws none.
+inline std::string error_of(const std::function<void()>& build) {
+  try {
+    build();
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::plan);
+    std::string text = error.text();
+    for (const std::string folder = "tests/ops/";;) {
+      const std::size_t end = text.find(folder);
+      if (end == std::string::npos) return text;
+      const std::size_t begin = text.rfind(' ', end) + 1;
+      text.erase(begin, end + folder.size() - begin);
+    }
+  }
+  return "";
+}
+
+}  // namespace ferry::test
