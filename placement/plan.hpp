@@ -56,8 +56,8 @@ struct Buffer {
   std::uint64_t bytes = 0;   ///< of the value at its bounds, without the header of a bounded value
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;  ///< local; the bound of a bounded dim
-  bool bounded =
-      false;  ///< dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment
+  /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
+  bool bounded = false;
   std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
   std::uint32_t name = kNone;    ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
@@ -91,14 +91,14 @@ struct Wait {
 struct Instruction {
   Do what = Do::kernel;
   std::uint16_t thread = 0;
-  std::uint32_t op = kNone;      ///< string: the op's type, "MatMul"
-  std::uint32_t name = kNone;    ///< string: the op's name in the graph; random numbers are keyed by it
-  std::uint32_t attrs = kNone;   ///< index into Plan::attrs
-  std::uint32_t line = kNone;    ///< index into Plan::lines: the user's line
-  std::uint32_t target = kNone;  ///< channel, collective, region, feed or fetch
-  std::uint32_t other = kNone;   ///< second region
-  Range inputs, outputs;         ///< into PlanClass::operands (buffer indices)
-  Range waits;                   ///< into PlanClass::waits
+  std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
+  std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
+  std::uint32_t attrs = kNone;      ///< index into Plan::attrs
+  std::uint32_t line = kNone;       ///< index into Plan::lines: the user's line
+  std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
+  std::uint32_t other = kNone;      ///< second region
+  Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
+  Range waits = {};                 ///< into PlanClass::waits
   bool operator==(const Instruction&) const = default;
 };
 
@@ -204,7 +204,9 @@ struct Plan {
   bool operator==(const Plan& other) const = delete;  // compare files (plan_file.hpp): attrs hold tensors
 };
 
-/// Messages, bytes and copies of one task in one step, predicted from the plan.
+/// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
+/// transfers, those of collectives included; copies are its copy instructions (what feeds and fetches bring in and out
+/// is not counted).
 struct Traffic {
   std::int64_t sent_messages = 0, sent_bytes = 0;
   std::int64_t received_messages = 0, received_bytes = 0;
@@ -223,7 +225,8 @@ struct Membership {
 };
 [[nodiscard]] Membership membership(const Grouping& grouping, int task);
 
-/// First element of the task's part in each dim of the whole value.
+/// First element of the task's part in each dim of the whole value. Splits of one dim nest: the second cuts what the
+/// first left.
 [[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
 
 }  // namespace ferry
