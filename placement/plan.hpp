@@ -49,6 +49,7 @@ struct Buffer {
   enum class Space : std::uint8_t {
     step,   ///< in the step's arena: reused by others once its last reader is done
     state,  ///< kept from step to step: variables, values computed once
+    none    ///< sizes only: an input whose elements the kernel does not read
   };
   Space space = Space::step;
   std::uint32_t device = 0;  ///< index into PlanClass::devices
@@ -58,8 +59,9 @@ struct Buffer {
   std::vector<std::int64_t> sizes;  ///< local; the bound of a bounded dim
   /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
   bool bounded = false;
-  std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
-  std::uint32_t name = kNone;    ///< string: the value's name in the graph
+  std::uint32_t window = kNone;   ///< index into Plan::windows: this is a part of a split value
+  std::uint32_t view_of = kNone;  ///< buffer whose bytes this one has, under another shape
+  std::uint32_t name = kNone;     ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
@@ -98,7 +100,10 @@ struct Instruction {
   std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
   std::uint32_t other = kNone;      ///< second region
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
-  Range waits = {};                 ///< into PlanClass::waits
+  std::uint32_t in_place = 0;       ///< mask of the inputs whose bytes output 0 may take: the kernel allows it
+  /// Buffer for the instruction alone: a kernel's workspace, a collective's staging slots.
+  std::uint32_t scratch = kNone;
+  Range waits = {};  ///< into PlanClass::waits
   bool operator==(const Instruction&) const = default;
 };
 
@@ -138,6 +143,12 @@ struct PlanClass {
   std::uint32_t threads = 1;
   bool operator==(const PlanClass&) const = default;
 };
+
+/// The buffer that holds the bytes of `buffer`: itself, or what it is a view of. Views are never of views.
+[[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
+  const std::uint32_t viewed = plan.buffers[buffer].view_of;
+  return viewed == kNone ? buffer : viewed;
+}
 
 /// A matched send and receive, made once and used in every step.
 struct Channel {

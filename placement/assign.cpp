@@ -1,0 +1,269 @@
+// assign_devices: every node gets its devices. Explicit annotations first; an assign goes with its variable; an op
+// without an annotation goes to the mesh of an input, else to the one device that moves the fewest bytes; a constant
+// goes to whoever uses it.
+#include <algorithm>
+#include <optional>
+
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+namespace {
+
+class Assigner {
+ public:
+  explicit Assigner(Program& program) : program_(program), users_(program.values.size()) {}
+
+  void run() {
+    find_users();
+    region(0);
+    for (Node& node : program_.nodes) node.once = runs_once(node);
+  }
+
+ private:
+  void find_users() {
+    for (NodeId id = 0; id < program_.nodes.size(); ++id)
+      for (PValueId input : program_.inputs(program_.nodes[id])) users_[input].push_back(id);
+  }
+
+  void region(RegionId id) {
+    const std::vector<NodeId>& order = program_.regions[id].order;
+    for (NodeId node : order) explicitly(node);
+    for (NodeId node : order) by_inputs(node);
+    for (auto it = order.rbegin(); it != order.rend(); ++it) by_users(*it);
+    for (NodeId node : order) check_kernel(node);
+  }
+
+  void explicitly(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::fetch) return;
+    if (node.kind == NodeKind::feed) {
+      const Op op = node.graph->op(node.op);
+      const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
+      program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
+      program_.feed_homes[node.detail] = home.value_or(kNone);
+      place(id, program_.single(program_.signature->feeds[node.detail].task), "fed by this task");
+      return;
+    }
+    if (node.kind == NodeKind::assign) {
+      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where, "with its variable");
+      return;
+    }
+    const Op op = node.graph->op(node.op);
+    if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
+    const auto where = resolve(op);
+    if (where) place(id, *where, "annotated " + annotation_text(op.annotation()));
+  }
+
+  std::string annotation_text(const Annotation& annotation) const {
+    if (annotation.mesh != kNoMesh) return "mesh " + program_.graph->meshes()[annotation.mesh].str();
+    return annotation.device.str();
+  }
+
+  /// The devices that the op's annotation names; none when it names only a kind of device.
+  std::optional<WhereId> resolve(const Op& op) {
+    const Annotation& annotation = op.annotation();
+    try {
+      if (annotation.mesh != kNoMesh) return mesh_where(program_.graph->meshes()[annotation.mesh], annotation.device);
+      if (annotation.device.all_tasks())
+        return mesh_where(Mesh{{{"tasks", Mesh::kOpen}}, annotation.device}, annotation.device);
+      const DeviceSpec& device = annotation.device;
+      if (!device.task && !device.job && program_.topology->size() > 1 && !device.kind) return std::nullopt;
+      DeviceSpec task = device;
+      if (!task.task) task.task = 0;
+      const int number = program_.topology->resolve(task);
+      return program_.single(number, kind_on(op, number, device), device.index.value_or(0));
+    } catch (Error& error) {
+      throw error.note("for " + op.str());
+    }
+  }
+
+  WhereId mesh_where(const Mesh& mesh, const DeviceSpec& device) {
+    Where where;
+    for (int task : program_.topology->tasks_of(mesh.devices)) where.tasks.push_back(task);
+    const auto total = static_cast<std::int64_t>(where.tasks.size());
+    std::int64_t fixed = 1;
+    for (const Mesh::Axis& axis : mesh.axes)
+      if (axis.size != Mesh::kOpen) fixed *= axis.size;
+    bool open = false;
+    for (const Mesh::Axis& axis : mesh.axes) {
+      open = open || axis.size == Mesh::kOpen;
+      where.axes.push_back(axis.size == Mesh::kOpen ? total / fixed : axis.size);
+    }
+    if (total == 0 || (open ? total % fixed != 0 : fixed != total))
+      throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit: there are " + std::to_string(total) + " tasks")
+          .hint(open ? "use a number of tasks that is a multiple of " + std::to_string(fixed)
+                     : "use " + std::to_string(fixed) + " tasks");
+    where.kind = device.kind.value_or(program_.options.default_device);
+    return program_.intern(std::move(where));
+  }
+
+  DeviceKind kind_on(const Op& op, int task, const DeviceSpec& device) {
+    const DeviceKind kind = device.kind.value_or(program_.options.default_device);
+    const int present = kind == DeviceKind::cpu ? 1 : program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+    const int index = device.index.value_or(0);
+    if (index < present) return kind;
+    const std::string missing =
+        "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
+    const int gpus = program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+    const std::string there = "task " + std::to_string(task) + " has cpu:0" +
+                              (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has no GPU");
+    if (!program_.options.soft_placement || kind == DeviceKind::cpu)
+      throw Error(Code::plan, "there is no device " + missing)
+          .note(there)
+          .at(op.line())
+          .hint("--soft-placement moves such ops to the CPU");
+    program_.warnings.push_back("moved " + op.str() + " from " + missing + " to cpu:0: " + there);
+    return DeviceKind::cpu;
+  }
+
+  /// Bytes that move when the node runs on `where`.
+  std::int64_t moved_bytes(const Node& node, WhereId where) const {
+    std::int64_t bytes = 0;
+    for (PValueId input : program_.inputs(node)) {
+      const WhereId at = program_.nodes[program_.values[input].producer].where;
+      if (at != kNone && at != where) bytes += program_.values[input].type.bytes();
+    }
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      const PValueId output = node.first_output + i;
+      for (NodeId user : users_[output]) {
+        const WhereId at = program_.nodes[user].where;
+        if (at == kNone || at == where) continue;
+        bytes += program_.values[output].type.bytes();
+        break;
+      }
+    }
+    return bytes;
+  }
+
+  void by_inputs(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) bodies(id);
+    if (node.where != kNone || node.kind == NodeKind::parameter) return;
+    std::vector<WhereId> candidates;
+    for (PValueId input : program_.inputs(node)) {
+      const WhereId at = program_.nodes[program_.values[input].producer].where;
+      if (at == kNone) continue;
+      if (!program_.wheres[at].single()) return place(id, at, "on the mesh of its input " + program_.name(input));
+      if (std::find(candidates.begin(), candidates.end(), at) == candidates.end()) candidates.push_back(at);
+    }
+    if (candidates.empty()) return;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i]) {
+        const Node& using_node = program_.nodes[user];
+        if (using_node.where != kNone && using_node.kind != NodeKind::fetch &&
+            program_.wheres[using_node.where].single() &&
+            std::find(candidates.begin(), candidates.end(), using_node.where) == candidates.end())
+          candidates.push_back(using_node.where);
+      }
+    choose(id, candidates);
+  }
+
+  void choose(NodeId id, std::span<const WhereId> candidates) {
+    const Node& node = program_.nodes[id];
+    WhereId best = candidates[0];
+    std::int64_t least = moved_bytes(node, best);
+    for (WhereId candidate : candidates.subspan(1)) {
+      const std::int64_t bytes = moved_bytes(node, candidate);
+      if (bytes >= least) continue;
+      least = bytes;
+      best = candidate;
+    }
+    std::string why = "moves the fewest bytes (" + std::to_string(least) + ")";
+    for (WhereId candidate : candidates)
+      if (candidate != best)
+        why += "; rejected " + program_.wheres[candidate].str() + ": " + std::to_string(moved_bytes(node, candidate)) +
+               " bytes";
+    place(id, best, candidates.size() == 1 ? "where its inputs are" : why);
+  }
+
+  void by_users(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.where != kNone || node.kind == NodeKind::parameter || node.def == &kConstant) return;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i]) {
+        const WhereId at = program_.nodes[user].where;
+        if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
+          return place(id, at, "with its user " + program_.name(program_.nodes[user]));
+      }
+    place(id, program_.single(0, program_.options.default_device),
+          "no annotation, no placed input or user: the default");
+  }
+
+  /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.
+  void bodies(NodeId id) {
+    const Node owner = program_.nodes[id];
+    const auto inputs = program_.inputs(owner);
+    const bool loop = owner.kind == NodeKind::loop;
+    const std::size_t carried = loop ? owner.outputs : 0;
+    std::size_t next_capture = loop ? carried : 1;
+    for (RegionId region_id : {owner.detail, owner.detail + 1}) {
+      const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const PValueId argument = i < carried ? inputs[i] : inputs[next_capture++];
+        WhereId at = program_.nodes[program_.values[argument].producer].where;
+        if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
+        place(program_.values[parameters[i]].producer, at, "where the owner's input is");
+      }
+      region(region_id);
+    }
+    if (program_.nodes[id].where == kNone) {
+      const PValueId first = inputs[0];
+      const WhereId at = program_.nodes[program_.values[first].producer].where;
+      place(id, at == kNone ? default_where() : at, "where its first input is");
+    }
+  }
+
+  WhereId default_where() { return program_.single(0, program_.options.default_device); }
+
+  void place(NodeId id, WhereId where, std::string why) {
+    Node& node = program_.nodes[id];
+    node.where = where;
+    if (node.kind != NodeKind::parameter)
+      program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why, program_.line(node)});
+  }
+
+  /// An op that gives the same value in every step, and pure ops of such values on the same devices, are computed in
+  /// the setup. What crosses devices is sent in every step, as the graph says.
+  bool runs_once(const Node& node) const {
+    if (node.kind != NodeKind::compute) return false;
+    if (node.def->is(kOnce)) return true;
+    if (node.inputs == 0 || node.def->is(kStateful) || node.def->is(kRandom) || node.def->is(kEffect)) return false;
+    const auto inputs = program_.inputs(node);
+    return std::all_of(inputs.begin(), inputs.end(), [&](PValueId input) {
+      const Node& producer = program_.nodes[program_.values[input].producer];
+      return producer.once && (producer.where == kNone || producer.where == node.where);
+    });
+  }
+
+  void check_kernel(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.kind != NodeKind::compute || node.where == kNone) return;
+    const DeviceKind kind = program_.where(node).kind;
+    if (node.def->is(kView) || program_.capabilities->has_kernel(node.def->name, kind)) return;
+    const Op op = node.graph->op(node.op);
+    if (kind == DeviceKind::gpu && program_.options.soft_placement &&
+        program_.capabilities->has_kernel(node.def->name, DeviceKind::cpu)) {
+      Where cpu = program_.where(node);
+      cpu.kind = DeviceKind::cpu;
+      program_.warnings.push_back("moved " + op.str() + " from " + program_.where(node).str() +
+                                  " to the CPU: no kernel");
+      program_.nodes[id].where = program_.intern(std::move(cpu));
+      return;
+    }
+    throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
+        .hint(kind == DeviceKind::gpu ? "place it on cpu:0, or use --soft-placement" : "link the library that has it");
+  }
+
+  Program& program_;
+  std::vector<std::vector<NodeId>> users_;
+};
+
+}  // namespace
+
+void assign_devices(Program& program) {
+  Assigner(program).run();
+}
+
+}  // namespace ferry

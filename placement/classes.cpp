@@ -1,0 +1,103 @@
+#include "placement/classes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ferry {
+namespace {
+
+std::int64_t coordinate(const Where& where, std::size_t position, std::size_t axis) {
+  auto rest = static_cast<std::int64_t>(position);
+  for (std::size_t a = where.axes.size(); a > axis + 1; --a) rest /= where.axes[a - 1];
+  return rest % where.axes[axis];
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::reduce;
+}
+
+/// What tells the tasks apart, as a list of numbers for each.
+class Roles {
+ public:
+  explicit Roles(const Program& program)
+      : program_(program), keys_(static_cast<std::size_t>(program.topology->size())) {}
+
+  std::vector<std::uint32_t> classes() {
+    device_sets();
+    part_sizes();
+    ends();
+    std::map<std::vector<std::int64_t>, std::uint32_t> numbers;
+    std::vector<std::uint32_t> result;
+    for (std::size_t task = 0; task < keys_.size(); ++task) {
+      keys_[task].push_back(program_.topology->tasks[task].threads);
+      result.push_back(numbers.try_emplace(keys_[task], static_cast<std::uint32_t>(numbers.size())).first->second);
+    }
+    return result;
+  }
+
+ private:
+  void mark(std::int32_t task, std::int64_t what) { keys_[static_cast<std::size_t>(task)].push_back(what); }
+
+  void device_sets() {
+    for (std::size_t w = 0; w < program_.wheres.size(); ++w)
+      for (std::int32_t task : program_.wheres[w].tasks) mark(task, static_cast<std::int64_t>(w));
+  }
+
+  void part_sizes() {
+    std::set<std::tuple<WhereId, std::size_t, std::int64_t>> splits;
+    for (const PValue& value : program_.values)
+      for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
+        if (value.layout[axis].kind == AxisLayout::Kind::split)
+          splits.emplace(value.where, axis, value.type.shape[value.layout[axis].dim].size());
+    for (const auto& [where_id, axis, size] : splits) {
+      const Where& where = program_.wheres[where_id];
+      for (std::size_t i = 0; i < where.tasks.size(); ++i)
+        mark(where.tasks[i], part_of(size, where.axes[axis], coordinate(where, i, axis)).size);
+    }
+  }
+
+  void ends() {
+    for (const Node& node : program_.nodes) {
+      if (node.kind == NodeKind::transfer && node.where != kNone) {
+        mark(sender_of(program_, node), -1);
+        mark(program_.where(node).tasks[0], -2);
+      } else if (node.kind == NodeKind::collective) {
+        const ProgramCollective& collective = program_.collectives[node.detail];
+        for (const auto& group : program_.groupings[collective.grouping]) {
+          for (std::int32_t task : group) mark(task, -3);
+          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.root)], -4);
+        }
+      }
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::vector<std::int64_t>> keys_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task) {
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  const Where& where = program.wheres[value.where];
+  const auto position =
+      static_cast<std::size_t>(std::find(where.tasks.begin(), where.tasks.end(), task) - where.tasks.begin());
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
+  }
+  return sizes;
+}
+
+std::vector<std::uint32_t> task_classes(const Program& program) {
+  return Roles(program).classes();
+}
+
+std::int32_t sender_of(const Program& program, const Node& transfer) {
+  return program.wheres[program.values[program.inputs(transfer)[0]].where].tasks[0];
+}
+
+}  // namespace ferry

@@ -1,0 +1,752 @@
+// lower: from the program, which speaks of all tasks, to the instructions of each plan class.
+//
+// Every class's list is a projection of one global order. A transfer's send and receive stand where its value is made,
+// the receive_wait where the value is first used, the send_wait a few sends later or at the region's end; a collective
+// stands where its result is first used. So the least unfinished instruction of the job can always run, also when
+// nothing is buffered.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "placement/classes.hpp"
+#include "placement/memory.hpp"
+#include "placement/program.hpp"
+#include "placement/strategy.hpp"
+
+namespace ferry {
+namespace {
+
+/// Interns the plan's tables.
+class Tables {
+ public:
+  explicit Tables(Plan& plan) : plan_(plan) {}
+
+  std::uint32_t string(std::string_view text) {
+    const std::uint32_t id = pool_.intern(text);
+    if (id == plan_.strings.size()) plan_.strings.emplace_back(text);
+    return id;
+  }
+  std::uint32_t line(const SourceLine& line) {
+    if (!line.known()) return kNone;
+    const auto key = std::make_pair(string(line.file), line.line);
+    const auto [at, fresh] = lines_.try_emplace(key, static_cast<std::uint32_t>(plan_.lines.size()));
+    if (fresh) plan_.lines.push_back({key.first, key.second});
+    return at->second;
+  }
+  std::uint32_t attrs(const Attrs* attrs) {
+    if (attrs == nullptr || attrs->empty()) return kNone;
+    const auto [at, fresh] = attrs_.try_emplace(attrs, static_cast<std::uint32_t>(plan_.attrs.size()));
+    if (fresh) plan_.attrs.push_back(*attrs);
+    return at->second;
+  }
+  std::uint32_t window(Window window) {
+    const auto found = std::find(plan_.windows.begin(), plan_.windows.end(), window);
+    if (found != plan_.windows.end()) return static_cast<std::uint32_t>(found - plan_.windows.begin());
+    plan_.windows.push_back(std::move(window));
+    return static_cast<std::uint32_t>(plan_.windows.size() - 1);
+  }
+  std::uint32_t schedule(const Schedule& schedule) {
+    const auto found = std::find(plan_.schedules.begin(), plan_.schedules.end(), schedule);
+    if (found != plan_.schedules.end()) return static_cast<std::uint32_t>(found - plan_.schedules.begin());
+    plan_.schedules.push_back(schedule);
+    return static_cast<std::uint32_t>(plan_.schedules.size() - 1);
+  }
+  std::uint32_t grouping(const Grouping& grouping) {
+    const auto found = std::find(plan_.groupings.begin(), plan_.groupings.end(), grouping);
+    if (found != plan_.groupings.end()) return static_cast<std::uint32_t>(found - plan_.groupings.begin());
+    plan_.groupings.push_back(grouping);
+    return static_cast<std::uint32_t>(plan_.groupings.size() - 1);
+  }
+
+ private:
+  Plan& plan_;
+  StringPool pool_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> lines_;
+  std::unordered_map<const Attrs*, std::uint32_t> attrs_;
+};
+
+/// What the classes share: the numbers of channels and collectives.
+struct Shared {
+  const Program& program;
+  Plan& plan;
+  Tables& tables;
+  std::unordered_map<NodeId, std::uint32_t> channels;
+  /// A collective whose groups have parts of different sizes becomes several.
+  std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
+  /// Transfers by the node that makes their value.
+  std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
+};
+
+constexpr std::uint64_t kExtentBytes = 8;
+
+/// Makes one class's part of the plan.
+class ClassBuilder {
+ public:
+  ClassBuilder(Shared& shared, std::int32_t task)
+      : shared_(shared), program_(shared.program), tables_(shared.tables), task_(task) {}
+
+  PlanClass build() {
+    plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
+    plan().regions.resize(2);
+    plan().regions[0].kind = Region::Kind::setup;
+    plan().regions[1].kind = Region::Kind::step;
+    lists_.resize(2);
+    emit_region(0, 1);
+    finish_step();
+    finish_region(0);
+    join_lists();
+    plan_memory(plan_class_);
+    return std::move(plan_class_);
+  }
+
+ private:
+  struct Pending {
+    std::uint32_t channel;
+    std::uint32_t buffer;
+    NodeId node;
+  };
+
+  PlanClass& plan() { return plan_class_; }
+
+  // ---- Regions ----
+
+  template <class F>
+  auto in_region(std::uint32_t region, F f) {
+    const std::uint32_t outer = std::exchange(region_, region);
+    const auto result = f();
+    region_ = outer;
+    return result;
+  }
+
+  void emit_region(RegionId from, std::uint32_t to) {
+    const std::uint32_t outer = std::exchange(region_, to);
+    for (NodeId id : program_.regions[from].order) {
+      if (program_.nodes[id].kind == NodeKind::transfer) continue;  // stands where its value is made
+      emit(id);
+      start_transfers(id);
+    }
+    region_ = outer;
+  }
+
+  void start_transfers(NodeId id) {
+    const auto found = shared_.transfers_after.find(id);
+    if (found == shared_.transfers_after.end()) return;
+    for (NodeId transfer : found->second) {
+      start_transfer(transfer);
+      start_transfers(transfer);
+    }
+  }
+
+  /// Waits for what is still under way in a region, so that it may be repeated or left.
+  void finish_region(std::uint32_t region) {
+    const std::uint32_t outer = std::exchange(region_, region);
+    auto& receives = receiving_[region];
+    while (!receives.empty()) wait_receive(receives.begin()->first);
+    auto& sends = sending_[region];
+    while (!sends.empty()) wait_send();
+    region_ = outer;
+  }
+
+  void emit(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const std::uint32_t outer = region_;
+    if (node.once) region_ = 0;
+    switch (node.kind) {
+      case NodeKind::compute:
+        if (here(node)) compute(node);
+        break;
+      case NodeKind::feed:
+        if (here(node)) port(node, Do::feed);
+        break;
+      case NodeKind::fetch:
+        if (here(node)) port(node, Do::fetch);
+        break;
+      case NodeKind::variable:
+        if (here(node)) variable(node);
+        break;
+      case NodeKind::assign:
+        if (here(node)) assign(node);
+        break;
+      case NodeKind::collective:
+        collective(id);
+        break;
+      case NodeKind::loop:
+        if (here(node)) loop(node);
+        break;
+      case NodeKind::branch:
+        if (here(node)) branch(node);
+        break;
+      case NodeKind::parameter:
+      case NodeKind::transfer:
+        break;
+    }
+    region_ = outer;
+  }
+
+  [[nodiscard]] bool here(const Node& node) const { return program_.where(node).has(task_); }
+  [[nodiscard]] bool holds(PValueId value) const {
+    const WhereId where = program_.values[value].where;
+    return where != kNone && program_.wheres[where].has(task_);
+  }
+
+  // ---- Nodes ----
+
+  void compute(const Node& node) {
+    Instruction instruction = named(Do::kernel, node);
+    const auto inputs = program_.inputs(node);
+    if (node.def->is(kView)) {
+      buffer_of_[node.first_output] = view(node.first_output, use(inputs[0]));
+      return;
+    }
+    instruction.op = tables_.string(node.def->name);
+    instruction.attrs = tables_.attrs(node.attrs);
+    std::vector<std::uint32_t> in, out;
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      in.push_back(is_unread(program_, node, i) ? sizes_only(inputs[i], node) : use(inputs[i]));
+    for (std::uint32_t o = 0; o < node.outputs; ++o) out.push_back(define(node.first_output + o));
+    std::vector<Type> in_types, out_types;
+    for (std::uint32_t b : in) in_types.push_back(type_of(b));
+    for (std::uint32_t b : out) out_types.push_back(type_of(b));
+    const DeviceKind kind = program_.where(node).kind;
+    const std::int64_t scratch =
+        program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, in_types, out_types);
+    if (scratch > 0) instruction.scratch = scratch_buffer(node, scratch);
+    push(instruction, in, out, program_.capabilities->in_place(node.def->name, kind));
+  }
+
+  void port(const Node& node, Do what) {
+    Instruction instruction = named(what, node);
+    instruction.target = node.detail;
+    if (what == Do::feed)
+      push(instruction, {}, {define(node.first_output)});
+    else
+      push(instruction, {use(program_.inputs(node)[0])}, {});
+  }
+
+  void variable(const Node& node) {
+    const std::uint32_t buffer = define(node.first_output);
+    plan().buffers[buffer].space = Buffer::Space::state;
+    plan().variables.push_back({tables_.string(program_.name(node)), buffer});
+  }
+
+  void assign(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const std::uint32_t value = use(inputs[1]);
+    buffer_of_[node.first_output] = value;
+    assigns_.push_back({buffer_of_.at(inputs[0]), value, named(Do::copy, node)});
+  }
+
+  /// Variables take their new values at the step's end; in place where nobody reads the old one any more.
+  void finish_step() {
+    const std::uint32_t outer = std::exchange(region_, 1);
+    finish_region(1);
+    for (Assigned& assigned : assigns_) {
+      // Another variable's old value is taken away before that variable changes.
+      if (!is_state(assigned.value) || assigned.value == assigned.variable) continue;
+      const std::uint32_t kept = copy_of(assigned.value);
+      push(assigned.instruction, {assigned.value}, {kept});
+      assigned.value = kept;
+    }
+    for (const Assigned& assigned : assigns_)
+      if (assigned.value != assigned.variable && !write_in_place(assigned))
+        push(assigned.instruction, {assigned.value}, {assigned.variable});
+    region_ = outer;
+  }
+
+  [[nodiscard]] bool is_state(std::uint32_t buffer) {
+    return plan().buffers[storage_of(plan_class_, buffer)].space == Buffer::Space::state;
+  }
+
+  struct Assigned {
+    std::uint32_t variable, value;
+    Instruction instruction;
+  };
+
+  /// Lets the instruction that computes the new value write it into the variable. Not possible when the variable is
+  /// read later, by that instruction in another way than element by element, or when the value has bytes of something
+  /// else.
+  bool write_in_place(const Assigned& assigned) {
+    if (is_state(assigned.value)) return false;
+    auto& list = lists_[1];
+    std::size_t made = list.size();
+    for (std::size_t i = list.size(); i > 0 && made == list.size(); --i) {
+      const Instruction& instruction = list[i - 1];
+      if (touches(instruction.outputs, assigned.value)) made = i - 1;
+    }
+    if (made == list.size() || list[made].what != Do::kernel ||
+        storage_of(plan_class_, assigned.value) != assigned.value || has_views(assigned.value) ||
+        list[made].outputs.count != 1)
+      return false;
+    const Instruction& maker = list[made];
+    for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
+      if (storage_of(plan_class_, operand(maker.inputs, k)) == assigned.variable &&
+          (list[made].in_place >> k & 1U) == 0)
+        return false;
+    for (std::size_t i = made + 1; i < list.size(); ++i) {
+      const Instruction& later = list[i];
+      if (later.what == Do::loop || later.what == Do::branch) return false;
+      if (touches(later.inputs, assigned.variable) || touches(later.outputs, assigned.variable)) return false;
+    }
+    const std::uint32_t replaced = assigned.value;
+    for (std::uint32_t& operand : plan().operands)
+      if (operand == replaced) operand = assigned.variable;
+    for (Assigned& other : assigns_)
+      if (other.value == replaced) other.value = assigned.variable;
+    return true;
+  }
+
+  bool has_views(std::uint32_t buffer) const {
+    for (std::uint32_t b = 0; b < plan_class_.buffers.size(); ++b)
+      if (b != buffer && storage_of(plan_class_, b) == buffer) return true;
+    return false;
+  }
+
+  std::uint32_t operand(Range range, std::uint32_t k) { return plan().operands[range.begin + k]; }
+  bool touches(Range range, std::uint32_t buffer) {
+    for (std::uint32_t k = 0; k < range.count; ++k)
+      if (storage_of(plan_class_, operand(range, k)) == buffer) return true;
+    return false;
+  }
+
+  // ---- Messages ----
+
+  void start_transfer(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const std::uint32_t outer = region_;
+    if (node.once) region_ = 0;
+    const std::uint32_t channel = shared_.channels.at(id);
+    if (sender_of(program_, node) == task_) {
+      Instruction send = named(Do::send, node);
+      send.target = channel;
+      const std::uint32_t buffer = use(program_.inputs(node)[0]);
+      push(send, {buffer}, {});
+      sending_[region_].push_back({channel, buffer, id});
+      if (sending_[region_].size() > kSendsUnderWay) wait_send();
+    }
+    if (program_.where(node).tasks[0] == task_) {
+      Instruction receive = named(Do::receive, node);
+      receive.target = channel;
+      const std::uint32_t buffer = define(node.first_output);
+      push(receive, {}, {buffer});
+      receiving_[region_][node.first_output] = {channel, buffer, id};
+    }
+    region_ = outer;
+  }
+
+  void wait_send() {
+    const Pending pending = sending_[region_].front();
+    sending_[region_].pop_front();
+    Instruction wait = named(Do::send_wait, program_.nodes[pending.node]);
+    wait.target = pending.channel;
+    push(wait, {pending.buffer}, {});
+  }
+
+  void wait_receive(PValueId value) {
+    const auto at = receiving_[region_].find(value);
+    const Pending pending = at->second;
+    receiving_[region_].erase(at);
+    Instruction wait = named(Do::receive_wait, program_.nodes[pending.node]);
+    wait.target = pending.channel;
+    push(wait, {}, {pending.buffer});
+  }
+
+  void collective(NodeId id) {
+    const Node& node = program_.nodes[id];
+    for (std::uint32_t number : shared_.collectives.at(id)) {
+      const Collective& collective = shared_.plan.collectives[number];
+      const Membership place = membership(shared_.plan.groupings[collective.grouping], task_);
+      if (place.group == nullptr) continue;
+      const Schedule& schedule = shared_.plan.schedules[collective.schedule];
+      const bool is_root = place.member == schedule.root;
+      Instruction instruction = named(Do::collective, node);
+      instruction.target = number;
+      std::vector<std::uint32_t> in, out;
+      const bool from_root = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::scatter;
+      const bool to_root = schedule.kind == CollectiveKind::gather || schedule.kind == CollectiveKind::reduce;
+      if (!from_root || is_root) in.push_back(use(program_.inputs(node)[0]));
+      if (!(to_root && !is_root) && holds(node.first_output)) out.push_back(define(node.first_output));
+      const std::int64_t staging = staging_bytes(schedule, collective.parts, collective.dtype, place.member);
+      if (staging > 0) instruction.scratch = scratch_buffer(node, staging);
+      push(instruction, in, out);
+    }
+  }
+
+  // ---- Control flow ----
+
+  std::pair<std::uint32_t, std::uint32_t> add_regions(Region::Kind first, Region::Kind second) {
+    const auto at = static_cast<std::uint32_t>(plan().regions.size());
+    plan().regions.push_back({first, {}});
+    plan().regions.push_back({second, {}});
+    lists_.resize(plan().regions.size());
+    return {at, at + 1};
+  }
+
+  void loop(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const ProgramRegion& condition = program_.regions[node.detail];
+    const ProgramRegion& body = program_.regions[node.detail + 1];
+    const std::size_t captures = condition.parameters.size() - node.outputs;
+    std::vector<std::uint32_t> carried;
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      const PValueId output = node.first_output + i;
+      if (!holds(output)) continue;
+      const std::uint32_t from = use(inputs[i]);
+      const std::uint32_t buffer = define(output);
+      push(named(Do::copy, node), {from}, {buffer});
+      carried.push_back(buffer);
+      buffer_of_[condition.parameters[i]] = buffer_of_[body.parameters[i]] = buffer;
+    }
+    alias_captures(condition, node.outputs, inputs.subspan(node.outputs, captures));
+    alias_captures(body, node.outputs, inputs.subspan(node.outputs + captures));
+    const auto [first, second] = add_regions(Region::Kind::condition, Region::Kind::body);
+    emit_region(node.detail, first);
+    const std::uint32_t predicate = in_region(first, [&] { return use(condition.results[0]); });
+    finish_region(first);
+    emit_region(node.detail + 1, second);
+    carry_over(node, body, second);
+    finish_region(second);
+    Instruction instruction = named(Do::loop, node);
+    instruction.target = first;
+    instruction.other = second;
+    push(instruction, {predicate}, carried);
+  }
+
+  /// The body's results become the carried values, all at once.
+  void carry_over(const Node& node, const ProgramRegion& body, std::uint32_t region) {
+    in_region(region, [&] {
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
+      for (std::uint32_t i = 0; i < node.outputs; ++i) {
+        if (!holds(node.first_output + i)) continue;
+        std::uint32_t from = use(body.results[i]);
+        const std::uint32_t to = buffer_of_.at(body.parameters[i]);
+        if (from == to) continue;
+        const bool is_parameter =
+            std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
+              return buffer_of_.contains(p) &&
+                     storage_of(plan_class_, buffer_of_.at(p)) == storage_of(plan_class_, from);
+            });
+        if (is_parameter) {
+          const std::uint32_t kept = copy_of(from);
+          push(named(Do::copy, node), {from}, {kept});
+          from = kept;
+        }
+        copies.emplace_back(from, to);
+      }
+      while (!sending_[region].empty()) wait_send();  // a carried value may still be on its way to others
+      for (const auto& [from, to] : copies) push(named(Do::copy, node), {from}, {to});
+      return 0;
+    });
+  }
+
+  void branch(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const ProgramRegion& then_branch = program_.regions[node.detail];
+    const ProgramRegion& else_branch = program_.regions[node.detail + 1];
+    const std::uint32_t predicate = use(inputs[0]);
+    alias_captures(then_branch, 0, inputs.subspan(1, then_branch.parameters.size()));
+    alias_captures(else_branch, 0, inputs.subspan(1 + then_branch.parameters.size()));
+    std::vector<std::uint32_t> outputs;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      if (holds(node.first_output + i)) outputs.push_back(define(node.first_output + i));
+    const auto [first, second] = add_regions(Region::Kind::branch, Region::Kind::branch);
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      const ProgramRegion& from = program_.regions[node.detail + k];
+      const std::uint32_t to = k == 0 ? first : second;
+      emit_region(node.detail + k, to);
+      in_region(to, [&] {
+        for (std::uint32_t i = 0; i < node.outputs; ++i)
+          if (holds(node.first_output + i))
+            push(named(Do::copy, node), {use(from.results[i])}, {buffer_of_.at(node.first_output + i)});
+        return 0;
+      });
+      finish_region(to);
+    }
+    Instruction instruction = named(Do::branch, node);
+    instruction.target = first;
+    instruction.other = second;
+    push(instruction, {predicate}, outputs);
+  }
+
+  void alias_captures(const ProgramRegion& region, std::size_t carried, std::span<const PValueId> arguments) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (holds(region.parameters[carried + i])) buffer_of_[region.parameters[carried + i]] = use(arguments[i]);
+  }
+
+  // ---- Buffers ----
+
+  /// The buffer of a value that is about to be read: a receive under way is waited for, in the region that started it.
+  std::uint32_t use(PValueId value) {
+    for (std::uint32_t region = 0; region < plan().regions.size(); ++region) {
+      const auto found = receiving_.find(region);
+      if (found == receiving_.end() || !found->second.contains(value)) continue;
+      in_region(region, [&] {
+        wait_receive(value);
+        return 0;
+      });
+    }
+    const auto buffer = buffer_of_.find(value);
+    FERRY_ASSERT(buffer != buffer_of_.end(),
+                 "a value is used on a task that does not have it: " + program_.name(value));
+    return buffer->second;
+  }
+
+  std::uint32_t define(PValueId value) {
+    const PValue& v = program_.values[value];
+    Buffer buffer;
+    buffer.dtype = v.type.dtype;
+    buffer.sizes = local_sizes(program_, v, task_);
+    buffer.bytes = static_cast<std::uint64_t>(checked_count(buffer.sizes)) * size_of(buffer.dtype);
+    buffer.bounded = v.type.shape.bounded();
+    buffer.device = device(program_.wheres[v.where]);
+    buffer.window = window(v);
+    buffer.name = tables_.string(program_.name(value));
+    return buffer_of_[value] = add_buffer(std::move(buffer));
+  }
+
+  std::uint32_t add_buffer(Buffer buffer) {
+    const auto id = static_cast<std::uint32_t>(plan().buffers.size());
+    plan().buffers.push_back(std::move(buffer));
+    return id;
+  }
+
+  /// A buffer like `other`.
+  std::uint32_t copy_of(std::uint32_t other) {
+    Buffer buffer = plan().buffers[other];
+    buffer.space = Buffer::Space::step;
+    return add_buffer(std::move(buffer));
+  }
+
+  /// The same bytes under another shape.
+  std::uint32_t view(PValueId value, std::uint32_t of) {
+    const std::uint32_t id = define(value);
+    plan().buffers[id].view_of = storage_of(plan_class_, of);
+    plan().buffers[id].device = plan().buffers[of].device;
+    return id;
+  }
+
+  /// What stands for an input of which only the whole value's sizes are used.
+  std::uint32_t sizes_only(PValueId value, const Node& node) {
+    const Type& type = program_.values[value].type;
+    Buffer buffer;
+    buffer.space = Buffer::Space::none;
+    buffer.dtype = type.dtype;
+    buffer.sizes = type.shape.sizes();
+    buffer.bytes = static_cast<std::uint64_t>(type.bytes());
+    buffer.device = device(program_.where(node));
+    buffer.name = tables_.string(program_.name(value));
+    return add_buffer(std::move(buffer));
+  }
+
+  std::uint32_t scratch_buffer(const Node& node, std::int64_t bytes) {
+    Buffer buffer;
+    buffer.dtype = DType::uint8;
+    buffer.sizes = {bytes};
+    buffer.bytes = static_cast<std::uint64_t>(bytes);
+    buffer.device = device(program_.where(node));
+    return add_buffer(std::move(buffer));
+  }
+
+  std::uint32_t device(const Where& where) {
+    const auto index = static_cast<std::uint32_t>(where.index);
+    for (std::uint32_t d = 0; d < plan().devices.size(); ++d)
+      if (plan().devices[d].kind == where.kind && plan().devices[d].index == index) return d;
+    plan().devices.push_back({where.kind, index, 0, 0});
+    return static_cast<std::uint32_t>(plan().devices.size() - 1);
+  }
+
+  std::uint32_t window(const PValue& value) {
+    const Where& where = program_.wheres[value.where];
+    Window window;
+    for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
+      if (value.layout[axis].kind == AxisLayout::Kind::split)
+        window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim),
+                                 tables_.grouping(program_.groupings[where.groupings[axis]])});
+    if (window.splits.empty()) return kNone;
+    window.sizes = value.type.shape.sizes();
+    return tables_.window(std::move(window));
+  }
+
+  Type type_of(std::uint32_t id) {
+    const Buffer& buffer = plan().buffers[id];
+    Shape shape{std::span<const std::int64_t>(buffer.sizes)};
+    if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);
+    return {buffer.dtype, std::move(shape)};
+  }
+
+  // ---- Instructions ----
+
+  Instruction named(Do what, const Node& node) {
+    Instruction instruction;
+    instruction.what = what;
+    instruction.name = tables_.string(program_.name(node));
+    instruction.line = tables_.line(program_.line(node));
+    return instruction;
+  }
+
+  Range operands(const std::vector<std::uint32_t>& buffers) {
+    const auto begin = static_cast<std::uint32_t>(plan().operands.size());
+    plan().operands.insert(plan().operands.end(), buffers.begin(), buffers.end());
+    return {begin, static_cast<std::uint32_t>(buffers.size())};
+  }
+
+  void push(Instruction instruction, const std::vector<std::uint32_t>& in, const std::vector<std::uint32_t>& out,
+            std::uint32_t in_place = 0) {
+    instruction.inputs = operands(in);
+    instruction.outputs = operands(out);
+    instruction.in_place = in_place;
+    lists_[region_].push_back(instruction);
+  }
+
+  void join_lists() {
+    for (std::size_t r = 0; r < lists_.size(); ++r) {
+      plan().regions[r].instructions = {static_cast<std::uint32_t>(plan().instructions.size()),
+                                        static_cast<std::uint32_t>(lists_[r].size())};
+      plan().instructions.insert(plan().instructions.end(), lists_[r].begin(), lists_[r].end());
+    }
+  }
+
+  static constexpr std::size_t kSendsUnderWay = 16;
+
+  Shared& shared_;
+  const Program& program_;
+  Tables& tables_;
+  std::int32_t task_;
+  PlanClass plan_class_;
+  std::vector<std::vector<Instruction>> lists_;  // of each region
+  std::uint32_t region_ = 1;
+  std::unordered_map<PValueId, std::uint32_t> buffer_of_;
+  std::map<std::uint32_t, std::map<PValueId, Pending>> receiving_;  // by region
+  std::map<std::uint32_t, std::deque<Pending>> sending_;
+  std::vector<Assigned> assigns_;
+};
+
+/// Numbers the channels and collectives in global order.
+class Numberer {
+ public:
+  explicit Numberer(Shared& shared) : shared_(shared), program_(shared.program) {}
+
+  void run() { region(0); }
+
+ private:
+  void region(RegionId id) {
+    for (NodeId node_id : program_.regions[id].order) {
+      const Node& node = program_.nodes[node_id];
+      if (node.kind == NodeKind::transfer) {
+        channel(node_id);
+      } else if (node.kind == NodeKind::collective) {
+        collective(node_id);
+      } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
+        region(node.detail);
+        region(node.detail + 1);
+      }
+    }
+  }
+
+  void channel(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const PValue& value = program_.values[node.first_output];
+    Channel channel;
+    channel.from = sender_of(program_, node);
+    channel.to = program_.where(node).tasks[0];
+    channel.dtype = value.type.dtype;
+    channel.bytes = message_bytes(value.type);
+    channel.name = shared_.tables.string(program_.name(node));
+    channel.line = shared_.tables.line(program_.line(node));
+    shared_.channels[id] = static_cast<std::uint32_t>(shared_.plan.channels.size());
+    shared_.plan.channels.push_back(channel);
+    shared_.transfers_after[program_.values[program_.inputs(node)[0]].producer].push_back(id);
+  }
+
+  static std::uint64_t message_bytes(const Type& type) {
+    return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
+  }
+
+  void collective(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const ProgramCollective& wanted = program_.collectives[node.detail];
+    std::map<std::vector<std::int64_t>, Grouping> by_parts;
+    for (const auto& group : program_.groupings[wanted.grouping]) by_parts[parts(node, wanted, group)].push_back(group);
+    for (const auto& [sizes, grouping] : by_parts) {
+      Collective collective;
+      collective.schedule =
+          shared_.tables.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()), wanted.root));
+      collective.grouping = shared_.tables.grouping(grouping);
+      collective.reduce = wanted.reduce;
+      const Type& type = program_.values[node.first_output].type;
+      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
+      collective.parts = sizes;
+      collective.name = shared_.tables.string(program_.name(node));
+      collective.line = shared_.tables.line(program_.line(node));
+      shared_.collectives[id].push_back(static_cast<std::uint32_t>(shared_.plan.collectives.size()));
+      shared_.plan.collectives.push_back(std::move(collective));
+    }
+  }
+
+  /// Elements of each member's part.
+  std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
+                                  const std::vector<std::int32_t>& group) const {
+    const PValue& input = program_.values[program_.inputs(node)[0]];
+    const PValue& output = program_.values[node.first_output];
+    const auto members = static_cast<std::int64_t>(group.size());
+    std::vector<std::int64_t> sizes;
+    switch (wanted.kind) {
+      case CollectiveKind::broadcast:
+        return {input.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(input.type))
+                                           : input.type.shape.count()};
+      case CollectiveKind::reduce:
+        return {checked_count(local_sizes(program_, input, group[0]))};
+      case CollectiveKind::all_reduce: {
+        const std::int64_t count = checked_count(local_sizes(program_, input, group[0]));
+        for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
+        return sizes;
+      }
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather:
+        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, input, task)));
+        return sizes;
+      default:
+        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, output, task)));
+        return sizes;
+    }
+  }
+
+  Shared& shared_;
+  const Program& program_;
+};
+
+void add_ports(const Program& program, Plan& plan, Tables& tables) {
+  const Signature& signature = *program.signature;
+  for (const Signature::Feed& feed : signature.feeds) {
+    const Type& type = program.graph->type(feed.value);
+    plan.feeds.push_back(
+        {tables.string(program.graph->value_name(feed.value)), feed.task, type.dtype, feed.sizes, false});
+  }
+  plan.fetches.resize(signature.fetches.size());
+  for (const Node& node : program.nodes) {
+    if (node.kind != NodeKind::fetch) continue;
+    const Type& type = program.values[program.inputs(node)[0]].type;
+    plan.fetches[node.detail] = {tables.string(program.graph->value_name(signature.fetches[node.detail])),
+                                 signature.fetch_to, type.dtype, type.shape.sizes(), type.shape.bounded()};
+  }
+}
+
+}  // namespace
+
+Plan lower(const Program& program) {
+  Plan plan;
+  plan.topology = *program.topology;
+  Tables tables(plan);
+  Shared shared{program, plan, tables, {}, {}, {}};
+  add_ports(program, plan, tables);
+  Numberer(shared).run();
+  plan.class_of = task_classes(program);
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
+    if (plan.class_of[task] == plan.classes.size())
+      plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());
+  return plan;
+}
+
+}  // namespace ferry

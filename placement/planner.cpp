@@ -1,0 +1,49 @@
+#include "placement/planner.hpp"
+
+#include "base/clock.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+namespace {
+
+/// Runs one pass: the only place that names and times them.
+class Pipeline {
+ public:
+  explicit Pipeline(const PlanOptions& options) : options_(options) {}
+
+  template <class Pass>
+  decltype(auto) run(std::string_view name, Pass pass) {
+    const TimePoint start = system_clock().now();
+    const auto report = [&] {
+      if (options_.on_pass) options_.on_pass(name, std::chrono::duration<double>(system_clock().now() - start).count());
+    };
+    if constexpr (std::is_void_v<decltype(pass())>) {
+      pass();
+      report();
+    } else {
+      auto result = pass();
+      report();
+      return result;
+    }
+  }
+
+ private:
+  const PlanOptions& options_;
+};
+
+}  // namespace
+
+PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
+                     const Capabilities& capabilities, const PlanOptions& options) {
+  Pipeline pipeline(options);
+  Program program = pipeline.run("select", [&] { return select(graph, signature, topology, capabilities, options); });
+  pipeline.run("assign_devices", [&] { assign_devices(program); });
+  pipeline.run("reshard", [&] { reshard(program); });
+  PlanResult result;
+  result.plan = pipeline.run("lower", [&] { return lower(program); });
+  result.reasons = std::move(program.reasons);
+  result.warnings = std::move(program.warnings);
+  return result;
+}
+
+}  // namespace ferry

@@ -1,0 +1,127 @@
+#include "placement/program.hpp"
+
+#include <algorithm>
+
+#include "graph/core_ops.hpp"
+
+namespace ferry {
+namespace {
+
+std::string_view name_of(NodeKind kind) {
+  static constexpr std::string_view kNames[] = {"compute", "feed",   "variable", "assign",     "parameter",
+                                                "loop",    "branch", "transfer", "collective", "fetch"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+bool Where::has(std::int32_t task) const {
+  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+std::string Where::str() const {
+  const std::string device = "/" + std::string(ferry::name_of(kind)) + ":" + std::to_string(index);
+  if (single()) return "/task:" + std::to_string(tasks[0]) + device;
+  std::string sizes;
+  for (std::int64_t axis : axes) sizes.append(sizes.empty() ? "" : ",").append(std::to_string(axis));
+  return "mesh[" + sizes + "]" + device;
+}
+
+std::string Program::name(const Node& node) const {
+  if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
+    return name(inputs(node)[0]);
+  return std::string(node.graph->op(node.op).name());
+}
+
+std::string Program::name(PValueId value) const {
+  return values[value].graph->value_name(values[value].value);
+}
+
+SourceLine Program::line(const Node& node) const {
+  return node.graph->op(node.op).line();
+}
+
+NodeId Program::add(Node node, std::span<const PValueId> node_inputs, std::span<const Type> outputs) {
+  const auto id = static_cast<NodeId>(nodes.size());
+  node.first_input = static_cast<std::uint32_t>(operands.size());
+  node.inputs = static_cast<std::uint32_t>(node_inputs.size());
+  operands.insert(operands.end(), node_inputs.begin(), node_inputs.end());
+  node.first_output = static_cast<PValueId>(values.size());
+  node.outputs = static_cast<std::uint32_t>(outputs.size());
+  for (const Type& type : outputs) values.push_back({type, id, kNone, {}, node.graph, 0});
+  nodes.push_back(node);
+  return id;
+}
+
+WhereId Program::intern(Where where) {
+  const auto found = std::find(wheres.begin(), wheres.end(), where);
+  if (found != wheres.end()) return static_cast<WhereId>(found - wheres.begin());
+  // The groups of an axis: the tasks that differ in this axis alone.
+  std::int64_t inner = 1;
+  std::vector<std::uint32_t> groupings_of_axes(where.axes.size());
+  for (std::size_t axis = where.axes.size(); axis > 0; --axis) {
+    const std::int64_t size = where.axes[axis - 1];
+    Grouping grouping;
+    for (std::size_t i = 0; i < where.tasks.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      if (at / inner % size != 0) continue;
+      std::vector<std::int32_t> group;
+      for (std::int64_t k = 0; k < size; ++k) group.push_back(where.tasks[static_cast<std::size_t>(at + k * inner)]);
+      grouping.push_back(std::move(group));
+    }
+    groupings_of_axes[axis - 1] = intern(std::move(grouping));
+    inner *= size;
+  }
+  where.groupings = std::move(groupings_of_axes);
+  wheres.push_back(std::move(where));
+  return static_cast<WhereId>(wheres.size() - 1);
+}
+
+WhereId Program::single(std::int32_t task, DeviceKind kind, std::int32_t index) {
+  return intern(Where{{task}, {}, kind, index, {}});
+}
+
+std::uint32_t Program::intern(Grouping grouping) {
+  const auto found = std::find(groupings.begin(), groupings.end(), grouping);
+  if (found != groupings.end()) return static_cast<std::uint32_t>(found - groupings.begin());
+  groupings.push_back(std::move(grouping));
+  return static_cast<std::uint32_t>(groupings.size() - 1);
+}
+
+const Tensor* ProgramFacts::constant(int i) const {
+  const Node& node = program_.nodes[program_.values[inputs_[static_cast<std::size_t>(i)]].producer];
+  return node.def == &kConstant ? &node.attrs->get<Tensor>("value") : nullptr;
+}
+
+std::vector<Type> ProgramFacts::results(std::string_view name) const {
+  assertion_failed("ProgramFacts::results", "the types of " + std::string(name) + " are read from its region");
+}
+
+std::string Program::str() const {
+  std::string text;
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    text += "region " + std::to_string(r) + "\n";
+    for (NodeId id : regions[r].order) {
+      const Node& node = nodes[id];
+      text += "  ";
+      for (std::uint32_t i = 0; i < node.outputs; ++i)
+        text.append(i == 0 ? "%" : ", %") += std::to_string(node.first_output + i);
+      text.append(node.outputs > 0 ? " = " : "").append(node.def != nullptr ? node.def->name : name_of(node.kind));
+      if (node.kind == NodeKind::collective) text.append(".").append(ferry::name_of(collectives[node.detail].kind));
+      text += "(";
+      for (std::uint32_t i = 0; i < node.inputs; ++i)
+        text.append(i == 0 ? "%" : ", %") += std::to_string(inputs(node)[i]);
+      text += ")";
+      if (node.outputs > 0) {
+        const PValue& value = values[node.first_output];
+        text += " " + value.type.str();
+        if (!value.layout.empty()) text += ferry::str(value.layout);
+      }
+      if (node.where != kNone) text += " @" + where(node).str();
+      text += (node.once ? " once" : "") + std::string("  # ") + name(node) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace ferry

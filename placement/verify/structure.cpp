@@ -1,0 +1,233 @@
+#include <set>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+[[noreturn]] void reject(std::string reason) {
+  throw Rejected{std::move(reason)};
+}
+
+void require(bool holds, std::string_view what) {
+  if (!holds) reject("malformed plan: " + std::string(what));
+}
+
+bool within(Range range, std::size_t size) {
+  return range.begin <= size && range.count <= size - range.begin;
+}
+
+class Structure {
+ public:
+  explicit Structure(const Plan& plan) : plan_(plan) {}
+
+  void check() {
+    const std::size_t tasks = plan_.topology.tasks.size();
+    require(plan_.version == kPlanVersion, "version " + std::to_string(plan_.version));
+    require(tasks > 0 && plan_.class_of.size() == tasks, "the tasks and their classes differ in number");
+    for (std::uint32_t c : plan_.class_of) require(c < plan_.classes.size(), "a class is out of range");
+    for (const PlanLine& line : plan_.lines) require(string_ok(line.file), "a line's file is out of range");
+    for (const Grouping& grouping : plan_.groupings) check_grouping(grouping);
+    for (const Window& window : plan_.windows) check_window(window);
+    for (const PlanPort& port : plan_.feeds) check_port(port);
+    for (const PlanPort& port : plan_.fetches) check_port(port);
+    for (const Channel& channel : plan_.channels)
+      require(task_ok(channel.from) && task_ok(channel.to) && string_ok(channel.name) && line_ok(channel.line) &&
+                  channel.slots >= 1,
+              "a channel is out of range");
+    for (const Schedule& schedule : plan_.schedules) check_schedule(schedule);
+    for (const Collective& collective : plan_.collectives) check_collective(collective);
+    for (const PlanClass& plan_class : plan_.classes) check_class(plan_class);
+  }
+
+ private:
+  [[nodiscard]] bool string_ok(std::uint32_t id) const { return id == kNone || id < plan_.strings.size(); }
+  [[nodiscard]] bool line_ok(std::uint32_t id) const { return id == kNone || id < plan_.lines.size(); }
+  [[nodiscard]] bool task_ok(std::int32_t task) const { return task >= 0 && task < plan_.topology.size(); }
+
+  void check_grouping(const Grouping& grouping) const {
+    std::set<std::int32_t> seen;
+    for (const auto& group : grouping) {
+      require(!group.empty(), "a group is empty");
+      for (std::int32_t task : group)
+        require(task_ok(task) && seen.insert(task).second, "a task is in two groups of a grouping");
+    }
+  }
+
+  void check_window(const Window& window) const {
+    for (std::int64_t size : window.sizes) require(size >= 0, "a window has a negative dim");
+    std::set<std::uint32_t> dims;
+    for (const SplitDim& split : window.splits)
+      require(
+          split.dim < window.sizes.size() && split.grouping < plan_.groupings.size() && dims.insert(split.dim).second,
+          "a window's split is out of range");
+  }
+
+  void check_port(const PlanPort& port) const {
+    require(string_ok(port.name) && task_ok(port.task), "a feed or fetch is out of range");
+  }
+
+  void check_schedule(const Schedule& schedule) const {
+    require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0,
+            "a schedule's members are out of range");
+    for (const ScheduleStep& step : schedule.steps)
+      for (const MemberRef ref : {step.peer, step.part})
+        require(ref.value >= 0 && ref.value < schedule.members, "a schedule's step is out of range");
+  }
+
+  void check_collective(const Collective& collective) const {
+    require(collective.schedule < plan_.schedules.size() && collective.grouping < plan_.groupings.size() &&
+                string_ok(collective.name) && line_ok(collective.line),
+            "a collective is out of range");
+    const Schedule& schedule = plan_.schedules[collective.schedule];
+    require(static_cast<std::size_t>(schedule.part_count()) == collective.parts.size(),
+            "a collective's parts differ in number");
+    for (std::int64_t part : collective.parts) require(part >= 0, "a collective's part is negative");
+    for (const auto& group : plan_.groupings[collective.grouping])
+      if (static_cast<std::int32_t>(group.size()) != schedule.members)
+        reject(described(plan_, "collective", static_cast<std::uint32_t>(&collective - plan_.collectives.data()),
+                         collective.name, collective.line) +
+               ": a group of " + std::to_string(group.size()) + " tasks, a schedule for " +
+               std::to_string(schedule.members));
+  }
+
+  void check_class(const PlanClass& c) const {
+    require(c.threads >= 1 && c.regions.size() >= 2 && c.regions[0].kind == Region::Kind::setup &&
+                c.regions[1].kind == Region::Kind::step,
+            "a class without a setup and a step");
+    for (const Buffer& buffer : c.buffers) check_buffer(c, buffer);
+    for (std::uint32_t operand : c.operands) require(operand < c.buffers.size(), "an operand is out of range");
+    for (const PlanVariable& variable : c.variables)
+      require(variable.buffer < c.buffers.size() && variable.name < plan_.strings.size() &&
+                  c.buffers[variable.buffer].space == Buffer::Space::state &&
+                  c.buffers[variable.buffer].view_of == kNone,
+              "a variable is out of range");
+    for (const Wait& wait : c.waits) require(wait.thread < c.threads, "a wait names no thread");
+    for (const Instruction& instruction : c.instructions) check_instruction(c, instruction);
+    check_regions(c);
+  }
+
+  void check_buffer(const PlanClass& c, const Buffer& buffer) const {
+    require(buffer.device < c.devices.size() && string_ok(buffer.name), "a buffer is out of range");
+    require(buffer.window == kNone || (buffer.window < plan_.windows.size() &&
+                                       plan_.windows[buffer.window].sizes.size() == buffer.sizes.size()),
+            "a buffer's window is out of range");
+    require(
+        buffer.view_of == kNone || (buffer.view_of < c.buffers.size() && c.buffers[buffer.view_of].view_of == kNone),
+        "a view of a view");
+    require(!buffer.bounded || !buffer.sizes.empty(), "a bounded scalar");
+    std::uint64_t bytes = size_of(buffer.dtype);
+    require(bytes > 0, "a buffer's dtype");
+    for (std::int64_t size : buffer.sizes)
+      require(size >= 0 && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes), "a buffer's size");
+    require(bytes == buffer.bytes, "a buffer's bytes are not those of its dims");
+  }
+
+  void check_instruction(const PlanClass& c, const Instruction& i) const {
+    require(i.thread < c.threads && string_ok(i.op) && string_ok(i.name) && line_ok(i.line) &&
+                (i.attrs == kNone || i.attrs < plan_.attrs.size()) &&
+                (i.scratch == kNone || i.scratch < c.buffers.size()) && within(i.inputs, c.operands.size()) &&
+                within(i.outputs, c.operands.size()) && within(i.waits, c.waits.size()),
+            "an instruction is out of range");
+    const bool none_in = i.inputs.count == 0, none_out = i.outputs.count == 0;
+    const bool one_in = i.inputs.count == 1, one_out = i.outputs.count == 1;
+    bool fits = true;
+    switch (i.what) {
+      case Do::kernel:
+        fits = i.op != kNone;
+        break;
+      case Do::feed:
+        fits = none_in && one_out && i.target < plan_.feeds.size();
+        break;
+      case Do::fetch:
+        fits = one_in && none_out && i.target < plan_.fetches.size();
+        break;
+      case Do::copy:
+        fits = one_in && one_out;
+        break;
+      case Do::send:
+      case Do::send_wait:
+        fits = one_in && none_out && i.target < plan_.channels.size();
+        break;
+      case Do::receive:
+      case Do::receive_wait:
+        fits = none_in && one_out && i.target < plan_.channels.size();
+        break;
+      case Do::collective:
+        fits = i.inputs.count <= 1 && i.outputs.count <= 1 && i.target < plan_.collectives.size();
+        break;
+      case Do::loop:
+      case Do::branch:
+        fits = one_in && i.target < c.regions.size() && i.other < c.regions.size();
+        break;
+      default:
+        fits = false;
+    }
+    require(fits, "the operands of a " + std::string(name_of(i.what)) + " do not fit");
+  }
+
+  /// Regions are disjoint, cover the instructions, and each but the first two has exactly one owner.
+  void check_regions(const PlanClass& c) const {
+    std::vector<int> owners(c.regions.size(), 0);
+    std::vector<bool> covered(c.instructions.size(), false);
+    for (const Region& region : c.regions) {
+      require(within(region.instructions, c.instructions.size()), "a region is out of range");
+      for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
+        const std::uint32_t at = region.instructions.begin + k;
+        require(!covered[at], "two regions share an instruction");
+        covered[at] = true;
+        const Instruction& i = c.instructions[at];
+        if (i.what == Do::loop || i.what == Do::branch) {
+          ++owners[i.target];
+          ++owners[i.other];
+        }
+      }
+    }
+    for (bool is : covered) require(is, "an instruction in no region");
+    for (std::size_t r = 0; r < owners.size(); ++r) require(owners[r] == (r < 2 ? 0 : 1), "a region without one owner");
+    check_depth(c);
+  }
+
+  /// One owner each could still be a cycle; walked from the two roots, every region must be met.
+  void check_depth(const PlanClass& c) const {
+    std::vector<std::uint32_t> open{0, 1};
+    std::size_t met = 0;
+    while (!open.empty()) {
+      const Region& region = c.regions[open.back()];
+      open.pop_back();
+      ++met;
+      for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
+        const Instruction& i = c.instructions[region.instructions.begin + k];
+        if (i.what == Do::loop || i.what == Do::branch) open.insert(open.end(), {i.target, i.other});
+      }
+    }
+    require(met == c.regions.size(), "regions own each other in a circle");
+  }
+
+  const Plan& plan_;
+};
+
+}  // namespace
+
+std::string described(const Plan& plan, std::string_view what, std::uint32_t number, std::uint32_t name,
+                      std::uint32_t line) {
+  std::string text = std::string(what) + " " + std::to_string(number);
+  if (name != kNone) text += " (" + escaped(plan.string(name)) + ")";
+  if (line != kNone) text += " at " + plan.line(line).str();
+  return text;
+}
+
+std::string describe(const Plan& plan, const Instruction& i) {
+  std::string what(name_of(i.what));
+  if (i.what == Do::kernel) what = plan.string(i.op);
+  std::string text = what + " '" + escaped(plan.string(i.name)) + "'";
+  if (i.line != kNone) text += " at " + plan.line(i.line).str();
+  return text;
+}
+
+void check_structure(const Plan& plan) {
+  Structure(plan).check();
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,149 @@
+// Plans of small graphs: what each pass adds, read from the finished plan. Every plan here must pass the verifier.
+#include "placement/planner.hpp"
+
+#include <doctest/doctest.h>
+
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "placement/program.hpp"
+#include "placement/verify.hpp"
+
+namespace ferry {
+namespace {
+
+/// Every op has a CPU kernel that may work in place on its first input.
+class AllKernels final : public Capabilities {
+ public:
+  bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
+  std::uint32_t in_place(std::string_view op, DeviceKind) const override {
+    return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
+  }
+  std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
+                             std::span<const Type>) const override {
+    return 0;
+  }
+};
+
+/// The plan for these fetches and targets, with inputs fed at task 0.
+Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks, const std::vector<Value>& targets = {},
+             const std::map<ValueId, std::vector<std::int64_t>>& feeds = {}) {
+  Signature signature;
+  for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
+  for (const Value& target : targets) signature.targets.push_back(target.op().id());
+  for (const auto& [value, sizes] : feeds) signature.feeds.push_back({value, 0, sizes});
+  const Plan plan = make_plan(g, signature, Topology::local(tasks), AllKernels()).plan;
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  return plan;
+}
+
+/// "Add send kernel …": what a task does in its step.
+std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
+  const PlanClass& c = plan.class_for(task);
+  std::string text;
+  for (std::uint32_t k = 0; k < c.regions[region].instructions.count; ++k) {
+    const Instruction& i = c.instructions[c.regions[region].instructions.begin + k];
+    text += (text.empty() ? "" : " ") + std::string(i.what == Do::kernel ? plan.string(i.op) : name_of(i.what));
+    if (i.what == Do::collective)
+      text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
+  }
+  return text;
+}
+
+TEST_CASE("c = a + b over three tasks: two messages, and the result goes to task 0") {
+  Graph g;
+  auto a = g.constant({1, 2, 3}, on("/task:0"));
+  auto b = g.constant({10, 20, 30}, on("/task:1"));
+  Value c;
+  {
+    auto here = g.device("/task:2");
+    c = a + b;
+  }
+  const Plan plan = planned(g, {c}, 3);
+  CHECK(step_of(plan, 0, 0) == "Constant");
+  CHECK(step_of(plan, 0) == "send receive receive_wait fetch send_wait");
+  CHECK(step_of(plan, 1) == "send send_wait");
+  CHECK(step_of(plan, 2) == "receive receive receive_wait receive_wait Add send send_wait");
+}
+
+TEST_CASE("a value goes to a task once, however many use it there") {
+  Graph g;
+  auto x = g.input("x", DType::float32, {4});
+  Value total;
+  {
+    auto here = g.device("/task:1");
+    total = (x + x) * x;
+  }
+  const Plan plan = planned(g, {total}, 2, {}, {{x.id(), {4}}});
+  CHECK(plan.channels.size() == 2);
+  CHECK(step_of(plan, 0) == "feed send receive receive_wait fetch send_wait");
+  CHECK(step_of(plan, 1) == "receive receive_wait Add Mul send send_wait");
+}
+
+TEST_CASE("an op without annotation goes where the fewest bytes move") {
+  Graph g;
+  auto big = g.variable("big", g.constant(Tensor(DType::float32, {1000}), on("/task:1")));
+  CHECK(step_of(planned(g, {sum(big + g.constant(1.0), {0})}, 2), 1).find("Add") == std::string::npos);
+  Graph h;
+  Value large;
+  {
+    auto here = h.device("/task:1");
+    large = h.variable("large", h.constant(Tensor(DType::float32, {1000})));
+  }
+  const Plan plan = planned(h, {sum(large, {0})}, 2);
+  REQUIRE(plan.channels.size() == 1);
+  CHECK(plan.channels[0].bytes == 4);
+}
+
+TEST_CASE("a batch split over a mesh: gradients would be summed, the loss is reduced to task 0") {
+  Graph g;
+  const MeshId dp = g.mesh("dp");
+  Value x, w, y;
+  {
+    auto all = g.on(dp);
+    x = g.input("x", DType::float32, {"batch", 4}).laid({split(0)});
+    w = g.variable("w", g.constant(Tensor(DType::float32, {4, 2})));
+    y = matmul(x, w);
+  }
+  const Value loss = sum(y, {0, 1});
+  const Plan plan = planned(g, {loss}, 4, {}, {{x.id(), {7, 4}}});
+  CHECK(step_of(plan, 0) == "feed collective.broadcast TakePart MatMul Sum collective.reduce fetch");
+  CHECK(step_of(plan, 3) == "collective.broadcast TakePart MatMul Sum collective.reduce");
+  CHECK(plan.class_of == std::vector<std::uint32_t>{0, 1, 1, 2});  // 7 rows over 4 tasks: 2, 2, 2, 1
+  CHECK(begin_of(plan, plan.windows.at(0), 3) == std::vector<std::int64_t>{6, 0});
+}
+
+TEST_CASE("the same file on one task needs no messages") {
+  Graph g;
+  const MeshId dp = g.mesh("dp");
+  auto all = g.on(dp);
+  const Value x = g.input("x", DType::float32, {"batch", 4}).laid({split(0)});
+  const Value loss = sum(x, {0, 1});
+  const Plan plan = planned(g, {loss}, 1, {}, {{x.id(), {7, 4}}});
+  CHECK(step_of(plan, 0) == "feed Sum fetch");
+}
+
+TEST_CASE("memory: a chain of adds runs in one buffer") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1000});
+  Value last = x;
+  for (int i = 0; i < 50; ++i) last = last + last;
+  const Plan plan = planned(g, {last}, 1, {}, {{x.id(), {1000}}});
+  CHECK(plan.classes[0].devices[0].step_bytes == 4032);
+}
+
+TEST_CASE("errors name op, device and line") {
+  Graph g;
+  auto a = g.constant({1, 2, 3}, on("/task:5"));
+  CHECK_THROWS_WITH_AS(planned(g, {a}, 2), doctest::Contains("constant (Constant) at"), Error);
+  Graph h;
+  const Value x = h.input("x", DType::float32, {"n", "n"});
+  CHECK_THROWS_WITH_AS(planned(h, {x}, 1), doctest::Contains("the input 'x' is needed and not fed"), Error);
+  CHECK_THROWS_WITH_AS(planned(h, {x}, 1, {}, {{x.id(), {2, 3}}}),
+                       doctest::Contains("the feed 'x' has shape [2,3]; the graph wants float32[n,n], with n = 2"),
+                       Error);
+}
+
+}  // namespace
+}  // namespace ferry
