@@ -1,0 +1,40 @@
+// Backends: how Cluster::connect gets its transports. Each is one factory function; one that this build lacks throws
+// Error(usage) saying so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/transport.hpp"
+
+namespace ferry {
+
+struct MpiOptions {
+  std::int64_t chunk_bytes = std::int64_t{1} << 30;  ///< longer messages are sent in pieces; at most 2^31 - 1
+  int threads = 1;                                   ///< of this task; more of them on a host than cores: sleep sooner
+  std::chrono::milliseconds deadline{60000};         ///< for all tasks to come
+};
+
+/// This build can use MPI.
+[[nodiscard]] bool mpi_built();
+
+/// What the launcher (mpirun, srun) says of this process in its environment, without starting MPI.
+struct MpiLaunch {
+  int rank = 0;
+  int size = 1;
+  std::string by;  ///< the variable that told the size
+};
+/// Nothing when no MPI launcher started this process. Error(usage) when the launcher's variables are no numbers, or one
+/// of a pair is missing, naming it.
+[[nodiscard]] std::optional<MpiLaunch> mpi_launch();
+
+/// This process's end of the job that the launcher started; one task if there was none. Starts MPI with
+/// MPI_THREAD_FUNNELED unless it runs already; only then it is also ended, when the process exits. All tasks call it
+/// together, as often as they like. Used from the calling thread only. Error(usage) without MPI, Error(stalled) when
+/// the others do not come.
+[[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
+
+}  // namespace ferry

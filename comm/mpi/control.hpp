@@ -1,0 +1,97 @@
+// Control: what the tasks of an MPI job tell one another beside their data: texts to exchange, failures, goodbyes.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace ferry::mpi {
+
+/// One stream of frames to and from each peer, on a communicator of its own. A word (text, failure, goodbye) is cut
+/// into frames of kFrame bytes, which arrive in order; a receive for the next frame of each peer always stands ready,
+/// so there is no wildcard receive and a failure is found by testing. Owns the communicators of the job. Not
+/// thread-safe.
+class Control {
+ public:
+  /// Takes over both communicators, which span the same tasks.
+  Control(MPI_Comm data, MPI_Comm control);
+  ~Control();
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  [[nodiscard]] MPI_Comm data() const { return data_; }
+  [[nodiscard]] int task() const { return task_; }
+  [[nodiscard]] int tasks() const { return tasks_; }
+
+  /// Takes in what has come, lets go of what has left.
+  void poll();
+
+  void send_text(std::string_view text);
+  /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
+  [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
+  /// Tasks whose next text has not come; only those that said goodbye, if asked so.
+  [[nodiscard]] std::vector<int> missing(bool closed_only) const;
+
+  /// The first failure known here; tells the others, unless there was one before.
+  void fail(const Failure& failure);
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+
+  /// Nothing but this task's silence follows.
+  void say_goodbye();
+  [[nodiscard]] bool closed() const { return closed_; }
+  /// All peers have said goodbye.
+  [[nodiscard]] bool all_gone() const;
+  /// Sends of frames that have not left.
+  [[nodiscard]] bool drained() const { return outgoing_.empty(); }
+
+  [[nodiscard]] WireCount sent() const { return sent_; }
+
+ private:
+  static constexpr std::size_t kFrame = 4000;  // below Open MPI's smallest eager limit, with its header
+  enum class Word : std::uint32_t { text = 1, failure, goodbye };
+  struct Head {
+    Word word = Word::text;
+    std::uint32_t reserved = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Peer {
+    std::array<std::byte, kFrame> frame;
+    std::optional<Head> head;  ///< of the word that is coming in
+    std::string word;
+    std::deque<std::string> texts;
+    bool gone = false;
+  };
+  struct Outgoing {
+    std::vector<std::byte> frame;
+    std::vector<MPI_Request> requests;
+  };
+
+  void expect(int peer);
+  void take_frame(int peer, std::size_t bytes);
+  void take_word(int peer);
+  void say(Word word, std::string_view body);
+  void let_go();
+
+  MPI_Comm data_;
+  MPI_Comm control_;
+  int task_ = 0;
+  int tasks_ = 1;
+  std::vector<Peer> peers_;
+  std::vector<MPI_Request> incoming_;  // of each task; null for this one and for those that are gone
+  std::vector<int> ready_;
+  std::vector<MPI_Status> statuses_;
+  std::deque<Outgoing> outgoing_;
+  std::optional<Failure> failure_;
+  bool closed_ = false;
+  WireCount sent_;
+};
+
+}  // namespace ferry::mpi

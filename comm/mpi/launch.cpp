@@ -1,0 +1,46 @@
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "comm/backends.hpp"
+
+namespace ferry {
+namespace {
+
+/// Where launchers say rank and size.
+struct Names {
+  const char* rank;
+  const char* size;
+  bool size_tells;  ///< the size alone shows a launch, too: then a missing rank is an error
+};
+constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},  // Open MPI's mpirun
+                            {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", false},            // srun --mpi=pmix
+                            {"PMI_RANK", "PMI_SIZE", true}};                         // MPICH's mpirun
+
+int number(const char* name, const char* other, int least) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) {
+    throw Error(Code::usage, std::string("launch: ") + other + " is set, " + name + " is not")
+        .hint("start with mpirun or srun, or unset both");
+  }
+  const std::string_view digits = text;
+  int value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < least) {
+    throw Error(Code::usage, std::string("launch: ") + name + " is '" + text + "', not a number of at least " +
+                                 std::to_string(least));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<MpiLaunch> mpi_launch() {
+  for (const Names& names : kNames) {
+    if (std::getenv(names.rank) == nullptr && !(names.size_tells && std::getenv(names.size) != nullptr)) continue;
+    return MpiLaunch{number(names.rank, names.size, 0), number(names.size, names.rank, 1), names.size};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ferry

@@ -1,0 +1,324 @@
+// Transport over MPI. Every message is a nonblocking send or receive with its channel as tag, cut into chunks where
+// MPI's int counts do not reach. Progress comes from testing; see idle() for how it waits.
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "comm/backends.hpp"
+#include "comm/failure.hpp"
+#include "comm/mpi/control.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/process.hpp"
+#include "comm/mpi_comm.hpp"
+
+namespace ferry {
+namespace {
+
+using mpi::check;
+using std::chrono::microseconds;
+
+constexpr int kControlEvery = 32;      // tests of data between looks at the control stream
+constexpr microseconds kShortSpin{5};  // of idle(), where more threads than cores want to run
+constexpr microseconds kLongSpin{200};
+constexpr microseconds kShortestSleep{20};
+constexpr microseconds kLongestSleep{1000};
+constexpr std::chrono::milliseconds kCancelTime{200};
+
+/// One message: its chunks that are not complete.
+struct Transfer {
+  struct Chunk {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int bytes = 0;
+  };
+  std::vector<Chunk> chunks;
+  int peer = 0;
+  std::uint32_t channel = 0;
+  bool receives = false;
+  bool open = false;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(std::shared_ptr<mpi::Control> job, const MpiOptions& options, microseconds spin);
+  ~MpiTransport() override;
+
+  std::string_view name() const override { return "mpi"; }
+  int task() const override { return job_->task(); }
+  int tasks() const override { return job_->tasks(); }
+  bool any_thread() const override { return false; }
+
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
+  bool done(Ticket ticket) override;
+  void idle(microseconds at_most) override;
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
+
+  void abort(const Failure& failure) noexcept override;
+  std::optional<Failure> failure() override;
+  void close() override { job_->say_goodbye(); }
+  WireCount sent() const override;
+
+ private:
+  Ticket take(int peer, std::uint32_t channel, bool receives);
+  template <class Start>
+  void start_chunks(Transfer& transfer, std::size_t bytes, Start start);
+  void test(Transfer& transfer);
+  void check_job();
+  void withdraw();
+
+  std::shared_ptr<mpi::Control> job_;
+  std::thread::id owner_ = std::this_thread::get_id();
+  std::size_t chunk_;
+  std::uint32_t largest_tag_ = 0;
+  std::vector<Transfer> transfers_;  // a ticket is an index, plus one
+  std::vector<std::uint32_t> free_;
+  int tests_ = 0;
+  microseconds spin_;
+  std::optional<TimePoint> idle_since_;
+  WireCount data_sent_;
+};
+
+MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, const MpiOptions& options, microseconds spin)
+    : job_(std::move(job)), chunk_(static_cast<std::size_t>(options.chunk_bytes)), spin_(spin) {
+  void* bound = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(job_->data(), MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
+  largest_tag_ = found != 0 ? static_cast<std::uint32_t>(*static_cast<int*>(bound)) : 32767;  // what MPI guarantees
+}
+
+MpiTransport::~MpiTransport() {
+  if (!mpi::running()) return;
+  if (!job_->closed()) {
+    abort({task(), Code::peer_lost, "task " + std::to_string(task()) + " ended before the job was done"});
+    withdraw();
+  }
+}
+
+/// Throws once the job has failed, or on a thread that may not call MPI.
+void MpiTransport::check_job() {
+  if (std::this_thread::get_id() != owner_) {
+    throw Error(Code::usage, "transport mpi: used from another thread than the one that made it")
+        .hint("call run() on the thread that called connect()");
+  }
+  if (!job_->failure()) return;
+  withdraw();
+  throw error_of(*job_->failure());
+}
+
+/// Takes receives back, so that their buffers can be freed. One that is already arriving gets a moment to complete.
+void MpiTransport::withdraw() {
+  const Deadline deadline(system_clock(), kCancelTime);
+  for (Transfer& transfer : transfers_) {
+    for (auto& [request, bytes] : transfer.chunks) {
+      if (!transfer.receives || request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      int complete = 0;
+      while (complete == 0 && !deadline.expired()) MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    }
+    transfer.chunks.clear();
+  }
+}
+
+Ticket MpiTransport::take(int peer, std::uint32_t channel, bool receives) {
+  check_job();
+  FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  if (channel > largest_tag_) {
+    throw Error(Code::plan, "transport mpi: channel " + std::to_string(channel) + " is above MPI's largest tag, " +
+                                std::to_string(largest_tag_));
+  }
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const std::uint32_t at = free_.back();
+  free_.pop_back();
+  Transfer& transfer = transfers_[at];
+  transfer.peer = peer;
+  transfer.channel = channel;
+  transfer.receives = receives;
+  transfer.open = true;
+  return Ticket{at} + 1;
+}
+
+template <class Start>
+void MpiTransport::start_chunks(Transfer& transfer, std::size_t bytes, Start start) {
+  std::size_t begin = 0;
+  do {
+    const std::size_t count = std::min(bytes - begin, chunk_);
+    auto& chunk = transfer.chunks.emplace_back();
+    chunk.bytes = static_cast<int>(count);
+    start(begin, chunk);
+    begin += count;
+  } while (begin < bytes);
+}
+
+Ticket MpiTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
+  const Ticket ticket = take(peer, channel, false);
+  start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
+    check(MPI_Isend(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
+                    &chunk.request),
+          "MPI_Isend");
+    ++data_sent_.messages;
+  });
+  data_sent_.bytes += static_cast<std::int64_t>(bytes.size());
+  return ticket;
+}
+
+Ticket MpiTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  const Ticket ticket = take(peer, channel, true);
+  start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
+    check(MPI_Irecv(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
+                    &chunk.request),
+          "MPI_Irecv");
+  });
+  return ticket;
+}
+
+/// Drops the chunks that are complete.
+void MpiTransport::test(Transfer& transfer) {
+  while (!transfer.chunks.empty()) {
+    auto& [request, expected] = transfer.chunks.back();
+    int complete = 0, got = expected;
+    MPI_Status status;
+    const int result = MPI_Test(&request, &complete, &status);
+    if (result == MPI_SUCCESS && complete == 0) return;
+    int kind = MPI_SUCCESS;
+    MPI_Error_class(result, &kind);
+    if (kind != MPI_ERR_TRUNCATE) check(result, "MPI_Test");
+    if (transfer.receives) MPI_Get_count(&status, MPI_BYTE, &got);
+    transfer.chunks.pop_back();
+    if (got != expected || kind == MPI_ERR_TRUNCATE) {
+      throw size_error(transfer.peer, task(), transfer.channel, static_cast<std::size_t>(got),
+                       static_cast<std::size_t>(expected));
+    }
+  }
+}
+
+bool MpiTransport::done(Ticket ticket) {
+  if (++tests_ % kControlEvery == 0) job_->poll();
+  check_job();
+  FERRY_ASSERT(ticket >= 1 && ticket <= transfers_.size() && transfers_[ticket - 1].open,
+               "a ticket was used after it was done");
+  Transfer& transfer = transfers_[ticket - 1];
+  test(transfer);
+  if (!transfer.chunks.empty()) return false;
+  transfer.open = false;
+  free_.push_back(static_cast<std::uint32_t>(ticket - 1));
+  idle_since_.reset();
+  return true;
+}
+
+/// Returns at once for a while, so that the caller tests again; then sleeps, for an eighth of the time that it has been
+/// idle. A sleeper gets its core back as soon as it wakes, a spinner only after the time slice of who computes there.
+void MpiTransport::idle(microseconds at_most) {
+  job_->poll();
+  check_job();
+  const TimePoint now = system_clock().now();
+  if (!idle_since_) idle_since_ = now;
+  const auto idle_for = std::chrono::duration_cast<microseconds>(now - *idle_since_);
+  if (idle_for < spin_) return;
+  system_clock().sleep_for(std::min(at_most, std::clamp(idle_for / 8, kShortestSleep, kLongestSleep)));
+}
+
+std::vector<std::string> MpiTransport::exchange(std::string_view mine, const Deadline& deadline) {
+  check_job();
+  idle_since_.reset();
+  job_->send_text(mine);
+  for (;;) {
+    idle(kLongestSleep);
+    if (auto all = job_->take_texts(mine)) {
+      idle_since_.reset();
+      return *std::move(all);
+    }
+    if (const auto gone = job_->missing(true); !gone.empty()) throw closed_error(gone);
+    if (deadline.expired()) throw missing_error(job_->missing(false), tasks());
+  }
+}
+
+void MpiTransport::abort(const Failure& failure) noexcept {
+  try {
+    job_->fail(failure);
+    const Deadline deadline(system_clock(), kCancelTime);
+    while (!job_->drained() && !deadline.expired()) job_->poll();
+  } catch (const Error&) {  // MPI is broken: the peers lose us all the same
+  }
+}
+
+std::optional<Failure> MpiTransport::failure() {
+  job_->poll();
+  return job_->failure();
+}
+
+WireCount MpiTransport::sent() const {
+  const WireCount control = job_->sent();
+  return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
+}
+
+/// A duplicate that reports errors, or Error(stalled) when not all come.
+MPI_Comm duplicate(MPI_Comm comm, const Deadline& deadline) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
+  for (int complete = 0; complete == 0;) {
+    check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    if (complete == 0 && deadline.expired()) {
+      throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
+          .hint("every rank must call connect or adopt; see whether one waits elsewhere");
+    }
+  }
+  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return copy;
+}
+
+/// How long to spin before sleeping: briefly if the threads of the tasks on this host outnumber its cores.
+microseconds spin_for(MPI_Comm comm, int threads) {
+  MPI_Comm host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  int tasks = 1;
+  MPI_Comm_size(host, &tasks);
+  MPI_Comm_free(&host);
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  const int mine = known ? CPU_COUNT(&mask) : 1;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return threads > mine || threads * tasks > cores ? kShortSpin : kLongSpin;
+}
+
+std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
+  FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
+  const Deadline deadline(system_clock(), options.deadline);
+  const MPI_Comm data = duplicate(comm, deadline);
+  const MPI_Comm control = duplicate(comm, deadline);
+  auto job = std::make_shared<mpi::Control>(data, control);
+  mpi::watch(job);
+  return std::make_unique<MpiTransport>(job, options, spin_for(data, options.threads));
+}
+
+}  // namespace
+
+bool mpi_built() {
+  return true;
+}
+
+std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
+  mpi::start();
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (const auto launch = mpi_launch(); launch && launch->size != size) {
+    throw Error(Code::usage, "mpi: " + launch->by + " says " + std::to_string(launch->size) +
+                                 " tasks, MPI's world has " + std::to_string(size))
+        .hint("start ferry with the mpirun of the MPI it was built with, or with srun --mpi=pmix");
+  }
+  return transport_over(MPI_COMM_WORLD, options);
+}
+
+std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options) {
+  if (!mpi::running()) {
+    throw Error(Code::usage, "adopt: MPI does not run").hint("call MPI_Init before it and MPI_Finalize after it");
+  }
+  mpi::start();
+  return transport_over(comm, options);
+}
+
+}  // namespace ferry

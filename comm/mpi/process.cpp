@@ -1,0 +1,142 @@
+#include "comm/mpi/process.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "comm/mpi/mpi_call.hpp"
+
+namespace ferry::mpi {
+namespace {
+
+constexpr std::chrono::seconds kGrace{5};
+constexpr std::chrono::milliseconds kPoll{1};
+
+struct Process {
+  std::vector<std::shared_ptr<Control>> jobs;
+  std::thread::id thread;
+  pid_t pid = 0;
+  bool ours = false;  // ferry has started MPI
+  bool started = false;
+};
+
+/// Never destroyed: the exit of the process reads it.
+Process& process() {
+  static auto& process = *new Process;
+  return process;
+}
+
+void part(Control& job) {
+  if (!job.closed() && !job.failure()) {
+    job.fail({job.task(), Code::peer_lost,
+              "task " + std::to_string(job.task()) + " ended before the job was done (exit without close)"});
+  }
+  job.say_goodbye();
+}
+
+/// True when all peers have parted, too.
+bool await_peers(Control& job, const Deadline& grace) {
+  while (!job.all_gone() || !job.drained()) {
+    if (job.failure() && grace.expired()) return false;
+    job.poll();
+    if (!job.all_gone()) system_clock().sleep_for(kPoll);
+  }
+  return true;
+}
+
+/// Parts from all jobs. False when a peer of a failed job did not answer.
+bool part_from_all() {
+  Process& self = process();
+  bool parted = true;
+  try {
+    for (const auto& job : self.jobs) part(*job);
+    const Deadline grace(system_clock(), kGrace);
+    for (const auto& job : self.jobs) parted = await_peers(*job, grace) && parted;
+  } catch (const Error&) {
+    parted = false;
+  }
+  return parted;
+}
+
+int exit_code() {
+  for (const auto& job : process().jobs) {
+    if (job->failure() && job->failure()->task == job->task()) return static_cast<int>(job->failure()->code);
+  }
+  return static_cast<int>(Code::peer_lost);
+}
+
+/// A child of fork() and other threads must not call MPI.
+bool may_call() {
+  return running() && getpid() == process().pid && std::this_thread::get_id() == process().thread;
+}
+
+void at_exit() {
+  if (!may_call()) return;
+  const bool parted = part_from_all();
+  if (!process().ours) return;
+  if (!parted) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  process().jobs.clear();
+  MPI_Finalize();
+}
+
+/// MPI calls this at the begin of the program's own MPI_Finalize.
+int at_finalize(MPI_Comm, int, void*, void*) {
+  if (!may_call()) return MPI_SUCCESS;
+  if (!part_from_all()) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  process().jobs.clear();
+  return MPI_SUCCESS;
+}
+
+void start_mpi() {
+  // 4 KB messages in a quarter of the time on one host; Open MPI reads its parameters from the environment.
+  setenv("OMPI_MCA_btl_vader_eager_limit", "32768", 0);
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    throw Error(Code::resource, "mpi: MPI_Init_thread failed");
+  }
+  process().ours = true;
+}
+
+void hook_finalize() {
+  int key = MPI_KEYVAL_INVALID;
+  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
+  check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+}
+
+}  // namespace
+
+bool running() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+void start() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0) throw Error(Code::usage, "mpi: MPI was finalized and cannot start again");
+  if (process().started) return;
+  if (!running()) start_mpi();
+  process().pid = getpid();
+  process().thread = std::this_thread::get_id();
+  if (!process().ours) hook_finalize();
+  std::atexit(at_exit);
+  process().started = true;
+}
+
+void watch(std::shared_ptr<Control> job) {
+  auto& jobs = process().jobs;
+  std::erase_if(jobs, [](const auto& old) {
+    if (old.use_count() > 1 || !old->closed() || old->failure()) return false;
+    old->poll();
+    return old->all_gone() && old->drained();
+  });
+  jobs.push_back(std::move(job));
+}
+
+}  // namespace ferry::mpi

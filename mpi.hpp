@@ -1,0 +1,30 @@
+// ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>; compile with
+// the MPI that ferry was built with.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/mpi_comm.hpp"
+#include "executor/cluster.hpp"
+
+namespace ferry {
+
+/// A cluster over the ranks of `comm`, which may be a part of the world. MPI must have been initialised, at any thread
+/// level, and is never finalized by ferry; ferry calls it from this thread only. The cluster may outlive `comm`, but
+/// not MPI.
+///
+///     MPI_Init(&argc, &argv);
+///     auto cluster = ferry::adopt(MPI_COMM_WORLD);
+///
+/// Errors as Cluster::connect.
+[[nodiscard]] inline Cluster adopt(MPI_Comm comm, ClusterOptions options = {}) {
+  std::vector<std::unique_ptr<Transport>> local;
+  local.push_back(mpi_transport_over(comm, {.threads = options.threads, .deadline = options.deadline}));
+  return Cluster::over(std::move(local), std::move(options));
+}
+
+}  // namespace ferry
