@@ -5,34 +5,11 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
+#include "graph/graph_facts.hpp"
 #include "graph/infer.hpp"
 
 namespace ferry {
 namespace {
-
-/// What infer_types sees of an op that is being added.
-class NewOpFacts final : public OpFacts {
- public:
-  NewOpFacts(const Graph& graph, std::span<const ValueId> inputs, const Attrs& attrs)
-      : graph_(graph), inputs_(inputs), attrs_(attrs) {}
-  int inputs() const override { return static_cast<int>(inputs_.size()); }
-  const Type& input(int i) const override { return graph_.type(inputs_[static_cast<std::size_t>(i)]); }
-  const Attrs& attrs() const override { return attrs_; }
-  const Tensor* constant(int i) const override { return graph_.constant_value(inputs_[static_cast<std::size_t>(i)]); }
-  std::vector<Type> results(std::string_view name) const override {
-    const auto ref = attrs_.get<SubgraphRef>(name);
-    if (ref.index >= graph_.subgraphs()) fail("there is no subgraph " + std::to_string(ref.index));
-    const Graph& body = graph_.subgraph(ref);
-    std::vector<Type> types;
-    for (ValueId result : body.results()) types.push_back(body.type(result));
-    return types;
-  }
-
- private:
-  const Graph& graph_;
-  std::span<const ValueId> inputs_;
-  const Attrs& attrs_;
-};
 
 /// "MatMul" -> "matmul": the stem of automatic names.
 std::string lower(std::string_view name) {
@@ -273,7 +250,7 @@ Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, 
 
   std::vector<Type> types;
   try {
-    types = infer_types(def, NewOpFacts(*this, ids, attrs));
+    types = infer_types(def, GraphFacts(*this, ids, attrs));
   } catch (const Error& error) {
     Error named(error.code(), std::string(def.name) + ": " + error.text());
     for (std::size_t i = 0; i < ids.size(); ++i)

@@ -61,7 +61,6 @@ std::string size_of_index(const OpFacts& facts) {
 constexpr AttrDef kShapeAttr[] = {{"shape", "ints"}};
 constexpr AttrDef kSizeAttrs[] = {{"axes", "ints"}, {"dtype", "dtype"}};
 
-// The gradient of a broadcast is the sum back to the input's shape, which gradients() adds to every op.
 constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .types = "T->T",
                              .T = kAnyType,
@@ -70,7 +69,7 @@ constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .linear = 0b1,
                              .infer = broadcast_shape,
                              .flops = 0,
-                             .grad = [](GradCtx& g) { return Values{g.dout()}; }};
+                             .grad = [](GradCtx& g) { return Values{sum_as(g.dout(), g.in())}; }};
 
 constexpr OpDef kBroadcastLike{.name = "BroadcastLike",
                                .types = "T,U->T",

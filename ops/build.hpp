@@ -1,4 +1,7 @@
 // For builder functions: where an op goes, numbers as operands, notation from ranks. Not for users.
+//
+// Ops are numbered as they are made, and C++ leaves open in which order the operands of one expression are computed. So
+// a builder never makes ops in two operands of one expression: every compiler must give the same graph.
 #pragma once
 
 #include <initializer_list>

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/graph_facts.hpp"
+#include "graph/index_notation.hpp"
 #include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/math.hpp"
@@ -57,15 +59,17 @@ class Backward {
     const Scope place = graph_.annotated({op.annotation().device, op.annotation().mesh, {}});
     GradCtx context(graph_, id, std::move(douts), std::move(wanted));
     const Values dinputs = op.def().grad(context);
+    const bool broadcasts = notation_of(context.op().def(), GraphFacts(context.op())).find("...") != std::string::npos;
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),
                  "the gradient of " + std::string(context.op().def().name) + " does not give one value for each input");
     for (int i = 0; i < context.inputs(); ++i)
       if (context.wants(i) && dinputs[static_cast<std::size_t>(i)].defined())
-        arrive(context.in(i), dinputs[static_cast<std::size_t>(i)]);
+        arrive(context.in(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
   }
 
-  void arrive(const Value& x, const Value& given) {
-    const Value dx = sum_as(given, x);
+  /// Of an op that broadcasts its inputs, the gradient is summed back to the input's shape.
+  void arrive(const Value& x, const Value& given, bool broadcasts) {
+    const Value dx = broadcasts ? sum_as(given, x) : given;
     Value& total = douts_[x.id()];
     total = total.defined() ? total + dx : dx;
   }

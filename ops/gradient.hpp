@@ -39,11 +39,11 @@ class GradCtx {
  public:
   /// `douts`: one for each output, undefined where none reaches it; `wanted`: of each input.
   GradCtx(Graph& graph, OpId op, Values douts, std::vector<bool> wanted)
-      : graph_(graph), op_(op), douts_(std::move(douts)), wanted_(std::move(wanted)) {}
+      : graph_(graph), op_(op), douts_(std::move(douts)), wanted_(std::move(wanted)), attrs_(graph.op(op).attrs()) {}
 
   [[nodiscard]] Graph& graph() const { return graph_; }
   [[nodiscard]] Op op() const { return graph_.op(op_); }
-  [[nodiscard]] const Attrs& attrs() const { return op().attrs(); }
+  [[nodiscard]] const Attrs& attrs() const { return attrs_; }
   [[nodiscard]] SourceLine line() const { return op().line(); }
   [[nodiscard]] int inputs() const { return static_cast<int>(op().inputs().size()); }
   [[nodiscard]] int outputs() const { return op().outputs(); }
@@ -66,6 +66,7 @@ class GradCtx {
   OpId op_;
   Values douts_;
   std::vector<bool> wanted_;
+  Attrs attrs_;  // a copy: the graph's own move as ops are added
 };
 
 }  // namespace ferry

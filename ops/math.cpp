@@ -38,17 +38,22 @@ constexpr OpDef kNeg{
     }};
 
 // d/db a^b = a^b log a, which is 0 where a is 0 (its limit for b > 0) rather than 0 * -inf.
-constexpr OpDef kPow{.name = "Pow",
-                     .types = "T,T->T",
-                     .T = kFloats,
-                     .index = kBinary,
-                     .flops = 2 * kFunctionFlops,
-                     .grad = [](GradCtx& g) {
-                       const Value a = g.in(0);
-                       const Value b = g.in(1);
-                       return Values{g.want(0, [&] { return g.dout() * b * pow(a, b - 1); }),
-                                     g.want(1, [&] { return g.dout() * g.out() * log(select(greater(a, 0), a, 1)); })};
-                     }};
+Values pow_grad(GradCtx& g) {
+  const Value a = g.in(0);
+  const Value b = g.in(1);
+  return {g.want(0,
+                 [&] {
+                   const Value scaled = g.dout() * b;
+                   return scaled * pow(a, b - 1);
+                 }),
+          g.want(1, [&] {
+            const Value scaled = g.dout() * g.out();
+            return scaled * log(select(greater(a, 0), a, 1));
+          })};
+}
+
+constexpr OpDef kPow{
+    .name = "Pow", .types = "T,T->T", .T = kFloats, .index = kBinary, .flops = 2 * kFunctionFlops, .grad = pow_grad};
 
 constexpr OpDef kMaximum{.name = "Maximum", .types = "T,T->T", .index = kBinary, .grad = [](GradCtx& g) {
                            const Value first = greater_equal(g.in(0), g.in(1));
@@ -99,7 +104,8 @@ constexpr OpDef kTanh{
 
 constexpr OpDef kSigmoid{
     .name = "Sigmoid", .types = "T->T", .T = kFloats, .index = kUnary, .flops = kFunctionFlops, .grad = [](GradCtx& g) {
-      return Values{g.dout() * g.out() * (1 - g.out())};
+      const Value slope = g.out() * (1 - g.out());
+      return Values{g.dout() * slope};
     }};
 
 Value relu_grad(const Value& dy, const Value& y);

@@ -107,7 +107,8 @@ Value mean(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
         .hint("cast it to a floating-point dtype");
-  return sum(x, axes, keep_dims) / size_of(x, axes, x.dtype());
+  const Value total = sum(x, axes, keep_dims);
+  return total / size_of(x, axes, x.dtype());
 }
 
 Value argmax(const Value& x, std::int64_t axis, std::source_location at) {

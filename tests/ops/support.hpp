@@ -6,28 +6,13 @@
 
 #include "base/error.hpp"
 #include "graph/graph.hpp"
+#include "graph/graph_facts.hpp"
 #include "graph/index_notation.hpp"
 
 namespace ferry::test {
 
-/// The facts of an op that is in a graph.
-class FactsOf final : public OpFacts {
- public:
-  explicit FactsOf(const Op& op) : op_(op) {}
-  int inputs() const override { return static_cast<int>(op_.inputs().size()); }
-  const Type& input(int i) const override { return op_.graph().type(op_.inputs()[static_cast<std::size_t>(i)]); }
-  const Attrs& attrs() const override { return op_.attrs(); }
-  const Tensor* constant(int i) const override {
-    return op_.graph().constant_value(op_.inputs()[static_cast<std::size_t>(i)]);
-  }
-  std::vector<Type> results(std::string_view) const override { return {}; }
-
- private:
-  Op op_;
-};
-
 inline std::string notation(const Value& value) {
-  return notation_of(value.op().def(), FactsOf(value.op()));
+  return notation_of(value.op().def(), GraphFacts(value.op()));
 }
 
 /// "MatMul(x, w)": the op behind a value with the names of its inputs.
