@@ -1,0 +1,80 @@
+// Groups: execute the schedules of collectives over a transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "placement/schedule.hpp"
+
+namespace ferry {
+
+/// output[i] = output[i] (+|max|min) input[i] for `count` elements of the collective's dtype.
+using Fold = std::function<void(std::byte* output, const std::byte* input, std::int64_t count)>;
+
+/// One member's part in a collective: what GroupCall needs to be prepared.
+struct GroupSpec {
+  const Schedule& schedule;             ///< must outlive the call
+  std::span<const std::int64_t> parts;  ///< elements, as the schedule's kind wants them
+  std::span<const std::int32_t> tasks;  ///< of each member
+  int member = 0;                       ///< which of them this is
+  std::uint32_t channel = 0;            ///< on which no other call of these tasks is under way
+  DType dtype = DType::float32;
+  const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
+  std::byte* output = nullptr;       ///< schedule.output_elements(parts, member) elements; must not overlap the input
+  std::span<std::byte> staging;      ///< at least staging_bytes(schedule, parts, dtype, member)
+  Fold fold;                         ///< unused by kinds that add nothing
+};
+
+/// Messages and bytes that a call has moved since it was made.
+struct GroupCount {
+  std::int64_t sent_messages = 0, sent_bytes = 0;
+  std::int64_t received_messages = 0, received_bytes = 0;
+  bool operator==(const GroupCount&) const = default;
+};
+
+/// A collective of one member, prepared once with all its addresses and run again and again without allocating. It
+/// never blocks, so that several calls (on channels of their own) may be under way, and the caller keeps its deadlines:
+///
+///     call.start();
+///     while (!call.progress()) { check_deadline(); transport.idle(1ms); }
+///
+/// The input must not change and the output must not be read between start() and the progress() that gives true. The
+/// bits of the output depend on the inputs and the schedule alone. Used by one thread at a time, as its transport
+/// allows. Errors: those of the transport.
+class GroupCall {
+ public:
+  GroupCall(Transport& transport, const GroupSpec& spec);
+
+  void start();
+  /// Goes as far as it can; true when this member's part is done.
+  [[nodiscard]] bool progress();
+  [[nodiscard]] const GroupCount& moved() const { return moved_; }
+
+ private:
+  /// A step with its addresses. `count` in elements, `bytes` of them.
+  struct Step {
+    ScheduleStep::Kind kind = ScheduleStep::Kind::wait;
+    int peer = 0;
+    const std::byte* source = nullptr;
+    std::byte* target = nullptr;
+    std::int64_t count = 0;
+    std::size_t bytes = 0;
+  };
+
+  [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step) const;
+  void execute(const Step& step);
+
+  Transport& transport_;
+  std::uint32_t channel_;
+  Fold fold_;
+  std::vector<Step> steps_;
+  std::size_t next_ = 0;
+  std::vector<Ticket> sends_, receives_;  // under way
+  GroupCount moved_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,232 @@
+#include "comm/group.hpp"
+
+#include <cstring>
+#include <numeric>
+
+#include "tests/comm/world.hpp"
+
+namespace ferry::test {
+namespace {
+
+constexpr CollectiveKind kKinds[] = {
+    CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::all_to_all,
+    CollectiveKind::broadcast,  CollectiveKind::scatter,        CollectiveKind::gather,     CollectiveKind::reduce};
+
+void add(std::byte* output, const std::byte* input, std::int64_t count) {
+  auto* out = reinterpret_cast<float*>(output);
+  const auto* in = reinterpret_cast<const float*>(input);
+  for (std::int64_t i = 0; i < count; ++i) out[i] += in[i];
+}
+
+std::byte* bytes_of(std::vector<float>& values) {
+  return reinterpret_cast<std::byte*>(values.data());
+}
+
+/// Values whose sum depends on the order: of mixed sign and size.
+std::vector<float> values_of(int member, std::int64_t count, int round) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  std::uint32_t state = static_cast<std::uint32_t>(member * 977 + round * 31 + 5);
+  for (float& value : values) {
+    state = state * 1664525 + 1013904223;
+    const float mantissa = static_cast<float>(state >> 8) / 16777216.0F - 0.5F;
+    value = mantissa * static_cast<float>(1 << (state % 20));
+  }
+  return values;
+}
+
+/// A collective and everybody's inputs, so that each task can work out what it must get.
+class Case {
+ public:
+  Case(CollectiveKind kind, int n, int root, std::int64_t scale)
+      : schedule_(direct_schedule(kind, n, root)), parts_(static_cast<std::size_t>(schedule_.part_count())) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i] = scale * static_cast<std::int64_t>((i * 3 + 1) % 4);  // some empty
+    }
+  }
+
+  const Schedule& schedule() const { return schedule_; }
+  const std::vector<std::int64_t>& parts() const { return parts_; }
+  std::vector<float> input(int member, int round) const {
+    return values_of(member, schedule_.input_elements(parts_, member), round);
+  }
+
+  /// Part `part` of what `member` has.
+  std::vector<float> piece(int member, int part, int round) const {
+    const auto all = input(member, round);
+    const PartRange at = schedule_.input_part(parts_, member, part);
+    return {all.begin() + at.begin, all.begin() + at.begin + at.count};
+  }
+
+  std::vector<float> expected(int member, int round) const {
+    const int n = schedule_.members;
+    std::vector<float> sum = input(0, round), all;
+    for (int m = 1; m < n && adds(); ++m) {
+      const auto other = input(m, round);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
+    }
+    switch (schedule_.kind) {
+      case CollectiveKind::all_reduce:
+        return sum;
+      case CollectiveKind::reduce:
+        return member == schedule_.root ? sum : all;
+      case CollectiveKind::broadcast:
+        return input(schedule_.root, round);
+      case CollectiveKind::scatter:
+        return piece(schedule_.root, member, round);
+      case CollectiveKind::reduce_scatter: {
+        const PartRange mine = schedule_.input_part(parts_, member, member);
+        return {sum.begin() + mine.begin, sum.begin() + mine.begin + mine.count};
+      }
+      case CollectiveKind::gather:
+        if (member != schedule_.root) return all;
+        break;
+      case CollectiveKind::all_gather:
+      case CollectiveKind::all_to_all:
+        break;
+    }
+    for (int m = 0; m < n; ++m) {
+      const auto from = piece(m, schedule_.kind == CollectiveKind::all_to_all ? member : m, round);
+      all.insert(all.end(), from.begin(), from.end());
+    }
+    return all;
+  }
+
+ private:
+  bool adds() const {
+    return schedule_.kind == CollectiveKind::all_reduce || schedule_.kind == CollectiveKind::reduce ||
+           schedule_.kind == CollectiveKind::reduce_scatter;
+  }
+
+  Schedule schedule_;
+  std::vector<std::int64_t> parts_;
+};
+
+/// Buffers and the call of this task.
+struct Member {
+  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group)
+      : tasks(std::move(group)),
+        index(static_cast<int>(std::find(tasks.begin(), tasks.end(), end.task()) - tasks.begin())) {
+    const Schedule& schedule = of.schedule();
+    in.resize(static_cast<std::size_t>(schedule.input_elements(of.parts(), index)));
+    out.resize(static_cast<std::size_t>(schedule.output_elements(of.parts(), index)));
+    staging.resize(static_cast<std::size_t>(staging_bytes(schedule, of.parts(), DType::float32, index)));
+    call.emplace(end, GroupSpec{.schedule = schedule,
+                                .parts = of.parts(),
+                                .tasks = tasks,
+                                .member = index,
+                                .channel = channel,
+                                .dtype = DType::float32,
+                                .input = bytes_of(in),
+                                .output = bytes_of(out),
+                                .staging = staging,
+                                .fold = add});
+  }
+  void start(const Case& of, int round) {
+    const auto values = of.input(index, round);
+    std::copy(values.begin(), values.end(), in.begin());
+    std::fill(out.begin(), out.end(), -1.0F);
+    call->start();
+  }
+
+  std::vector<std::int32_t> tasks;
+  int index;
+  std::vector<float> in, out;
+  std::vector<std::byte> staging;
+  std::optional<GroupCall> call;
+};
+
+void finish(Transport& end, GroupCall& call) {
+  const Deadline deadline = seconds(20);
+  while (!call.progress()) {
+    if (deadline.expired()) throw Error(Code::stalled, "a collective did not end");
+    end.idle(std::chrono::milliseconds(10));
+  }
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+std::vector<std::int32_t> everybody(const Transport& end) {
+  std::vector<std::int32_t> tasks(static_cast<std::size_t>(end.tasks()));
+  std::iota(tasks.begin(), tasks.end(), 0);
+  return tasks;
+}
+
+TEST_CASE("collectives give the bits of a fold in the order of the members, run after run") {
+  on_jobs([](Transport& end) {
+    for (const CollectiveKind kind : kKinds) {
+      for (const std::int64_t scale : {std::int64_t{0}, std::int64_t{5}, std::int64_t{20'000}}) {
+        CAPTURE(name_of(kind));
+        CAPTURE(scale);
+        const Case collective(kind, end.tasks(), end.tasks() / 2, scale);
+        Member member(end, collective, 3, everybody(end));
+        for (int round = 0; round < 3; ++round) {
+          member.start(collective, round);
+          finish(end, *member.call);
+          CHECK(same_bits(member.out, collective.expected(member.index, round)));
+        }
+        const Schedule& schedule = collective.schedule();
+        const auto size = static_cast<std::int64_t>(sizeof(float));
+        CHECK(member.call->moved() ==
+              GroupCount{3 * schedule.sends_of(member.index),
+                         3 * size * schedule.sent_elements(collective.parts(), member.index),
+                         3 * schedule.receives_of(member.index),
+                         3 * size * schedule.received_elements(collective.parts(), member.index)});
+      }
+    }
+  });
+}
+
+TEST_CASE("the order of the members counts, not that of the tasks") {
+  on_jobs([](Transport& end) {
+    auto tasks = everybody(end);
+    std::reverse(tasks.begin(), tasks.end());
+    const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, 64);
+    Member member(end, collective, 0, tasks);
+    member.start(collective, 0);
+    finish(end, *member.call);
+    CHECK(same_bits(member.out, collective.expected(member.index, 0)));
+  });
+}
+
+TEST_CASE("several collectives are under way at once, on channels of their own") {
+  on_jobs([](Transport& end) {
+    std::vector<Case> cases;
+    for (const CollectiveKind kind : kKinds) cases.emplace_back(kind, end.tasks(), 0, 700);
+    std::vector<std::unique_ptr<Member>> members;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      members.push_back(std::make_unique<Member>(end, cases[i], static_cast<std::uint32_t>(i), everybody(end)));
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      // Tasks begin with different ones.
+      const std::size_t at = (i + static_cast<std::size_t>(end.task())) % cases.size();
+      members[at]->start(cases[at], 1);
+      (void)members[at]->call->progress();
+    }
+    for (std::size_t i = cases.size(); i-- > 0;) {
+      if (!members[i]->call->progress()) finish(end, *members[i]->call);
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      CHECK(same_bits(members[i]->out, cases[i].expected(members[i]->index, 1)));
+    }
+  });
+}
+
+TEST_CASE("a collective ends with an error when a member fails") {
+  on_jobs(
+      [](Transport& end) {
+        const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, 64);
+        Member member(end, collective, 0, everybody(end));
+        if (end.task() == 0) end.abort({0, Code::numeric, "NaN"});
+        member.start(collective, 0);
+        const auto error = error_in([&] { finish(end, *member.call); });
+        if (end.task() == 0 && end.tasks() == 1) return;  // nothing to send: done before it looks
+        REQUIRE(error.has_value());
+        CHECK(error->code() == Code::peer_lost);
+      },
+      false);
+}
+
+}  // namespace
+}  // namespace ferry::test
