@@ -1,0 +1,55 @@
+// The log: lines for people on stderr, each with the task that wrote it. Logging never fails and never ends the
+// program: a line that cannot be written (disk full, reader gone) is dropped and counted.
+//
+//     log_task(1);
+//     log_warn("the mask has 1 core for 2 threads");     // "[task 1] warning: the mask has 1 core for 2 threads"
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace ferry {
+
+enum class LogLevel : int { error, warn, info, debug };
+
+/// Takes the whole lines of one message, each ending in '\n'; returns false when they were lost. Called by one thread
+/// at a time. It must not log.
+using LogSink = std::function<bool(LogLevel level, std::string_view lines)>;
+
+/// Writes one message; of several lines, each gets the task. Thread-safe; messages of several threads do not mix.
+void log(LogLevel level, std::string_view message) noexcept;
+inline void log_error(std::string_view message) noexcept {
+  log(LogLevel::error, message);
+}
+inline void log_warn(std::string_view message) noexcept {
+  log(LogLevel::warn, message);
+}
+inline void log_info(std::string_view message) noexcept {
+  log(LogLevel::info, message);
+}
+inline void log_debug(std::string_view message) noexcept {
+  log(LogLevel::debug, message);
+}
+
+/// Messages below this are dropped before they cost anything. The default is info. Thread-safe.
+void log_level(LogLevel lowest);
+/// True when a message of this level would be written: guards the building of costly ones.
+[[nodiscard]] bool logs(LogLevel level);
+/// The task whose number stands before each line; negative (the default): none. Thread-safe.
+void log_task(int task);
+/// Where the lines go from now on; an empty function: back to stderr. Returns what was there before. Thread-safe.
+LogSink log_sink(LogSink sink);
+/// Messages lost since the program began. The next one that can be written is preceded by a warning with their number.
+[[nodiscard]] std::uint64_t log_messages_lost();
+
+/// A sink that writes to a file descriptor, which it does not own, and gives up on a reader that takes nothing for a
+/// second. Colours only for a terminal, and never when the variable NO_COLOR is set and not empty
+/// (https://no-color.org).
+[[nodiscard]] LogSink descriptor_sink(int descriptor);
+
+/// Makes writing to a closed pipe an error (EPIPE) instead of the end of the process. For the whole process, and for
+/// those it starts: call it first thing in main. A library inside somebody's program leaves signals alone.
+void ignore_sigpipe();
+
+}  // namespace ferry
