@@ -32,6 +32,7 @@ class Assigner {
     for (NodeId node : order) explicitly(node);
     for (NodeId node : order) by_inputs(node);
     for (auto it = order.rbegin(); it != order.rend(); ++it) by_users(*it);
+    for (NodeId node : order) with_variable(node);
     for (NodeId node : order) check_kernel(node);
   }
 
@@ -46,10 +47,7 @@ class Assigner {
       place(id, program_.single(program_.signature->feeds[node.detail].task), "fed by this task");
       return;
     }
-    if (node.kind == NodeKind::assign) {
-      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where, "with its variable");
-      return;
-    }
+    if (node.kind == NodeKind::assign) return;
     const Op op = node.graph->op(node.op);
     if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
     const auto where = resolve(op);
@@ -140,7 +138,7 @@ class Assigner {
   void by_inputs(NodeId id) {
     Node& node = program_.nodes[id];
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) bodies(id);
-    if (node.where != kNone || node.kind == NodeKind::parameter) return;
+    if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign) return;
     std::vector<WhereId> candidates;
     for (PValueId input : program_.inputs(node)) {
       const WhereId at = program_.nodes[program_.values[input].producer].where;
@@ -180,7 +178,9 @@ class Assigner {
 
   void by_users(NodeId id) {
     Node& node = program_.nodes[id];
-    if (node.where != kNone || node.kind == NodeKind::parameter || node.def == &kConstant) return;
+    if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign ||
+        node.def == &kConstant)
+      return;
     for (std::uint32_t i = 0; i < node.outputs; ++i)
       for (NodeId user : users_[node.first_output + i]) {
         const WhereId at = program_.nodes[user].where;
@@ -189,6 +189,12 @@ class Assigner {
       }
     place(id, program_.single(0, program_.options.default_device),
           "no annotation, no placed input or user: the default");
+  }
+
+  void with_variable(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::assign)
+      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where, "with its variable");
   }
 
   /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.

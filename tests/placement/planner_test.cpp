@@ -8,6 +8,7 @@
 #include "ops/reduce.hpp"
 #include "placement/program.hpp"
 #include "placement/verify.hpp"
+#include "tests/support/random_graph.hpp"
 
 namespace ferry {
 namespace {
@@ -143,6 +144,17 @@ TEST_CASE("errors name op, device and line") {
   CHECK_THROWS_WITH_AS(planned(h, {x}, 1, {}, {{x.id(), {2, 3}}}),
                        doctest::Contains("the feed 'x' has shape [2,3]; the graph wants float32[n,n], with n = 2"),
                        Error);
+}
+
+TEST_CASE("random graphs on random placements give plans that the verifier accepts") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph made =
+        test::random_graph(seed, 10 + static_cast<int>(seed % 60), 1 + static_cast<int>(seed % 4));
+    std::map<ValueId, std::vector<std::int64_t>> feeds;
+    for (const Value& input : made.inputs) feeds[input.id()] = input.shape().sizes();
+    planned(*made.graph, made.fetches, 4, made.targets, feeds);
+  }
 }
 
 }  // namespace

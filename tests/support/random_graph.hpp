@@ -1,0 +1,27 @@
+// Random graphs on random placements, for properties that must hold for all of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace ferry::test {
+
+struct RandomGraph {
+  std::unique_ptr<Graph> graph;
+  std::vector<Value> fetches;
+  std::vector<Value> targets;  ///< assigns of variables
+  std::vector<Value> inputs;   ///< Input ops; feed them with tensor_for
+};
+
+/// A graph of about `ops` ops that the seed alone decides: elementwise, matrix products, reductions, reshapes, slices
+/// and variables of several dtypes, sizes of 0 and 1 among them, without annotation or on one of `tasks` tasks. With
+/// tasks = 1 it is the same graph, all on task 0.
+[[nodiscard]] RandomGraph random_graph(std::uint64_t seed, int ops, int tasks);
+
+/// The tensor that the seed gives to an input.
+[[nodiscard]] Tensor tensor_for(std::uint64_t seed, const Value& input);
+
+}  // namespace ferry::test
