@@ -6,34 +6,16 @@
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
-#include "placement/program.hpp"
 #include "placement/verify.hpp"
-#include "tests/support/random_graph.hpp"
+#include "tests/support/plans.hpp"
 
 namespace ferry {
 namespace {
 
-/// Every op has a CPU kernel that may work in place on its first input.
-class AllKernels final : public Capabilities {
- public:
-  bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
-  std::uint32_t in_place(std::string_view op, DeviceKind) const override {
-    return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
-  }
-  std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
-                             std::span<const Type>) const override {
-    return 0;
-  }
-};
-
-/// The plan for these fetches and targets, with inputs fed at task 0.
+/// The plan, which the verifier must accept.
 Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks, const std::vector<Value>& targets = {},
-             const std::map<ValueId, std::vector<std::int64_t>>& feeds = {}) {
-  Signature signature;
-  for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
-  for (const Value& target : targets) signature.targets.push_back(target.op().id());
-  for (const auto& [value, sizes] : feeds) signature.feeds.push_back({value, 0, sizes});
-  const Plan plan = make_plan(g, signature, Topology::local(tasks), AllKernels()).plan;
+             const test::Feeds& feeds = {}) {
+  const Plan plan = test::planned(g, fetches, tasks, targets, feeds);
   const Verdict verdict = verify(plan);
   CHECK_MESSAGE(verdict.pass, verdict.reason);
   return plan;
@@ -151,9 +133,7 @@ TEST_CASE("random graphs on random placements give plans that the verifier accep
     CAPTURE(seed);
     const test::RandomGraph made =
         test::random_graph(seed, 10 + static_cast<int>(seed % 60), 1 + static_cast<int>(seed % 4));
-    std::map<ValueId, std::vector<std::int64_t>> feeds;
-    for (const Value& input : made.inputs) feeds[input.id()] = input.shape().sizes();
-    planned(*made.graph, made.fetches, 4, made.targets, feeds);
+    planned(*made.graph, made.fetches, 4, made.targets, test::feeds_of(made));
   }
 }
 

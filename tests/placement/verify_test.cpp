@@ -1,0 +1,171 @@
+// The verifier must refuse what a broken pass could make: a good plan is changed in one place, and the reason must name
+// it.
+#include "placement/verify.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "graph/core_ops.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "tests/support/plans.hpp"
+#include "tests/support/random_graph.hpp"
+
+namespace ferry {
+namespace {
+
+/// A plan with channels both ways, a collective and a variable.
+Plan good_plan() {
+  Graph g;
+  const MeshId dp = g.mesh("dp");
+  Value loss, there, back;
+  {
+    auto all = g.on(dp);
+    const Value w = g.variable("w", g.constant(Tensor(DType::float32, {4, 2})));
+    const Value x = g.constant(Tensor(DType::float32, {6, 4})).laid({split(0)});
+    loss = sum(matmul(x, w));
+  }
+  {
+    auto here = g.device("/task:1");
+    there = loss * 2.0;
+  }
+  {
+    auto here = g.device("/task:0");
+    back = there + 1.0;
+  }
+  {
+    auto here = g.device("/task:1");
+    there = back * there;
+  }
+  return test::planned(g, {there, back}, 2);
+}
+
+std::string reason_after(const std::function<void(Plan&)>& change) {
+  Plan plan = good_plan();
+  change(plan);
+  const Verdict verdict = verify(plan);
+  CHECK_FALSE(verdict.pass);
+  return verdict.reason;
+}
+
+std::vector<Instruction*> all_of(PlanClass& c, Do what) {
+  std::vector<Instruction*> found;
+  for (Instruction& i : c.instructions)
+    if (i.what == what) found.push_back(&i);
+  return found;
+}
+
+/// Takes the first instruction of that kind out of task `task`'s step.
+void drop(Plan& plan, int task, Do what) {
+  PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
+  const auto at =
+      std::find_if(c.instructions.begin(), c.instructions.end(), [&](const Instruction& i) { return i.what == what; });
+  const auto index = static_cast<std::uint32_t>(at - c.instructions.begin());
+  c.instructions.erase(at);
+  for (Region& region : c.regions) {
+    if (region.instructions.begin > index)
+      --region.instructions.begin;
+    else if (region.instructions.begin + region.instructions.count > index)
+      --region.instructions.count;
+  }
+}
+
+TEST_CASE("a good plan passes and says what was proved") {
+  const Verdict verdict = verify(good_plan());
+  CHECK(verdict.pass);
+  CHECK(verdict.proved.size() == 5);
+}
+
+TEST_CASE("38: a send without a receive, and the reverse") {
+  CHECK(reason_after([](Plan& p) {
+          drop(p, 0, Do::receive), drop(p, 0, Do::receive_wait);
+        }).find("a send without a receive") != std::string::npos);
+  CHECK(reason_after([](Plan& p) {
+          drop(p, 1, Do::send), drop(p, 1, Do::send_wait);
+        }).find("a receive without a send") != std::string::npos);
+}
+
+TEST_CASE("39: two messages with one tag") {
+  const std::string reason = reason_after([](Plan& p) {
+    auto sends = all_of(p.classes[p.class_of[1]], Do::send);
+    auto waits = all_of(p.classes[p.class_of[1]], Do::send_wait);
+    REQUIRE(sends.size() == 2);
+    sends[1]->target = sends[0]->target;
+    waits[1]->target = waits[0]->target;
+  });
+  CHECK_MESSAGE(
+      (reason.find("two messages with one tag") != std::string::npos || reason.find("without") != std::string::npos),
+      reason);
+}
+
+TEST_CASE("a wait that is missing, early or for another buffer") {
+  CHECK(reason_after([](Plan& p) { drop(p, 0, Do::receive_wait); }).find("waited for 0 times") != std::string::npos);
+  CHECK(reason_after([](Plan& p) { drop(p, 1, Do::send_wait); }).find("waited for 0 times") != std::string::npos);
+  CHECK(reason_after([](Plan& p) {
+          PlanClass& c = p.classes[p.class_of[0]];
+          std::swap(*all_of(c, Do::receive)[0], *all_of(c, Do::receive_wait)[0]);
+        }).find("does not follow its start") != std::string::npos);
+}
+
+TEST_CASE("sizes that differ at the two ends") {
+  CHECK(reason_after([](Plan& p) { p.channels[0].bytes += 4; }).find("the channel has 8") != std::string::npos);
+  CHECK(reason_after([](Plan& p) { p.channels[0].dtype = DType::int32; }).find("sent as float32") != std::string::npos);
+}
+
+TEST_CASE("a collective that a member never comes to, or comes to with other sizes") {
+  CHECK(reason_after([](Plan& p) { drop(p, 1, Do::collective); }).find("task 1 never comes to it") !=
+        std::string::npos);
+  CHECK(reason_after([](Plan& p) { p.collectives[0].parts[0] += 1; }).find("the schedule wants") != std::string::npos);
+}
+
+TEST_CASE("41: an order in which two tasks wait for each other is printed as a circle") {
+  const std::string reason = reason_after([](Plan& p) {
+    // Task 1 waits for the answer before it sends the question.
+    PlanClass& c = p.classes[p.class_of[1]];
+    const auto index_of = [&](Do what, bool last) {
+      std::size_t found = 0;
+      for (std::size_t i = 0; i < c.instructions.size(); ++i)
+        if (c.instructions[i].what == what && (last || found == 0)) found = i;
+      return static_cast<std::ptrdiff_t>(found);
+    };
+    const std::ptrdiff_t send = index_of(Do::send, false), wait = index_of(Do::receive_wait, false);
+    REQUIRE(send < wait);
+    std::rotate(c.instructions.begin() + send, c.instructions.begin() + send + 1, c.instructions.begin() + wait + 1);
+  });
+  CHECK_MESSAGE(reason.find("the plan would deadlock:\n  task") != std::string::npos, reason);
+  CHECK(reason.find("waits in receive_wait") != std::string::npos);
+}
+
+TEST_CASE("buffers that overlap, end outside of their arena or are read too early") {
+  CHECK(reason_after([](Plan& p) {
+          PlanClass& c = p.classes[p.class_of[1]];
+          for (Buffer& b : c.buffers)
+            if (b.space == Buffer::Space::step) b.offset = 0;
+        }).find("buffer") != std::string::npos);
+  CHECK(reason_after([](Plan& p) { p.classes[0].devices[0].step_bytes = 64; }).find("its arena has 64 bytes") !=
+        std::string::npos);
+  CHECK(reason_after([](Plan& p) { p.classes[0].buffers[0].offset += 4; }).find("misaligned") != std::string::npos);
+  CHECK(reason_after([](Plan& p) {
+          auto kernels = all_of(p.classes[p.class_of[1]], Do::kernel);
+          std::swap(*kernels[kernels.size() - 1], *kernels[kernels.size() - 2]);
+        }).find("which is not written yet or has been overwritten") != std::string::npos);
+}
+
+TEST_CASE("random changes of plans of random graphs never crash the verifier") {
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const test::RandomGraph made = test::random_graph(seed, 20, 4);
+    Plan plan = test::planned(*made.graph, made.fetches, 4, made.targets, test::feeds_of(made));
+    PlanClass& c = plan.classes[seed % plan.classes.size()];
+    if (c.instructions.size() < 2) continue;
+    std::swap(c.instructions[seed % c.instructions.size()], c.instructions[(seed * 7 + 3) % c.instructions.size()]);
+    refused += verify(plan).pass ? 0 : 1;
+  }
+  CHECK(refused > 100);
+}
+
+}  // namespace
+}  // namespace ferry

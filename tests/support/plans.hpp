@@ -1,0 +1,43 @@
+// Plans for tests: of a graph, on tasks of one host, with kernels for everything.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "placement/planner.hpp"
+#include "tests/support/random_graph.hpp"
+
+namespace ferry::test {
+
+/// Every op has a CPU kernel; elementwise sums and products may work in place.
+class AllKernels final : public Capabilities {
+ public:
+  [[nodiscard]] bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
+  [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind) const override {
+    return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
+  }
+  [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
+                                           std::span<const Type>) const override {
+    return 0;
+  }
+};
+
+using Feeds = std::map<ValueId, std::vector<std::int64_t>>;
+
+/// The plan for these fetches and targets, with inputs fed at task 0.
+inline Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks,
+                    const std::vector<Value>& targets = {}, const Feeds& feeds = {}) {
+  Signature signature;
+  for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
+  for (const Value& target : targets) signature.targets.push_back(target.op().id());
+  for (const auto& [value, sizes] : feeds) signature.feeds.push_back({value, 0, sizes});
+  return make_plan(g, signature, Topology::local(tasks), AllKernels()).plan;
+}
+
+inline Feeds feeds_of(const RandomGraph& made) {
+  Feeds feeds;
+  for (const Value& input : made.inputs) feeds[input.id()] = input.shape().sizes();
+  return feeds;
+}
+
+}  // namespace ferry::test
