@@ -1,0 +1,89 @@
+# Shared by ./quickstart, ./check and the other scripts: packages, the build folder, the environment. Sourced by bash.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Open MPI refuses root without these; tests and samples start more ranks than a small machine has cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# The log and the test output in the language that the tests expect.
+export LC_ALL=C.UTF-8
+
+fail() {
+  echo "$*" >&2
+  exit 2
+}
+
+# Runs a command as root, by sudo where we are not root.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+# packages_of SET…: the packages of these sets of scripts/packages.txt.
+packages_of() {
+  local set
+  for set in "$@"; do
+    awk -v set="$set" '$1 == set { print $2 }' "$root/scripts/packages.txt"
+  done
+}
+
+# missing_packages SET…: those of them that are not installed.
+missing_packages() {
+  local package
+  for package in $(packages_of "$@"); do
+    case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+      installed) ;;
+      *) echo "$package" ;;
+    esac
+  done
+}
+
+# install_packages SET…: installs what is missing; says so in one line.
+install_packages() {
+  command -v dpkg-query >/dev/null || {
+    echo "packages: no apt here; needed: $(packages_of "$@" | xargs)"
+    return
+  }
+  local missing
+  missing=$(missing_packages "$@" | xargs)
+  if [ -z "$missing" ]; then
+    echo "packages: all there"
+    return
+  fi
+  echo "packages: installing $missing"
+  [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || fail "packages: run as root, or install by hand: $missing"
+  local log
+  log=$(mktemp)
+  if as_root apt-get update >"$log" 2>&1 &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+    rm -f "$log"
+  else
+    tail -n 20 "$log" >&2
+    fail "packages: apt-get failed (whole log: $log)"
+  fi
+}
+
+# Says what was found of CUDA, and that nothing uses it.
+report_cuda() {
+  local nvcc
+  nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+  if [ -n "$nvcc" ]; then
+    echo "CUDA: toolkit at $(dirname "$(dirname "$nvcc")"), not used: this version of ferry computes on CPUs only"
+  else
+    echo "CUDA: no toolkit found; this version of ferry computes on CPUs only"
+  fi
+}
+
+# configure FOLDER [MESON OPTION…]: a build folder with g++-12 (or $CXX) and warnings as errors.
+configure() {
+  local folder=$1
+  shift
+  export CXX=${CXX:-g++-12}
+  if [ -f "$folder/build.ninja" ]; then
+    meson configure "$folder" -Dwerror=true "$@"
+  else
+    meson setup "$folder" "$root" -Dwerror=true "$@"
+  fi
+}
