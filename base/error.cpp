@@ -2,7 +2,7 @@
 
 namespace ferry {
 
-void assertion_failed(const char* condition, std::string_view message, std::source_location at) {
+void assertion_failed(const char* condition, std::string_view message, source_location at) {
   throw Error(Code::bug, "a bug in ferry: " + std::string(message))
       .note(std::string("violated: ") + condition)
       .at(at)

@@ -8,9 +8,10 @@
 #pragma once
 
 #include <exception>
-#include <source_location>
 #include <string>
 #include <string_view>
+
+#include "base/source_location.hpp"
 
 namespace ferry {
 
@@ -37,7 +38,7 @@ struct SourceLine {
 
   SourceLine() = default;
   SourceLine(std::string_view f, int l) : file(f), line(l) {}
-  SourceLine(const std::source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}  // NOLINT
+  SourceLine(const source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}  // NOLINT
   [[nodiscard]] bool known() const { return !file.empty(); }
   /// "file:line", or "" when unknown.
   [[nodiscard]] std::string str() const { return known() ? file + ":" + std::to_string(line) : std::string(); }
@@ -81,7 +82,7 @@ class Error : public std::exception {
 
 /// Thrown by FERRY_ASSERT: a bug in ferry, exit code 9.
 [[noreturn]] void assertion_failed(const char* condition, std::string_view message,
-                                   std::source_location at = std::source_location::current());
+                                   source_location at = source_location::current());
 
 }  // namespace ferry
 

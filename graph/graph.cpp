@@ -102,22 +102,22 @@ Graph::Graph() {
 }
 Graph::~Graph() = default;
 
-Value Graph::constant(Tensor value, const On& place, std::source_location at) {
+Value Graph::constant(Tensor value, const On& place, source_location at) {
   const Scope here = device(place.device);
   return add(kConstant, {}, {{"value", std::move(value)}}, at)[0];
 }
 
-Value Graph::constant(double value, DType dtype, std::source_location at) {
+Value Graph::constant(double value, DType dtype, source_location at) {
   Tensor tensor(dtype, {});
   dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = static_cast<decltype(zero)>(value); });
   return constant(std::move(tensor), {}, at);
 }
 
-Value Graph::input(std::string_view name, DType dtype, Shape shape, std::source_location at) {
+Value Graph::input(std::string_view name, DType dtype, Shape shape, source_location at) {
   return add(kInput, {}, {{"dtype", dtype}, {"shape", std::move(shape)}}, at)[0].named(name);
 }
 
-Value Graph::variable(std::string_view name, const Value& initial, std::source_location at) {
+Value Graph::variable(std::string_view name, const Value& initial, source_location at) {
   if (parent_ != nullptr || !body_scopes_.empty())
     throw Error(Code::plan, "variable '" + escaped(name) + "' is made in a body of control flow")
         .at(at)

@@ -113,28 +113,26 @@ class Graph {
   /// Use a Tensor for other dtypes and sizes.
   template <class T>
   Value constant(std::initializer_list<T> values, const On& place = {},
-                 std::source_location at = std::source_location::current()) {
+                 source_location at = source_location::current()) {
     return constant(listed({static_cast<std::int64_t>(values.size())}, std::vector<T>(values)), place, at);
   }
   template <class T>
   Value constant(std::initializer_list<std::initializer_list<T>> rows, const On& place = {},
-                 std::source_location at = std::source_location::current()) {
+                 source_location at = source_location::current()) {
     std::vector<T> values;
     for (const auto& row : rows) values.insert(values.end(), row);
     const auto count = static_cast<std::int64_t>(rows.size());
     return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values), place,
                     at);
   }
-  Value constant(Tensor value, const On& place = {}, std::source_location at = std::source_location::current());
+  Value constant(Tensor value, const On& place = {}, source_location at = source_location::current());
   /// A scalar constant of that dtype.
-  Value constant(double value, DType dtype = DType::float32, std::source_location at = std::source_location::current());
+  Value constant(double value, DType dtype = DType::float32, source_location at = source_location::current());
   /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
-  Value input(std::string_view name, DType dtype, Shape shape,
-              std::source_location at = std::source_location::current());
+  Value input(std::string_view name, DType dtype, Shape shape, source_location at = source_location::current());
   /// State that lives from step to step. `initial` is computed by the entry "init", which run() starts by itself for
   /// variables that have no value. Read: the value from before the step.
-  Value variable(std::string_view name, const Value& initial,
-                 std::source_location at = std::source_location::current());
+  Value variable(std::string_view name, const Value& initial, source_location at = source_location::current());
 
   // ---- Scopes ----
 

@@ -3,12 +3,12 @@
 
 #include <concepts>
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/source_location.hpp"
 #include "graph/layout.hpp"
 #include "graph/shape.hpp"
 
@@ -57,11 +57,11 @@ using Values = std::vector<Value>;
 /// A number becomes a scalar constant of the other operand's dtype.
 class Operand {
  public:
-  Operand(const Value& value, std::source_location at = std::source_location::current())  // NOLINT
+  Operand(const Value& value, source_location at = source_location::current())  // NOLINT
       : value_(value), at_(at) {}
   template <class T>
   requires std::integral<T> || std::floating_point<T> Operand(
-      T number, std::source_location at = std::source_location::current())  // NOLINT
+      T number, source_location at = source_location::current())  // NOLINT
       : number_(static_cast<double>(number)), is_number_(true), at_(at) {}
 
   [[nodiscard]] bool is_number() const { return is_number_; }
@@ -73,7 +73,7 @@ class Operand {
   Value value_;
   double number_ = 0;
   bool is_number_ = false;
-  std::source_location at_;
+  source_location at_;
 };
 
 }  // namespace ferry

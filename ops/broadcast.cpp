@@ -120,17 +120,17 @@ std::optional<Ints> summed_axes(const Shape& x, const Shape& like) {
 
 }  // namespace
 
-Value broadcast_to(const Value& x, Ints sizes, std::source_location at) {
+Value broadcast_to(const Value& x, Ints sizes, source_location at) {
   return make_one(kBroadcastTo, {x}, at, {{"shape", std::move(sizes)}});
 }
 
-Value broadcast_as(const Value& x, const Value& like, std::source_location at) {
+Value broadcast_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
   if (like.shape().known() && !like.shape().bounded()) return broadcast_to(x, like.shape().sizes(), at);
   return make_one(kBroadcastLike, {x, like}, at);
 }
 
-Value sum_as(const Value& x, const Value& like, std::source_location at) {
+Value sum_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
   const auto axes = summed_axes(x.shape(), like.shape());
   if (!axes || axes->empty()) return make_one(kSumLike, {x, like}, at);
@@ -143,15 +143,15 @@ Value sum_as(const Value& x, const Value& like, std::source_location at) {
   return expand_dims(total, kept);
 }
 
-Value zeros_like(const Value& like, std::source_location at) {
+Value zeros_like(const Value& like, source_location at) {
   return broadcast_as(number_constant(graph_of({{like}}, at), 0, like.dtype(), at), like, at);
 }
 
-Value ones_like(const Value& like, std::source_location at) {
+Value ones_like(const Value& like, source_location at) {
   return broadcast_as(number_constant(graph_of({{like}}, at), 1, like.dtype(), at), like, at);
 }
 
-Value size_of(const Value& x, Ints axes, DType dtype, std::source_location at) {
+Value size_of(const Value& x, Ints axes, DType dtype, source_location at) {
   const Ints dims = checked_axes("size_of", x, std::move(axes), at);
   return make_one(kSizeOf, {x}, at, {{"axes", dims}, {"dtype", dtype}});
 }

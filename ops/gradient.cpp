@@ -83,7 +83,7 @@ class Backward {
 
 }  // namespace
 
-Values gradients(const Value& loss, std::span<const Value> xs, std::source_location at) {
+Values gradients(const Value& loss, std::span<const Value> xs, source_location at) {
   Values all(xs.begin(), xs.end());
   all.push_back(loss);
   Graph& graph = graph_of(all, at);

@@ -8,9 +8,9 @@
 // that the backward pass runs where the forward pass ran.
 #pragma once
 
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
@@ -23,9 +23,9 @@ namespace ferry {
 /// Error(plan) when the loss is not floating-point, when it does not depend on one of `xs`, or when an op on the way
 /// has no gradient: the message names the op, its line, and why.
 [[nodiscard]] Values gradients(const Value& loss, std::span<const Value> xs,
-                               std::source_location at = std::source_location::current());
+                               source_location at = source_location::current());
 [[nodiscard]] inline Values gradients(const Value& loss, const Values& xs,
-                                      std::source_location at = std::source_location::current()) {
+                                      source_location at = source_location::current()) {
   return gradients(loss, std::span<const Value>(xs), at);
 }
 

@@ -42,7 +42,7 @@ constexpr const OpDef* kLinalgOps[] = {&kMatMul};
 
 }  // namespace
 
-Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, std::source_location at) {
+Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, source_location at) {
   Attrs attrs;
   if (transpose_a) attrs.set("transpose_a", true);
   if (transpose_b) attrs.set("transpose_b", true);

@@ -1,9 +1,9 @@
 // Products of matrices.
 #pragma once
 
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
 
@@ -13,7 +13,7 @@ namespace ferry {
 /// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. Numbers of one dtype, both of rank 2 or more.
 /// Error(plan) with the caller's line when shapes or dtypes do not fit.
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
-             std::source_location at = std::source_location::current());
+             source_location at = source_location::current());
 
 /// MatMul {transpose_a, transpose_b: bool, false when absent}.
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();

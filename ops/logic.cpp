@@ -73,11 +73,11 @@ Value logical_and(const Operand& a, const Operand& b) {
 Value logical_or(const Operand& a, const Operand& b) {
   return make_binary(kOr, a, b);
 }
-Value logical_not(const Value& x, std::source_location at) {
+Value logical_not(const Value& x, source_location at) {
   return make_one(kNot, {x}, at);
 }
 
-Value select(const Value& condition, const Operand& a, const Operand& b, std::source_location at) {
+Value select(const Value& condition, const Operand& a, const Operand& b, source_location at) {
   if (a.is_number() && b.is_number())
     throw Error(Code::plan, "Select: both choices are numbers").at(at).hint("make one of them a constant");
   const auto as_value = [&](const Operand& operand, const Operand& other) {
@@ -87,7 +87,7 @@ Value select(const Value& condition, const Operand& a, const Operand& b, std::so
   return make_one(kSelect, {condition, as_value(a, b), as_value(b, a)}, at);
 }
 
-Value cast(const Value& x, DType dtype, std::source_location at) {
+Value cast(const Value& x, DType dtype, source_location at) {
   if (x.defined() && x.dtype() == dtype) return x;
   return make_one(kCast, {x}, at, {{"dtype", dtype}});
 }

@@ -3,9 +3,9 @@
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
 
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
 
@@ -23,15 +23,15 @@ Value greater_equal(const Operand& a, const Operand& b);
 /// Of bools.
 Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);
-Value logical_not(const Value& x, std::source_location at = std::source_location::current());
+Value logical_not(const Value& x, source_location at = source_location::current());
 
 /// a where `condition` (bool) is true, b elsewhere. a and b have one dtype; one of them may be a number.
 Value select(const Value& condition, const Operand& a, const Operand& b,
-             std::source_location at = std::source_location::current());
+             source_location at = source_location::current());
 
 /// x as `dtype`: floating-point to integer truncates, values out of range saturate and NaN gives 0; to bool: x != 0;
 /// from bool: 0 or 1. x itself when it has that dtype.
-Value cast(const Value& x, DType dtype, std::source_location at = std::source_location::current());
+Value cast(const Value& x, DType dtype, source_location at = source_location::current());
 
 /// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast.
 [[nodiscard]] std::span<const OpDef* const> logic_ops();

@@ -161,37 +161,37 @@ Value minimum(const Operand& a, const Operand& b) {
   return make_binary(kMinimum, a, b);
 }
 
-Value abs(const Value& x, std::source_location at) {
+Value abs(const Value& x, source_location at) {
   return make_one(kAbs, {x}, at);
 }
-Value sign(const Value& x, std::source_location at) {
+Value sign(const Value& x, source_location at) {
   return make_one(kSign, {x}, at);
 }
-Value square(const Value& x, std::source_location at) {
+Value square(const Value& x, source_location at) {
   return make_one(kSquare, {x}, at);
 }
-Value exp(const Value& x, std::source_location at) {
+Value exp(const Value& x, source_location at) {
   return make_one(kExp, {x}, at);
 }
-Value log(const Value& x, std::source_location at) {
+Value log(const Value& x, source_location at) {
   return make_one(kLog, {x}, at);
 }
-Value sqrt(const Value& x, std::source_location at) {
+Value sqrt(const Value& x, source_location at) {
   return make_one(kSqrt, {x}, at);
 }
-Value rsqrt(const Value& x, std::source_location at) {
+Value rsqrt(const Value& x, source_location at) {
   return make_one(kRsqrt, {x}, at);
 }
-Value tanh(const Value& x, std::source_location at) {
+Value tanh(const Value& x, source_location at) {
   return make_one(kTanh, {x}, at);
 }
-Value sigmoid(const Value& x, std::source_location at) {
+Value sigmoid(const Value& x, source_location at) {
   return make_one(kSigmoid, {x}, at);
 }
-Value relu(const Value& x, std::source_location at) {
+Value relu(const Value& x, source_location at) {
   return make_one(kRelu, {x}, at);
 }
-Value erf(const Value& x, std::source_location at) {
+Value erf(const Value& x, source_location at) {
   return make_one(kErf, {x}, at);
 }
 

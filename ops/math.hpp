@@ -4,9 +4,9 @@
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
 
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
 
@@ -42,23 +42,23 @@ inline Value operator-(const Operand& x) {
 
 /// The functions below are of floating-point values, but for abs, sign and square, which take numbers of any dtype, and
 /// relu, which takes signed ones.
-Value abs(const Value& x, std::source_location at = std::source_location::current());
+Value abs(const Value& x, source_location at = source_location::current());
 /// -1, 0 or 1.
-Value sign(const Value& x, std::source_location at = std::source_location::current());
-Value square(const Value& x, std::source_location at = std::source_location::current());
-Value exp(const Value& x, std::source_location at = std::source_location::current());
+Value sign(const Value& x, source_location at = source_location::current());
+Value square(const Value& x, source_location at = source_location::current());
+Value exp(const Value& x, source_location at = source_location::current());
 /// Natural logarithm.
-Value log(const Value& x, std::source_location at = std::source_location::current());
-Value sqrt(const Value& x, std::source_location at = std::source_location::current());
+Value log(const Value& x, source_location at = source_location::current());
+Value sqrt(const Value& x, source_location at = source_location::current());
 /// 1 / sqrt(x).
-Value rsqrt(const Value& x, std::source_location at = std::source_location::current());
-Value tanh(const Value& x, std::source_location at = std::source_location::current());
+Value rsqrt(const Value& x, source_location at = source_location::current());
+Value tanh(const Value& x, source_location at = source_location::current());
 /// 1 / (1 + exp(-x)).
-Value sigmoid(const Value& x, std::source_location at = std::source_location::current());
+Value sigmoid(const Value& x, source_location at = source_location::current());
 /// max(x, 0). Its gradient at 0 is 0.
-Value relu(const Value& x, std::source_location at = std::source_location::current());
+Value relu(const Value& x, source_location at = source_location::current());
 /// The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
-Value erf(const Value& x, std::source_location at = std::source_location::current());
+Value erf(const Value& x, source_location at = source_location::current());
 
 /// Add, Sub, Mul, Div, Neg, Pow, Maximum, Minimum, Abs, Sign, Square, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Relu,
 /// ReluGrad(dy, y) = y > 0 ? dy : 0, Erf.

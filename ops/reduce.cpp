@@ -89,19 +89,19 @@ Value reduce(const OpDef& def, const Value& x, Ints given, bool keep_dims, const
 
 }  // namespace
 
-Value sum(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+Value sum(const Value& x, Ints axes, bool keep_dims, source_location at) {
   return reduce(kSum, x, std::move(axes), keep_dims, at);
 }
 
-Value max(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+Value max(const Value& x, Ints axes, bool keep_dims, source_location at) {
   return reduce(kMax, x, std::move(axes), keep_dims, at);
 }
 
-Value min(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+Value min(const Value& x, Ints axes, bool keep_dims, source_location at) {
   return reduce(kMin, x, std::move(axes), keep_dims, at);
 }
 
-Value mean(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
+Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   if (!is_float(x.dtype()))
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
@@ -111,7 +111,7 @@ Value mean(const Value& x, Ints axes, bool keep_dims, std::source_location at) {
   return total / size_of(x, axes, x.dtype());
 }
 
-Value argmax(const Value& x, std::int64_t axis, std::source_location at) {
+Value argmax(const Value& x, std::int64_t axis, source_location at) {
   return make_one(kArgMax, {x}, at, {{"axis", axis}});
 }
 

@@ -3,9 +3,9 @@
 // Errors: Error(plan) with the caller's line when axes or dtypes do not fit.
 #pragma once
 
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/attrs.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
@@ -13,20 +13,16 @@
 namespace ferry {
 
 /// The sum over `axes`; with `keep_dims` these stay, with size 1. Of no elements: 0. Numbers of any dtype.
-Value sum(const Value& x, Ints axes = {}, bool keep_dims = false,
-          std::source_location at = std::source_location::current());
+Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// sum / the number of elements summed, of the whole value when it is split. Floating-point. Of no elements: NaN.
-Value mean(const Value& x, Ints axes = {}, bool keep_dims = false,
-           std::source_location at = std::source_location::current());
+Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// The largest (smallest) element; NaN when one is. Of no elements: the smallest (largest) value of the dtype,
 /// infinities included. The gradient is shared by equal ones.
-Value max(const Value& x, Ints axes = {}, bool keep_dims = false,
-          std::source_location at = std::source_location::current());
-Value min(const Value& x, Ints axes = {}, bool keep_dims = false,
-          std::source_location at = std::source_location::current());
+Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// Index (int64) of the largest element along `axis`, which goes; the first of equal ones, the first NaN when there is
 /// one. The dim must not be empty.
-Value argmax(const Value& x, std::int64_t axis = -1, std::source_location at = std::source_location::current());
+Value argmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
 
 /// Sum, Max, Min {axes: ints, sorted and not negative}, ArgMax {axis: int}.
 [[nodiscard]] std::span<const OpDef* const> reduce_ops();

@@ -282,28 +282,28 @@ constexpr const OpDef* kReshapeOps[] = {&kIdentity, &kStopGradient, &kReshape, &
 
 }  // namespace
 
-Value identity(const Value& x, std::source_location at) {
+Value identity(const Value& x, source_location at) {
   return make_one(kIdentity, {x}, at);
 }
-Value stop_gradient(const Value& x, std::source_location at) {
+Value stop_gradient(const Value& x, source_location at) {
   return make_one(kStopGradient, {x}, at);
 }
 
-Value reshape(const Value& x, Ints sizes, std::source_location at) {
+Value reshape(const Value& x, Ints sizes, source_location at) {
   return make_one(kReshape, {x}, at, {{"shape", std::move(sizes)}});
 }
 
-Value reshape_as(const Value& x, const Value& like, std::source_location at) {
+Value reshape_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
   if (like.shape().known() && !like.shape().bounded()) return reshape(x, like.shape().sizes(), at);
   return make_one(kReshapeLike, {x, like}, at);
 }
 
-Value expand_dims(const Value& x, Ints axes, std::source_location at) {
+Value expand_dims(const Value& x, Ints axes, source_location at) {
   return axes.empty() ? x : make_one(kExpandDims, {x}, at, {{"axes", std::move(axes)}});
 }
 
-Value squeeze(const Value& x, Ints axes, std::source_location at) {
+Value squeeze(const Value& x, Ints axes, source_location at) {
   return axes.empty() ? x : make_one(kSqueeze, {x}, at, {{"axes", std::move(axes)}});
 }
 
