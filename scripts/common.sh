@@ -76,14 +76,13 @@ report_cuda() {
   fi
 }
 
-# configure FOLDER [MESON OPTION…]: a build folder with g++-12 (or $CXX) and warnings as errors.
+# configure COMPILER FOLDER [MESON OPTION…]: a build folder, with warnings as errors.
 configure() {
-  local folder=$1
-  shift
-  export CXX=${CXX:-g++-12}
+  local compiler=$1 folder=$2
+  shift 2
   if [ -f "$folder/build.ninja" ]; then
     meson configure "$folder" -Dwerror=true "$@"
   else
-    meson setup "$folder" "$root" -Dwerror=true "$@"
+    CXX=$compiler meson setup "$folder" "$root" -Dwerror=true "$@"
   fi
 }
