@@ -66,11 +66,16 @@ class Structure {
 
   void check_port(const PlanPort& port) const {
     require(string_ok(port.name) && task_ok(port.task), "a feed or fetch is out of range");
+    for (std::int64_t size : port.sizes) require(size >= 0, "a feed or fetch has a negative dim");
+    require(!port.bounded || !port.sizes.empty(), "a bounded scalar");
   }
 
   void check_schedule(const Schedule& schedule) const {
     require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0,
             "a schedule's members are out of range");
+    constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
+    require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
+            "a schedule has too many members");
     for (const ScheduleStep& step : schedule.steps)
       for (const MemberRef ref : {step.peer, step.part})
         require(ref.value >= 0 && ref.value < schedule.members, "a schedule's step is out of range");
@@ -83,7 +88,14 @@ class Structure {
     const Schedule& schedule = plan_.schedules[collective.schedule];
     require(static_cast<std::size_t>(schedule.part_count()) == collective.parts.size(),
             "a collective's parts differ in number");
-    for (std::int64_t part : collective.parts) require(part >= 0, "a collective's part is negative");
+    std::int64_t bytes = 0;
+    for (std::int64_t part : collective.parts) {
+      require(part >= 0, "a collective's part is negative");
+      std::int64_t part_bytes = 0;
+      require(!__builtin_mul_overflow(part, static_cast<std::int64_t>(size_of(collective.dtype)), &part_bytes) &&
+                  !__builtin_add_overflow(bytes, part_bytes, &bytes),
+              "a collective's bytes overflow");
+    }
     for (const auto& group : plan_.groupings[collective.grouping])
       if (static_cast<std::int32_t>(group.size()) != schedule.members)
         reject(described(plan_, "collective", static_cast<std::uint32_t>(&collective - plan_.collectives.data()),
