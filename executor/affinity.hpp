@@ -1,0 +1,44 @@
+// Affinity: which cores this process may use, how many threads a task gets of them, and pinning.
+//
+// A launcher gives a process its cores by the affinity mask (Open MPI's mpirun binds each rank to one core by default).
+// ferry never leaves the mask. All functions may be called from any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ferry {
+
+/// The cores that the affinity mask of this process allows, each with its hardware threads that are in the mask.
+struct Cores {
+  std::vector<std::vector<int>> cpus;  ///< the operating system's numbers, by core
+  bool whole_machine = true;           ///< the mask leaves out nothing of the machine: nobody gave us cores of our own
+
+  [[nodiscard]] int count() const { return static_cast<int>(cpus.size()); }
+  /// The hardware threads of the mask, "0-3,8".
+  [[nodiscard]] std::string str() const;
+};
+
+/// Read anew at each call; of the calling thread. Never empty: where the machine does not tell, one core per hardware
+/// thread of the mask.
+[[nodiscard]] Cores allowed_cores();
+
+/// How many threads each task of this process gets.
+struct ThreadChoice {
+  int threads = 1;
+  std::string warning;  ///< for the user; empty when there is nothing to say
+};
+
+/// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` are the tasks of this host with the same
+/// mask. More threads than cores in the mask would only take turns: then there are as many as cores, with a warning
+/// that says how to lift the mask.
+[[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers);
+
+/// True when threads may be pinned: the launcher gave this process cores that no other task has, and there are enough.
+[[nodiscard]] bool may_pin(int threads, const Cores& cores, int sharers);
+
+/// Binds the calling thread to one core, modulo their number. Does nothing where the system refuses: pinning is an
+/// optimisation.
+void pin_to_core(const Cores& cores, int index);
+
+}  // namespace ferry

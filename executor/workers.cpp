@@ -1,0 +1,171 @@
+#include "executor/workers.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint32_t kOpen = 1;
+constexpr std::uint32_t kHelper = 2;
+
+/// Which walker the current thread is, and of which task.
+struct Identity {
+  const Workers* workers = nullptr;
+  int walker = 0;
+};
+thread_local Identity self;  // NOLINT
+
+}  // namespace
+
+Workers::Workers(WorkersOptions options)
+    : threads_(std::max(1, options.threads)),
+      spins_(options.crowded ? 100 : 4000),
+      walkers_(std::make_unique<Walker[]>(static_cast<std::size_t>(threads_))) {
+  made_.reserve(static_cast<std::size_t>(threads_ - 1));
+  try {
+    for (int walker = 1; walker < threads_; ++walker) {
+      made_.emplace_back([this, walker, on_start = options.on_start] {
+        if (on_start) on_start(walker);
+        work(walker);
+      });
+    }
+  } catch (const std::system_error& error) {
+    const std::size_t have = made_.size() + 1;
+    stop();
+    throw Error(Code::resource, "threads: the system gives no more than " + std::to_string(have) + " of " +
+                                    std::to_string(threads_) + ": " + error.what())
+        .hint("fewer --threads, or a higher limit (ulimit -u)");
+  }
+}
+
+Workers::~Workers() {
+  stop();
+}
+
+void Workers::stop() {
+  stopping_.store(true);
+  event_.notify();
+  for (std::thread& thread : made_) thread.join();
+  made_.clear();
+}
+
+void Workers::work(int walker) {
+  self = {this, walker};
+  std::uint64_t seen = 0;
+  for (;;) {
+    wait([&] { return stopping_.load() || round_.load() != seen; });
+    if (stopping_.load()) return;
+    ++seen;
+    (*body_)(walker);
+    if (running_.fetch_sub(1) == 1) event_.notify();
+  }
+}
+
+void Workers::run(const std::function<void(int)>& body) {
+  const Identity before = std::exchange(self, Identity{this, 0});
+  body_ = &body;
+  running_.store(threads_ - 1);
+  round_.fetch_add(1);
+  event_.notify();
+  body(0);
+  wait([&] { return running_.load() == 0; });
+  self = before;
+}
+
+void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
+  if (n <= 0) return;
+  grain = std::max<std::int64_t>(1, grain);
+  const std::int64_t chunks = (n - 1) / grain + 1;
+  const bool mine = self.workers == this;
+  Walker& walker = walkers_[mine ? static_cast<std::size_t>(self.walker) : 0];
+  if (!mine || threads_ == 1 || chunks == 1 || walker.depth == kNesting) {
+    const bool polls = mine && self.walker == 0 && poll_;
+    for (std::int64_t begin = 0; begin < n; begin += grain) {
+      body(begin, std::min(n, begin + grain));
+      if (polls) poll_();
+    }
+    return;
+  }
+  Slot& slot = walker.slots[static_cast<std::size_t>(walker.depth++)];
+  slot.n = n;
+  slot.grain = grain;
+  slot.body = &body;
+  slot.failed_chunk = chunks;
+  slot.next.store(0, std::memory_order_relaxed);
+  slot.chunks.store(chunks, std::memory_order_relaxed);
+  slot.state.store(kOpen);
+  open_.fetch_add(1);
+  event_.notify();
+  run_chunks(slot);
+  close(slot);
+  --walker.depth;
+  if (slot.failure) std::rethrow_exception(std::exchange(slot.failure, nullptr));
+}
+
+void Workers::close(Slot& slot) {
+  slot.state.fetch_and(~kOpen);
+  const auto left = [&] { return slot.state.load() == 0; };
+  for (int i = 0; i < spins_ && !left(); ++i) relax();
+  while (!left()) {
+    const std::uint32_t key = event_.prepare();
+    if (left()) {
+      event_.cancel();
+    } else {
+      event_.sleep(key, kLongSleep);
+    }
+  }
+}
+
+bool Workers::run_chunks(Slot& slot) {
+  const std::int64_t chunks = slot.chunks.load(std::memory_order_relaxed);
+  bool any = false;
+  for (;;) {
+    const std::int64_t chunk = slot.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= chunks) return any;
+    if (chunk == chunks - 1) open_.fetch_sub(1);
+    any = true;
+    run_chunk(slot, chunk);
+    if (self.walker == 0 && poll_) poll_();
+  }
+}
+
+void Workers::run_chunk(Slot& slot, std::int64_t chunk) {
+  try {
+    const std::int64_t begin = chunk * slot.grain;
+    (*slot.body)(begin, std::min(slot.n, begin + slot.grain));
+  } catch (...) {
+    const std::int64_t chunks = slot.chunks.load(std::memory_order_relaxed);
+    if (slot.next.exchange(chunks, std::memory_order_relaxed) < chunks) open_.fetch_sub(1);
+    const std::lock_guard lock(slot.failing);
+    if (chunk < slot.failed_chunk) {
+      slot.failed_chunk = chunk;
+      slot.failure = std::current_exception();
+    }
+  }
+}
+
+bool Workers::help() {
+  if (open_.load(std::memory_order_relaxed) == 0) return false;
+  for (int walker = 0; walker < threads_; ++walker) {
+    for (Slot& slot : walkers_[static_cast<std::size_t>(walker)].slots) {
+      if (help_with(slot)) return true;
+    }
+  }
+  return false;
+}
+
+bool Workers::help_with(Slot& slot) {
+  std::uint32_t state = slot.state.load(std::memory_order_relaxed);
+  do {
+    if ((state & kOpen) == 0) return false;
+    if (slot.next.load(std::memory_order_relaxed) >= slot.chunks.load(std::memory_order_relaxed)) return false;
+  } while (!slot.state.compare_exchange_weak(state, state + kHelper));
+  const bool any = run_chunks(slot);
+  if (slot.state.fetch_sub(kHelper) == kHelper) event_.notify();
+  return any;
+}
+
+}  // namespace ferry

@@ -1,0 +1,130 @@
+// Workers: the threads of one task, and splitting of kernels over them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "executor/event.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry {
+
+struct WorkersOptions {
+  int threads = 1;
+  bool crowded = false;               ///< more threads than cores on this host: sleep soon instead of spinning
+  std::function<void(int)> on_start;  ///< called first on each thread that is made, with its walker: pins it
+};
+
+/// The walkers of one task. Walker 0 is the thread that calls run(), the others are threads made here, which sleep
+/// while there is nothing to do. There is no other pool in ferry: kernels split over the same threads, and a walker
+/// that waits helps the others with their kernels.
+///
+/// Which walker computes a chunk is left to chance; what a chunk is depends on n and grain alone. So results have the
+/// same bits for any number of threads.
+///
+/// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each also
+/// from inside its own body; called from a thread that is no walker of this task, it splits over nobody.
+class Workers final : public Parallel {
+ public:
+  /// Error(resource) when the system gives no more threads.
+  explicit Workers(WorkersOptions options);
+  ~Workers() override;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  [[nodiscard]] int threads() const override { return threads_; }
+
+  /// Calls body(walker) on all walkers at once and returns when all have returned. The body must not throw.
+  void run(const std::function<void(int walker)>& body);
+
+  /// Parallel. What the body throws ends the split and is thrown here: of several, the one of the lowest chunk.
+  void for_each(std::int64_t n, std::int64_t grain, const Body& body) override;
+
+  /// Called by walker 0 between chunks, so that its transfers move while it computes; null: nothing. It must not throw.
+  void on_chunk(std::function<void()> poll) { poll_ = std::move(poll); }
+
+  /// Runs chunks of a kernel that another walker has split; false when there are none.
+  bool help();
+
+  /// Returns when ready() is true: helps, spins, then sleeps until notify(). ready() must read its condition
+  /// sequentially consistent; it may throw.
+  template <class Ready>
+  void wait(const Ready& ready);
+  /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
+  template <class Ready>
+  void sleep(const Ready& ready, std::chrono::nanoseconds at_most);
+  /// To be called after a store (sequentially consistent) that walkers may wait for.
+  void notify() { event_.notify(); }
+  /// Turns of a spin loop that are worth while before sleeping.
+  [[nodiscard]] int spins() const { return spins_; }
+
+ private:
+  /// A kernel being split. Slots are reused, never freed, so that a helper that comes late finds a closed slot.
+  struct alignas(64) Slot {
+    std::atomic<std::uint32_t> state{0};  // bit 0: open; above it the number of helpers inside
+    std::atomic<std::int64_t> chunks{0};
+    std::int64_t n = 0, grain = 1;
+    const Body* body = nullptr;
+    std::mutex failing;
+    std::int64_t failed_chunk = 0;
+    std::exception_ptr failure;
+    alignas(64) std::atomic<std::int64_t> next{0};
+  };
+  static constexpr int kNesting = 4;  ///< splits inside splits that are shared; deeper ones run where they are
+  static constexpr std::chrono::milliseconds kLongSleep{100};
+
+  struct alignas(64) Walker {
+    std::array<Slot, kNesting> slots;
+    int depth = 0;
+  };
+
+  void work(int walker);
+  void stop();
+  bool run_chunks(Slot& slot);
+  void run_chunk(Slot& slot, std::int64_t chunk);
+  bool help_with(Slot& slot);
+  void close(Slot& slot);
+
+  const int threads_;
+  const int spins_;
+  std::unique_ptr<Walker[]> walkers_;
+  std::function<void()> poll_;
+  Event event_;
+  alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
+  alignas(64) std::atomic<std::uint64_t> round_{0};  // of run()
+  std::atomic<int> running_{0};                      // threads that have not returned from this round
+  std::atomic<bool> stopping_{false};
+  const std::function<void(int)>* body_ = nullptr;
+  std::vector<std::thread> made_;
+};
+
+template <class Ready>
+void Workers::wait(const Ready& ready) {
+  for (int i = 0; i < spins_; ++i) {
+    if (ready()) return;
+    if (!help()) relax();
+  }
+  while (!ready()) {
+    if (!help()) sleep(ready, kLongSleep);
+  }
+}
+
+template <class Ready>
+void Workers::sleep(const Ready& ready, std::chrono::nanoseconds at_most) {
+  const std::uint32_t key = event_.prepare();
+  if (ready() || open_.load() != 0) {
+    event_.cancel();
+    return;
+  }
+  event_.sleep(key, at_most);
+}
+
+}  // namespace ferry
