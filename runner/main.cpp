@@ -1,0 +1,27 @@
+// The `ferry` command.
+#include <CLI/CLI.hpp>
+
+#include "base/log.hpp"
+#include "runner/command_line.hpp"
+#include "runner/commands.hpp"
+
+namespace {
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app("ferry runs dataflow graphs over tasks and finds the messages by itself.", "ferry");
+  app.set_version_flag("--version", "ferry " FERRY_VERSION);
+  app.require_subcommand(1);
+  ferry::Action action;
+  ferry::add_doctor_command(app, action);
+  ferry::add_examples(app, R"(
+    ferry doctor          what this machine and this job have
+    ferry COMMAND --help  the options of a command, with examples)");
+  return ferry::parse_command_line(app, argc, argv) ? action() : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ferry::ignore_sigpipe();
+  return ferry::guarded([&] { return run_command_line(argc, argv); });
+}

@@ -1,0 +1,90 @@
+#include "runner/command_line.hpp"
+
+#include <doctest/doctest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace ferry {
+namespace {
+
+/// The text of the error that parsing these words gives; "" when they parse.
+std::string refused(std::vector<const char*> words) {
+  CLI::App app("test", "ferry");
+  int tasks = 0;
+  std::string file;
+  CLI::App* run = app.add_subcommand("run", "runs");
+  run->add_option("--tasks", tasks, "how many");
+  run->add_option("FILE", file, "what");
+  app.add_subcommand("plan", "plans");
+  app.require_subcommand(1);
+  words.insert(words.begin(), "ferry");
+  try {
+    static_cast<void>(parse_command_line(app, static_cast<int>(words.size()), words.data()));
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::usage);
+    return error.text();
+  }
+  return "";
+}
+
+/// What guarded() writes, and the code it gives.
+std::pair<int, std::string> reported(const Action& body) {
+  std::string lines;
+  auto before = log_sink([&](LogLevel, std::string_view text) {
+    lines += text;
+    return true;
+  });
+  const int code = guarded(body);
+  log_sink(before);
+  return {code, lines};
+}
+
+TEST_CASE("a mistyped option names the nearest one of its command") {
+  CHECK(refused({"run", "--taks", "3"}) == "unknown option \"--taks\"\n  try: --tasks?");
+  CHECK(refused({"run", "--taks=3"}) == "unknown option \"--taks\"\n  try: --tasks?");
+  CHECK(refused({"run", "--xyzzy"}) == "unknown option \"--xyzzy\"\n  try: ferry run --help");
+}
+
+TEST_CASE("a mistyped command names the nearest one") {
+  CHECK(refused({"rum"}) == "unknown command \"rum\"\n  try: run?");
+  CHECK(refused({"run", "a.pb", "b.pb"}) == "one argument too many: \"b.pb\"\n  try: ferry run --help");
+}
+
+TEST_CASE("a value of the wrong kind names its option") {
+  const std::string text = refused({"run", "--tasks", "many"});
+  CHECK(text.find("--tasks") != std::string::npos);
+  CHECK(text.find("many") != std::string::npos);
+}
+
+TEST_CASE("right words parse") {
+  CHECK(refused({"run", "--tasks=3", "a.pb"}).empty());
+}
+
+TEST_CASE("what is thrown becomes text and an exit code") {
+  CHECK(reported([] { return 0; }) == std::pair(0, std::string()));
+  const auto plan = reported([]() -> int { throw Error(Code::plan, "op c: no"); });
+  CHECK(plan.first == 4);
+  CHECK(plan.second.find("op c: no") != std::string::npos);
+  CHECK(reported([]() -> int { throw std::bad_alloc(); }).first == 7);
+  CHECK(reported([]() -> int { throw std::logic_error("odd"); }).first == 9);
+  CHECK(reported([]() -> int { throw 5; }).first == 9);
+}
+
+TEST_CASE("an error takes one screen at most") {
+  std::string text = "first";
+  for (int i = 1; i < 100; ++i) text += "\n  line " + std::to_string(i);
+  const std::string cut = one_screen(text);
+  CHECK(std::count(cut.begin(), cut.end(), '\n') == 39);
+  CHECK(cut.ends_with("… and 61 more lines"));
+  CHECK(one_screen("short\n  text") == "short\n  text");
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,34 @@
+#include "runner/machine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ferry {
+namespace {
+
+TEST_CASE("runs of numbers are shortened") {
+  CHECK(ranges({}) == "");
+  CHECK(ranges({3}) == "3");
+  CHECK(ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+}
+
+TEST_CASE("this machine has cores and memory, and we may use some of them") {
+  const Machine machine = this_machine();
+  CHECK(machine.cores >= 1);
+  CHECK(!machine.mask.empty());
+  CHECK(machine.memory_bytes >= machine.free_bytes);
+  CHECK(machine.free_bytes > 0);
+  CHECK(machine.descriptors > 0);
+}
+
+TEST_CASE("the launcher's variables are found") {
+  REQUIRE(setenv("SLURM_PROCID", "4", 1) == 0);
+  const auto found = launcher_variables();
+  CHECK(std::find(found.begin(), found.end(), std::pair<std::string, std::string>("SLURM_PROCID", "4")) != found.end());
+  REQUIRE(unsetenv("SLURM_PROCID") == 0);
+}
+
+}  // namespace
+}  // namespace ferry
