@@ -13,7 +13,8 @@ std::byte* slot_of(const GroupSpec& spec, int peer) {
   return spec.staging.data() + bytes * (peer > spec.member ? peer - 1 : peer);
 }
 
-void test_all(Transport& transport, std::vector<Ticket>& tickets) {
+/// Drops the tickets that are done.
+bool all_done(Transport& transport, std::vector<Ticket>& tickets) {
   for (std::size_t i = 0; i < tickets.size();) {
     if (transport.done(tickets[i])) {
       tickets[i] = tickets.back();
@@ -22,6 +23,7 @@ void test_all(Transport& transport, std::vector<Ticket>& tickets) {
       ++i;
     }
   }
+  return tickets.empty();
 }
 
 }  // namespace
@@ -85,15 +87,12 @@ void GroupCall::start() {
 }
 
 bool GroupCall::progress() {
-  test_all(transport_, receives_);
-  test_all(transport_, sends_);
-  while (next_ < steps_.size()) {
+  for (; next_ < steps_.size(); ++next_) {
     const Step& step = steps_[next_];
-    if (step.kind == Kind::wait && !receives_.empty()) return false;
+    if (step.kind == Kind::wait && !all_done(transport_, receives_)) return false;
     execute(step);
-    ++next_;
   }
-  return sends_.empty() && receives_.empty();
+  return all_done(transport_, receives_) && all_done(transport_, sends_);
 }
 
 void GroupCall::execute(const Step& step) {

@@ -213,6 +213,21 @@ TEST_CASE("several collectives are under way at once, on channels of their own")
   });
 }
 
+TEST_CASE("progress goes on while messages are there, so that nobody sleeps in vain") {
+  const auto ends = inproc_transports(2);
+  const Case collective(CollectiveKind::all_reduce, 2, 0, 8);
+  Member first(*ends[0], collective, 0, {0, 1}), second(*ends[1], collective, 0, {0, 1});
+  first.start(collective, 0);
+  second.start(collective, 0);
+  CHECK_FALSE(first.call->progress());
+  CHECK_FALSE(second.call->progress());
+  CHECK(first.call->progress());
+  CHECK(second.call->progress());
+  CHECK(same_bits(first.out, collective.expected(0, 0)));
+  CHECK(same_bits(second.out, first.out));
+  for (const auto& end : ends) end->close();
+}
+
 TEST_CASE("a collective ends with an error when a member fails") {
   on_jobs(
       [](Transport& end) {
