@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Starts a test under mpirun: mpirun.py [--expect CODE] [--seconds S] NP PROGRAM [ARGUMENT…]
+"""Starts a test under mpirun:
 
-Exits as the program does: 0 when mpirun's exit code is CODE (default 0); 77, skipped, where there is no mpirun. A job that
-takes longer than S seconds (default 100) is ended, with all its ranks.
+    mpirun.py [--expect CODE[,CODE…]] [--says TEXT] [--seconds S] NP PROGRAM [ARGUMENT…]
+
+Ends with 0 when mpirun's exit code is one of CODE (default 0) and its output contains TEXT, if given; with 77, skipped,
+where there is no mpirun. A job that takes longer than S seconds (default 100) is ended, with all its ranks.
 """
 import argparse
 import os
@@ -18,9 +20,36 @@ def environment():
     return {name: value for name, value in env.items() if not name.startswith(("PMIX_", "OMPI_COMM_WORLD_"))}
 
 
+def run(command, seconds):
+    """Exit code (None when it took too long) and output of the command."""
+    job = subprocess.Popen(command, env=environment(), start_new_session=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace")
+    try:
+        return job.communicate(timeout=seconds)[0], job.returncode
+    except subprocess.TimeoutExpired:
+        pass
+    job.terminate()  # mpirun ends its ranks, which are no children of ours
+    try:
+        return job.communicate(timeout=10)[0], None
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.communicate()[0], None
+
+
+def complaint(options, output, code):
+    if code is None:
+        return f"still running after {options.seconds} s"
+    if str(code) not in options.expect.split(","):
+        return f"exit code {code}, not {options.expect}"
+    if options.says not in output:
+        return f"does not say '{options.says}'"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--expect", type=int, default=0)
+    parser.add_argument("--expect", default="0")
+    parser.add_argument("--says", default="")
     parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("np")
     parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -29,18 +58,12 @@ def main():
     if mpirun is None:
         print(f"[skip] {options.command[0]}: no mpirun here")
         return 77
-    command = [mpirun, "--oversubscribe", "-np", options.np, *options.command]
-    job = subprocess.Popen(command, env=environment(), start_new_session=True)
-    try:
-        code = job.wait(options.seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
-        print(f"{options.command[0]}: still running after {options.seconds} s", file=sys.stderr)
-        return 1
-    if code != options.expect:
-        print(f"{options.command[0]}: exit code {code}, not {options.expect}", file=sys.stderr)
-        return 1
-    return 0
+    output, code = run([mpirun, "--oversubscribe", "-np", options.np, *options.command], options.seconds)
+    print(output, end="")
+    wrong = complaint(options, output, code)
+    if wrong:
+        print(f"{options.command[0]}: {wrong}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <utility>
+
+#include "comm/backends.hpp"
+#include "tests/comm/world.hpp"
+
+namespace ferry::test {
+namespace {
+
+constexpr const char* kNames[] = {
+    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMI_RANK", "PMI_SIZE"};
+
+/// Exactly these launcher variables, until it goes.
+class Launcher {
+ public:
+  Launcher(std::initializer_list<std::pair<const char*, const char*>> variables) {
+    clear();
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+  }
+  ~Launcher() { clear(); }
+
+ private:
+  static void clear() {
+    for (const char* name : kNames) unsetenv(name);
+  }
+};
+
+TEST_CASE("without a launcher there is no launch") {
+  const Launcher none{};
+  CHECK_FALSE(mpi_launch().has_value());
+}
+
+TEST_CASE("mpirun and srun tell rank and size") {
+  {
+    const Launcher mpirun{{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "2"}};
+    const auto launch = mpi_launch();
+    REQUIRE(launch.has_value());
+    CHECK(launch->rank == 2);
+    CHECK(launch->size == 4);
+    CHECK(launch->by == "OMPI_COMM_WORLD_SIZE");
+  }
+  const Launcher srun{{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "3"}};
+  REQUIRE(mpi_launch().has_value());
+  CHECK(mpi_launch()->size == 3);
+}
+
+TEST_CASE("a shell within an allocation is no launch") {
+  const Launcher shell{{"SLURM_STEP_NUM_TASKS", "3"}};
+  CHECK_FALSE(mpi_launch().has_value());
+}
+
+TEST_CASE("a missing or bad variable is named") {
+  {
+    const Launcher half{{"OMPI_COMM_WORLD_SIZE", "4"}};
+    const auto error = error_in([] { (void)mpi_launch(); });
+    REQUIRE(error.has_value());
+    CHECK(error->code() == Code::usage);
+    CHECK(error->text().starts_with("launch: OMPI_COMM_WORLD_SIZE is set, OMPI_COMM_WORLD_RANK is not"));
+  }
+  const Launcher bad{{"PMI_RANK", "0"}, {"PMI_SIZE", "two"}};
+  const auto error = error_in([] { (void)mpi_launch(); });
+  REQUIRE(error.has_value());
+  CHECK(error->text() == "launch: PMI_SIZE is 'two', not a number of at least 1");
+}
+
+}  // namespace
+}  // namespace ferry::test

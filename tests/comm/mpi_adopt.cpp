@@ -1,0 +1,96 @@
+// ferry's transport inside an MPI program: over a part of the world, beside the program's own messages with the same
+// tags, twice, and without touching MPI's end. Exits with 0, or says what was wrong.
+#include <iostream>
+#include <vector>
+
+#include "comm/mpi_comm.hpp"
+
+namespace {
+
+using namespace ferry;
+
+int wrongs = 0;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::cerr << "mpi_adopt: " << what << std::endl;
+  ++wrongs;
+}
+
+void wait(Transport& end, Ticket ticket) {
+  while (!end.done(ticket)) end.idle(std::chrono::milliseconds(1));
+}
+
+/// The program's own ring, on tags 0 to 10 of its communicator, around `between`.
+template <class F>
+void with_own_traffic(MPI_Comm comm, F between) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  std::vector<int> out(11), in(11, -1);
+  std::vector<MPI_Request> requests(22);
+  for (int tag = 0; tag <= 10; ++tag) {
+    out[tag] = rank * 100 + tag;
+    MPI_Irecv(&in[tag], 1, MPI_INT, MPI_ANY_SOURCE, tag, comm, &requests[tag]);
+  }
+  between();
+  for (int tag = 0; tag <= 10; ++tag) {
+    MPI_Isend(&out[tag], 1, MPI_INT, (rank + 1) % size, tag, comm, &requests[11 + tag]);
+  }
+  MPI_Waitall(22, requests.data(), MPI_STATUSES_IGNORE);
+  for (int tag = 0; tag <= 10; ++tag) require(in[tag] == (rank + size - 1) % size * 100 + tag, "own message changed");
+}
+
+void talk(Transport& end) {
+  const int next = (end.task() + 1) % end.tasks(), before = (end.task() + end.tasks() - 1) % end.tasks();
+  for (std::uint32_t channel = 0; channel <= 10; ++channel) {
+    std::vector<std::byte> out(5000, static_cast<std::byte>(end.task() * 16 + static_cast<int>(channel))), in(5000);
+    const Ticket receiving = end.receive(before, channel, in);
+    wait(end, end.send(next, channel, out));
+    wait(end, receiving);
+    require(in.front() == static_cast<std::byte>(before * 16 + static_cast<int>(channel)), "ferry's message changed");
+  }
+}
+
+/// The even ranks of the world are one job, the odd ones another.
+void adopt_halves() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);  // in reverse order
+  int rank_in_half = 0, size_of_half = 1;
+  MPI_Comm_rank(half, &rank_in_half);
+  MPI_Comm_size(half, &size_of_half);
+  const auto end = mpi_transport_over(half);
+  require(end->task() == rank_in_half && end->tasks() == size_of_half, "tasks are not the ranks of the communicator");
+  with_own_traffic(half, [&] { talk(*end); });
+  MPI_Comm_free(&half);
+  talk(*end);  // the transport outlives the communicator
+  end->close();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    (void)mpi_transport_over(MPI_COMM_WORLD);
+    require(false, "MPI was adopted before it ran");
+  } catch (const Error& error) {
+    require(error.code() == Code::usage, "another error than usage before MPI ran");
+  }
+  MPI_Init(&argc, &argv);
+  try {
+    adopt_halves();
+    const auto end = mpi_transport_over(MPI_COMM_WORLD);
+    with_own_traffic(MPI_COMM_WORLD, [&] { talk(*end); });
+    end->close();
+  } catch (const Error& error) {
+    require(false, error.what());
+  }
+  int finalized = 1;
+  MPI_Finalized(&finalized);
+  require(finalized == 0, "ferry finalized MPI");
+  with_own_traffic(MPI_COMM_WORLD, [] {});
+  MPI_Finalize();
+  return wrongs == 0 ? 0 : 1;
+}

@@ -1,0 +1,51 @@
+// Ends of MPI jobs that are not tests of a suite: each mode ends the processes in its own way, and mpirun's exit code
+// and time tell what became of it. mpi_exit MODE
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "comm/backends.hpp"
+
+namespace {
+
+using namespace ferry;
+
+std::vector<std::byte> big(std::size_t{1} << 24);
+
+void wait(Transport& end, Ticket ticket) {
+  while (!end.done(ticket)) end.idle(std::chrono::milliseconds(1));
+}
+
+/// What this task does; the last one is the one that goes wrong.
+int act(std::string_view mode) {
+  const auto end = mpi_transport();
+  const int last = end->tasks() - 1;
+  const bool culprit = end->task() == last;
+  (void)end->exchange("here", {system_clock(), std::chrono::seconds(20)});
+  if (mode == "well") {
+    end->close();
+    return 0;
+  }
+  if (mode == "early_exit" && culprit) std::exit(0);
+  if (mode == "early_return" && culprit) return 0;  // the end goes without close
+  // Large messages that nobody takes are under way when the job fails.
+  const Ticket sending = end->send((end->task() + 1) % end->tasks(), 1, big);
+  if (culprit) {
+    end->abort({last, Code::numeric, "loss: NaN"});
+    return static_cast<int>(Code::numeric);
+  }
+  wait(*end, sending);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return act(argc > 1 ? argv[1] : "");
+  } catch (const Error& error) {
+    std::cerr << error.text() << std::endl;
+    return static_cast<int>(error.code());
+  }
+}
