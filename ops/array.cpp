@@ -345,35 +345,35 @@ Value unslice(const Value& y, const Value& like, const Attrs& attrs) {
 
 }  // namespace
 
-Value transpose(const Value& x, Ints perm, std::source_location at) {
+Value transpose(const Value& x, Ints perm, source_location at) {
   static_cast<void>(graph_of({{x}}, at));
   if (perm.empty())
     for (int d = x.rank(); d > 0; --d) perm.push_back(d - 1);
   return make_one(kTranspose, {x}, at, {{"perm", std::move(perm)}});
 }
 
-Value concat(std::span<const Value> values, std::int64_t axis, std::source_location at) {
+Value concat(std::span<const Value> values, std::int64_t axis, source_location at) {
   if (values.empty()) throw Error(Code::plan, "Concat: takes at least one input").at(at);
   return make(kConcat, values, {{"axis", axis}}, at)[0];
 }
 
-Values split(const Value& x, std::int64_t axis, Ints sizes, std::source_location at) {
+Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at) {
   return make(kSplit, {{x}}, {{"axis", axis}, {"sizes", std::move(sizes)}}, at);
 }
 
 Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t step,
-            std::source_location at) {
+            source_location at) {
   return slice(x, Ints{axis}, Ints{begin}, Ints{end}, Ints{step}, at);
 }
 
-Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step, std::source_location at) {
+Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step, source_location at) {
   if (step.empty()) step.assign(axes.size(), 1);
   return make_one(
       kSlice, {x}, at,
       {{"axes", std::move(axes)}, {"begin", std::move(begin)}, {"end", std::move(end)}, {"step", std::move(step)}});
 }
 
-Value pad(const Value& x, Ints low, Ints high, double value, std::source_location at) {
+Value pad(const Value& x, Ints low, Ints high, double value, source_location at) {
   return make_one(kPad, {x}, at, {{"high", std::move(high)}, {"low", std::move(low)}, {"value", value}});
 }
 

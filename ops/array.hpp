@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/attrs.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
@@ -17,18 +17,16 @@
 namespace ferry {
 
 /// The dims of x in the order `perm`: dim i of the result is dim perm[i] of x. None given: reversed.
-Value transpose(const Value& x, Ints perm = {}, std::source_location at = std::source_location::current());
+Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
 /// The values one after another along `axis`; their other dims and their dtypes are equal. At least one.
-Value concat(std::span<const Value> values, std::int64_t axis,
-             std::source_location at = std::source_location::current());
-inline Value concat(const Values& values, std::int64_t axis,
-                    std::source_location at = std::source_location::current()) {
+Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
+inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);
 }
 
 /// x cut along `axis` into parts of these sizes, which add up to its size.
-Values split(const Value& x, std::int64_t axis, Ints sizes, std::source_location at = std::source_location::current());
+Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at = source_location::current());
 
 /// The end of a dim, whatever its size.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
@@ -36,10 +34,10 @@ inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 /// Elements begin, begin + step, … before end, along `axis`. Negative begin and end are counted from the end of the
 /// dim; both are cut to its size. step >= 1.
 Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1,
-            std::source_location at = std::source_location::current());
+            source_location at = source_location::current());
 /// The same along several axes: `begin`, `end` and `step` have an element for each (no step: 1).
 Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step = {},
-            std::source_location at = std::source_location::current());
+            source_location at = source_location::current());
 
 /// Which elements of a dim a slice takes.
 struct SliceRange {
@@ -57,8 +55,7 @@ struct SliceRange {
 }
 
 /// x with `low[d]` elements in front of dim d and `high[d]` behind it, all of them `value`.
-Value pad(const Value& x, Ints low, Ints high, double value = 0,
-          std::source_location at = std::source_location::current());
+Value pad(const Value& x, Ints low, Ints high, double value = 0, source_location at = source_location::current());
 
 /// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Unslice(y, like) {as Slice}:
 /// zeros of like's shape with y where the slice is, Pad {low, high, value}.

@@ -118,15 +118,15 @@ Value scatter_add(const Value& y, const Value& indices, const Value& like, std::
 
 }  // namespace
 
-Value gather(const Value& x, const Value& indices, std::int64_t axis, std::source_location at) {
+Value gather(const Value& x, const Value& indices, std::int64_t axis, source_location at) {
   return make_one(kGather, {x, indices}, at, {{"axis", axis}});
 }
 
-Value one_hot(const Value& indices, std::int64_t depth, DType dtype, std::source_location at) {
+Value one_hot(const Value& indices, std::int64_t depth, DType dtype, source_location at) {
   return make_one(kOneHot, {indices}, at, {{"depth", depth}, {"dtype", dtype}});
 }
 
-Value nonzero(const Value& x, std::source_location at) {
+Value nonzero(const Value& x, source_location at) {
   return make_one(kNonZero, {x}, at);
 }
 

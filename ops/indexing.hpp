@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 #include <span>
 
+#include "base/source_location.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
 
@@ -16,16 +16,16 @@ namespace ferry {
 /// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: of x [a,n,b], axis 1 and indices [i,j]
 /// the result is [a,i,j,b]. An index out of range is an Error(numeric) when it runs.
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
-             std::source_location at = std::source_location::current());
+             source_location at = source_location::current());
 
 /// [..., depth]: 1 where the last dim's index is the element of `indices` (integers), else 0. Of an index out of range:
 /// 0.
 Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::float32,
-              std::source_location at = std::source_location::current());
+              source_location at = source_location::current());
 
 /// The positions of the elements of x that are not zero: int64 [n, rank], n at most x's number of elements (a bounded
 /// dim), in row-major order. x has a rank of 1 or more.
-Value nonzero(const Value& x, std::source_location at = std::source_location::current());
+Value nonzero(const Value& x, source_location at = source_location::current());
 
 /// Gather {axis}, ScatterAdd(y, indices, like) {axis}: zeros of like's shape to whose rows those of y are added, in the
 /// order of the indices, OneHot {depth, dtype}, NonZero.

@@ -114,15 +114,15 @@ constexpr const OpDef* kNnOps[] = {&kSoftmax, &kLogSoftmax, &kCrossEntropy, &kCr
 
 }  // namespace
 
-Value softmax(const Value& x, std::int64_t axis, std::source_location at) {
+Value softmax(const Value& x, std::int64_t axis, source_location at) {
   return make_one(kSoftmax, {x}, at, {{"axis", axis}});
 }
 
-Value log_softmax(const Value& x, std::int64_t axis, std::source_location at) {
+Value log_softmax(const Value& x, std::int64_t axis, source_location at) {
   return make_one(kLogSoftmax, {x}, at, {{"axis", axis}});
 }
 
-Value softmax_cross_entropy(const Value& logits, const Value& labels, std::source_location at) {
+Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at) {
   return make_one(kCrossEntropy, {logits, labels}, at);
 }
 

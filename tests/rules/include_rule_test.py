@@ -86,6 +86,10 @@ class IncludeRule(unittest.TestCase):
         self.assertEqual(run({"mpi.hpp": "#include <mpi.h>\n"})[0], 0)
         self.assertEqual(run({"graph/graph.cpp": "#include <tbb/task_arena.h>\n"})[0], 0)
 
+    def test_headers_that_a_compiler_lacks_are_included_by_our_own(self):
+        self.assertEqual(run({"graph/graph.cpp": "#include <source_location>\n"})[0], 1)
+        self.assertEqual(run({"base/source_location.hpp": "#include <source_location>\n"})[0], 0)
+
     def test_an_empty_tree_does_not_pass(self):
         self.assertEqual(run({})[0], 1)
 
