@@ -1,0 +1,85 @@
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+template <class F>
+void binary_floats(KernelRun& run) {
+  dispatch_floats(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, T, T>(run, F());
+  });
+}
+
+template <class F>
+void binary_numbers(KernelRun& run) {
+  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, T, T>(run, F());
+  });
+}
+
+template <class F>
+void binary_bools(KernelRun& run) {
+  map_elements<bool, bool, bool>(run, F());
+}
+
+template <class F>
+void compare(KernelRun& run) {
+  dispatch(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<bool, T, T>(run, F());
+  });
+}
+
+/// Integers are checked for zeros first, so that the loop itself need not stop.
+void divide(KernelRun& run) {
+  const Array& divisor = run.inputs[1];
+  if (is_integer(divisor.dtype)) {
+    dispatch_among<std::int32_t, std::int64_t, std::uint8_t>(divisor.dtype, [&](auto zero) {
+      const auto* values = divisor.as<const decltype(zero)>();
+      if (std::find(values, values + divisor.count(), zero) != values + divisor.count())
+        throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
+    });
+  }
+  binary_numbers<functors::Div>(run);
+}
+
+void select(KernelRun& run) {
+  dispatch_sizes(run.outputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, bool, T, T>(run, functors::Select());
+  });
+}
+
+constexpr std::uint32_t kEither = 0b11;
+
+constexpr Kernel kKernels[] = {
+    {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither},
+    {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither},
+    {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither},
+    {.op = "Div", .run = divide, .in_place = kEither},
+    {.op = "Pow", .run = binary_floats<functors::Pow>, .in_place = kEither},
+    {.op = "Maximum", .run = binary_numbers<functors::Maximum>, .in_place = kEither},
+    {.op = "Minimum", .run = binary_numbers<functors::Minimum>, .in_place = kEither},
+    {.op = "Equal", .run = compare<functors::Equal>},
+    {.op = "NotEqual", .run = compare<functors::NotEqual>},
+    {.op = "Less", .run = compare<functors::Less>},
+    {.op = "LessEqual", .run = compare<functors::LessEqual>},
+    {.op = "Greater", .run = compare<functors::Greater>},
+    {.op = "GreaterEqual", .run = compare<functors::GreaterEqual>},
+    {.op = "And", .run = binary_bools<functors::And>, .in_place = kEither},
+    {.op = "Or", .run = binary_bools<functors::Or>, .in_place = kEither},
+    {.op = "Select", .run = select, .in_place = 0b110},
+};
+
+}  // namespace
+
+std::span<const Kernel> binary_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,42 @@
+// From a dtype at run time to a C++ type: dispatch() of graph/dtype.hpp for sets of dtypes, so that only those loops
+// are compiled that an op can meet.
+#pragma once
+
+#include "base/error.hpp"
+#include "graph/dtype.hpp"
+
+namespace ferry::cpu {
+
+/// Calls f with a zero of the type; dtype must be one of Ts, which the op's definition has checked.
+template <class... Ts, class F>
+void dispatch_among(DType dtype, const F& f) {
+  const bool found = ((dtype == dtype_of<Ts>() ? (f(Ts{}), true) : false) || ...);
+  FERRY_ASSERT(found, "no kernel for dtype " + std::string(name_of(dtype)));
+}
+
+template <class F>
+void dispatch_floats(DType dtype, const F& f) {
+  dispatch_among<float, double>(dtype, f);
+}
+template <class F>
+void dispatch_numbers(DType dtype, const F& f) {
+  dispatch_among<float, double, std::int32_t, std::int64_t, std::uint8_t>(dtype, f);
+}
+template <class F>
+void dispatch_indices(DType dtype, const F& f) {
+  dispatch_among<std::int32_t, std::int64_t>(dtype, f);
+}
+/// By size only: for kernels that move elements and do not compute with them.
+template <class F>
+void dispatch_sizes(DType dtype, const F& f) {
+  switch (size_of(dtype)) {
+    case 1:
+      return f(std::uint8_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
+}
+
+}  // namespace ferry::cpu

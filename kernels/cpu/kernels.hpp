@@ -1,0 +1,14 @@
+// The CPU's kernels, by family; cpu_kernels() joins them.
+#pragma once
+
+#include <span>
+
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+[[nodiscard]] std::span<const Kernel> unary_kernels();   ///< exp, neg, relu, …
+[[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
+[[nodiscard]] std::span<const Kernel> cast_kernels();
+
+}  // namespace ferry::cpu

@@ -1,0 +1,47 @@
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+template <class F>
+void unary_floats(KernelRun& run) {
+  dispatch_floats(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+}
+
+template <class F>
+void unary_numbers(KernelRun& run) {
+  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+}
+
+void not_elements(KernelRun& run) {
+  map_elements<bool, bool>(run, functors::Not());
+}
+
+constexpr std::uint32_t kFirst = 1;
+
+constexpr Kernel kKernels[] = {
+    {.op = "Neg", .run = unary_numbers<functors::Neg>, .in_place = kFirst},
+    {.op = "Abs", .run = unary_numbers<functors::Abs>, .in_place = kFirst},
+    {.op = "Sign", .run = unary_numbers<functors::Sign>, .in_place = kFirst},
+    {.op = "Square", .run = unary_numbers<functors::Square>, .in_place = kFirst},
+    {.op = "Relu", .run = unary_numbers<functors::Relu>, .in_place = kFirst},
+    {.op = "Exp", .run = unary_floats<functors::Exp>, .in_place = kFirst},
+    {.op = "Log", .run = unary_floats<functors::Log>, .in_place = kFirst},
+    {.op = "Sqrt", .run = unary_floats<functors::Sqrt>, .in_place = kFirst},
+    {.op = "Rsqrt", .run = unary_floats<functors::Rsqrt>, .in_place = kFirst},
+    {.op = "Tanh", .run = unary_floats<functors::Tanh>, .in_place = kFirst},
+    {.op = "Sigmoid", .run = unary_floats<functors::Sigmoid>, .in_place = kFirst},
+    {.op = "Erf", .run = unary_floats<functors::Erf>, .in_place = kFirst},
+    {.op = "Not", .run = not_elements, .in_place = kFirst},
+};
+
+}  // namespace
+
+std::span<const Kernel> unary_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

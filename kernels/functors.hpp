@@ -1,0 +1,220 @@
+// What ops compute for one element, written once for the CPU and CUDA.
+//
+// Integers wrap around, as in numpy. Maximum and minimum keep NaN.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/scalar_math.hpp"
+
+namespace ferry::functors {
+
+/// f(a, b) in the unsigned type of T's size (at least int's), where overflow wraps; in T itself for floats.
+template <class T, class F>
+FERRY_HD constexpr T wrapping(T a, T b, F f) {
+  if constexpr (std::is_integral_v<T>) {
+    using Wide = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+    return static_cast<T>(f(static_cast<Wide>(a), static_cast<Wide>(b)));
+  } else {
+    return f(a, b);
+  }
+}
+
+struct Add {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x + y; });
+  }
+};
+struct Sub {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x - y; });
+  }
+};
+struct Mul {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x * y; });
+  }
+};
+/// a / b. Of integers the quotient towards zero; b must not be 0.
+struct Div {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
+      if (b == T(-1)) return Sub()(T(0), a);  // the smallest number wraps around
+    }
+    return static_cast<T>(a / b);
+  }
+};
+struct Maximum {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+struct Minimum {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+struct Neg {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    if constexpr (std::is_integral_v<T>)
+      return Sub()(T(0), a);
+    else
+      return -a;
+  }
+};
+struct Abs {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return a < T(0) ? Neg()(a) : a + T(0);  // -0 + 0 is 0
+  }
+};
+struct Sign {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return a > T(0) ? T(1) : (a < T(0) ? static_cast<T>(-1) : a);  // keeps NaN and zeros
+  }
+};
+struct Square {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return Mul()(a, a);
+  }
+};
+struct Relu {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return a < T(0) ? T(0) : a;
+  }
+};
+
+struct Exp {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return math::exp(a);
+  }
+};
+struct Log {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return math::log(a);
+  }
+};
+struct Sqrt {
+  template <class T>
+  FERRY_HD T operator()(T a) const {
+    return std::sqrt(a);
+  }
+};
+struct Rsqrt {
+  template <class T>
+  FERRY_HD T operator()(T a) const {
+    return T(1) / std::sqrt(a);
+  }
+};
+struct Tanh {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return math::tanh(a);
+  }
+};
+struct Sigmoid {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return math::sigmoid(a);
+  }
+};
+struct Erf {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return math::erf(a);
+  }
+};
+struct Pow {
+  template <class T>
+  FERRY_HD T operator()(T a, T b) const {
+    return math::pow(a, b);
+  }
+};
+
+struct Equal {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct NotEqual {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct Less {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  FERRY_HD constexpr bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct And {
+  FERRY_HD constexpr bool operator()(bool a, bool b) const { return static_cast<bool>(a & b); }
+};
+struct Or {
+  FERRY_HD constexpr bool operator()(bool a, bool b) const { return static_cast<bool>(a | b); }
+};
+struct Not {
+  FERRY_HD constexpr bool operator()(bool a) const { return !a; }
+};
+struct Select {
+  template <class T>
+  FERRY_HD constexpr T operator()(bool condition, T a, T b) const {
+    return condition ? a : b;
+  }
+};
+
+/// Conversion. A float outside the range of an integer gives the nearest end of the range, NaN gives 0; to bool: is not
+/// 0.
+template <class To>
+struct Cast {
+  template <class From>
+  FERRY_HD constexpr To operator()(From a) const {
+    if constexpr (std::is_same_v<To, bool>) {
+      return a != From(0);
+    } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+      constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+      constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From(2);  // max + 1, exactly
+      const bool fits = a > kLow - From(1) && a < kEnd;
+      const To inside = static_cast<To>(fits ? a : From(0));
+      const To outside =
+          a >= kEnd ? std::numeric_limits<To>::max() : (a < From(0) ? std::numeric_limits<To>::min() : To(0));
+      return fits ? inside : outside;
+    } else {
+      return static_cast<To>(a);
+    }
+  }
+};
+
+}  // namespace ferry::functors

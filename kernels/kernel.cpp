@@ -1,0 +1,30 @@
+#include "kernels/kernel.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+auto place_of(const std::vector<const Kernel*>& kernels, std::string_view op) {
+  return std::lower_bound(kernels.begin(), kernels.end(), op,
+                          [](const Kernel* kernel, std::string_view wanted) { return kernel->op < wanted; });
+}
+
+}  // namespace
+
+void KernelTable::add(std::span<const Kernel> kernels) {
+  for (const Kernel& kernel : kernels) {
+    const auto at = place_of(kernels_, kernel.op);
+    FERRY_ASSERT(at == kernels_.end() || (*at)->op != kernel.op, "two kernels for " + std::string(kernel.op));
+    kernels_.insert(at, &kernel);
+  }
+}
+
+const Kernel* KernelTable::find(std::string_view op) const {
+  const auto at = place_of(kernels_, op);
+  return at != kernels_.end() && (*at)->op == op ? *at : nullptr;
+}
+
+}  // namespace ferry
