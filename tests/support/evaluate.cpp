@@ -30,6 +30,7 @@ class ActualFacts final : public OpFacts {
   const Type& input(int i) const override { return types_[static_cast<std::size_t>(i)]; }
   const Attrs& attrs() const override { return attrs_; }
   const Tensor* constant(int i) const override { return &inputs_[static_cast<std::size_t>(i)]; }
+  std::vector<Type> results(std::string_view) const override { return {}; }  // ops with bodies are not kernels
   [[nodiscard]] std::span<const Type> types() const { return types_; }
 
  private:
