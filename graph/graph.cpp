@@ -240,8 +240,11 @@ MeshId Graph::mesh(Mesh mesh) {
 
 // ---- Building ----
 
-Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line) {
-  if (!body_scopes_.empty()) return current().add(def, inputs, std::move(attrs), given_line);
+Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line,
+                  std::string_view name) {
+  if (!body_scopes_.empty()) return current().add(def, inputs, std::move(attrs), given_line, name);
+  if (!name.empty() && find(name))
+    throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str()).at(given_line);
   const SourceLine line = line_for(given_line);
   const auto first_input = static_cast<std::uint32_t>(inputs_.size());
   std::vector<ValueId> ids;
@@ -275,7 +278,7 @@ Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, 
     afters_.insert(afters_.end(), after_scopes_.back().begin(), after_scopes_.back().end());
     record.afters = static_cast<std::uint32_t>(after_scopes_.back().size());
   }
-  record.name = names_.intern(fresh_name(def));
+  record.name = names_.intern(name.empty() ? fresh_name(def) : name);
   record.file = files_.intern(line.file);
   record.line = line.line;
   op_of_name_.resize(names_.size(), size());
@@ -309,11 +312,13 @@ void Graph::rename(OpId op, std::string_view name) {
   op_of_name_[ops_[op].name] = op;
 }
 
-void Graph::add_after(OpId op, OpId earlier) {
-  FERRY_ASSERT(earlier < op, "a control input must come before its op");
+void Graph::add_after(OpId op, std::span<const OpId> earlier) {
   Record& record = ops_[op];
   std::vector<OpId> all(afters_.begin() + record.first_after, afters_.begin() + record.first_after + record.afters);
-  all.push_back(earlier);
+  for (OpId id : earlier) {
+    FERRY_ASSERT(id < op, "a control input must come before its op");
+    all.push_back(id);
+  }
   record.first_after = static_cast<std::uint32_t>(afters_.size());
   record.afters = static_cast<std::uint32_t>(all.size());
   afters_.insert(afters_.end(), all.begin(), all.end());
@@ -332,9 +337,9 @@ Graph& Graph::add_subgraph(std::string_view name) {
   return body;
 }
 
-Value Graph::parameter(const Type& type, const SourceLine& line) {
+Value Graph::parameter(const Type& type, const SourceLine& line, std::string_view name) {
   FERRY_ASSERT(parent_ != nullptr, "only subgraphs have parameters");
-  const Value value = add(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line)[0];
+  const Value value = add(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];
   parameters_.push_back(value.id());
   return value;
 }
@@ -344,17 +349,19 @@ void Graph::set_results(std::span<const Value> results) {
   for (const Value& result : results) results_.push_back(capture(result).id());
 }
 
-Value Graph::capture(const Value& value) {
+Value Graph::capture(const Value& value, std::string_view name) {
   if (!value.defined()) throw Error(Code::plan, "an undefined value is used");
   if (&value.graph() == this) return value;
   if (parent_ == nullptr)
     throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow")
         .at(value.op().line());
   const Value outer = parent_->capture(value);
-  for (std::size_t i = 0; i < captures_.size(); ++i)
-    if (captures_[i] == outer.id()) return {this, parameters_[parameters_.size() - captures_.size() + i]};
+  if (const auto found = parameter_of_capture_.find(outer.id()); found != parameter_of_capture_.end())
+    return {this, found->second};
+  const Value inner = parameter(outer.type(), outer.op().line(), name);
   captures_.push_back(outer.id());
-  return parameter(outer.type(), outer.op().line());
+  parameter_of_capture_.emplace(outer.id(), inner.id());
+  return inner;
 }
 
 // ---- Entries ----
@@ -424,7 +431,7 @@ std::vector<OpId> Graph::variables() const {
 std::uint32_t Graph::intern_type(Type type) {
   Hasher hasher;
   hasher.add(static_cast<std::uint64_t>(type.dtype));
-  for (const Dim& dim : type.shape.dims()) hasher.add(static_cast<std::uint64_t>(dim.size()));
+  for (const Dim& dim : type.shape.dims()) hasher.add(dim.size()).add(dim.symbol());
   const std::uint64_t hash = hasher.digest();
   const auto [first, last] = type_index_.equal_range(hash);
   for (auto it = first; it != last; ++it)
@@ -436,11 +443,19 @@ std::uint32_t Graph::intern_type(Type type) {
 }
 
 std::uint32_t Graph::intern_annotation(Annotation annotation) {
-  // The annotation in use is nearly always one of the last.
-  for (std::size_t i = annotations_.size(); i > 0; --i)
-    if (annotations_[i - 1] == annotation) return static_cast<std::uint32_t>(i - 1);
+  if (annotations_.back() == annotation) return static_cast<std::uint32_t>(annotations_.size() - 1);
+  if (annotation == annotations_.front()) return 0;
+  Hasher hasher;
+  hasher.add(annotation.device.str()).add(annotation.mesh);
+  for (const Layout& layout : annotation.layouts) hasher.add(str(layout));
+  const std::uint64_t hash = hasher.digest();
+  const auto [first, last] = annotation_index_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (annotations_[it->second] == annotation) return it->second;
+  const auto id = static_cast<std::uint32_t>(annotations_.size());
   annotations_.push_back(std::move(annotation));
-  return static_cast<std::uint32_t>(annotations_.size() - 1);
+  annotation_index_.emplace(hash, id);
+  return id;
 }
 
 std::string Graph::fresh_name(const OpDef& def) {

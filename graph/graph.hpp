@@ -163,12 +163,13 @@ class Graph {
   // ---- Building with op definitions ----
 
   /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
-  /// op, inputs with their types, and the line.
-  Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line);
-  /// The annotation, name and control inputs that an op would get now; for loaders that set them one by one.
+  /// op, inputs with their types, and the line. The op gets an automatic name, or exactly `name`.
+  Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
+             std::string_view name = {});
+  /// What an op has from scopes, set afterwards.
   void annotate(OpId op, Annotation annotation);
   void rename(OpId op, std::string_view name);
-  void add_after(OpId op, OpId earlier);
+  void add_after(OpId op, std::span<const OpId> earlier);
 
   // ---- Subgraphs (bodies of control flow) ----
 
@@ -178,16 +179,17 @@ class Graph {
   [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
   [[nodiscard]] Graph& subgraph(SubgraphRef ref) { return *subgraphs_[ref.index]; }
   [[nodiscard]] Graph* parent() const { return parent_; }
-  /// Appends a parameter, the i-th being the owner's i-th input.
-  Value parameter(const Type& type, const SourceLine& line);
+  /// Appends a parameter, the i-th being the owner's i-th input. Declared ones come before captured ones.
+  Value parameter(const Type& type, const SourceLine& line, std::string_view name = {});
   /// The parameters, declared and captured, in order.
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
   /// Values of the parent that were captured; they are the last parameters, and must be the owner's last inputs.
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
   [[nodiscard]] const std::vector<ValueId>& results() const { return results_; }
   void set_results(std::span<const Value> results);
-  /// `value` as seen from this graph: itself, or the parameter through which it is captured.
-  Value capture(const Value& value);
+  /// `value` as seen from this graph: itself, or the parameter through which it is captured. A new parameter gets an
+  /// automatic name, or exactly `name`.
+  Value capture(const Value& value, std::string_view name = {});
 
   // ---- Entries ----
 
@@ -267,6 +269,7 @@ class Graph {
   std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
   std::vector<Attrs> attrs_{Attrs()};
   std::vector<Annotation> annotations_{Annotation()};
+  std::unordered_multimap<std::uint64_t, std::uint32_t> annotation_index_;
   StringPool names_;  // names_[i] belongs to op_of_name_[i]
   std::vector<OpId> op_of_name_;
   StringPool files_;
@@ -275,6 +278,7 @@ class Graph {
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::unique_ptr<Graph>> subgraphs_;
   std::vector<ValueId> parameters_, captures_, results_;
+  std::unordered_map<ValueId, ValueId> parameter_of_capture_;
 
   std::vector<Annotation> annotation_scopes_;
   std::vector<std::string> name_scopes_;
