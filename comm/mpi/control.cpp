@@ -66,12 +66,12 @@ void Control::take_frame(int at, std::size_t bytes) {
   Peer& peer = peers_[static_cast<std::size_t>(at)];
   const char* data = reinterpret_cast<const char*>(peer.frame.data());
   if (!peer.head) {
-    FERRY_ASSERT(bytes >= sizeof(Head), "a control frame without a head");
-    std::memcpy(&peer.head.emplace(), data, sizeof(Head));
+    FERRY_ASSERT(bytes >= sizeof(WordHead), "a control frame without a head");
+    std::memcpy(&peer.head.emplace(), data, sizeof(WordHead));
     FERRY_ASSERT(peer.head->bytes <= kLongestWord, "a control word of more than 1 GiB");
     peer.word.clear();
-    data += sizeof(Head);
-    bytes -= sizeof(Head);
+    data += sizeof(WordHead);
+    bytes -= sizeof(WordHead);
   }
   peer.word.append(data, bytes);
   if (peer.word.size() == peer.head->bytes) take_word(at);
@@ -96,7 +96,7 @@ void Control::take_word(int at) {
 
 void Control::say(Word word, std::string_view body) {
   if (body.size() > kLongestWord) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
-  const Head head{word, 0, body.size()};
+  const WordHead head{word, 0, body.size()};
   std::vector<std::byte> frame(sizeof head);
   std::memcpy(frame.data(), &head, sizeof head);
   do {

@@ -15,6 +15,15 @@
 
 namespace ferry::mpi {
 
+enum class Word : std::uint32_t { text = 1, failure, goodbye };
+
+/// What a word begins with on the wire.
+struct WordHead {
+  Word word = Word::text;
+  std::uint32_t reserved = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// One stream of frames to and from each peer, on a communicator of its own. A word (text, failure, goodbye) is cut
 /// into frames of kFrame bytes, which arrive in order; a receive for the next frame of each peer always stands ready,
 /// so there is no wildcard receive and a failure is found by testing. Owns the communicators of the job. Not
@@ -56,15 +65,9 @@ class Control {
 
  private:
   static constexpr std::size_t kFrame = 4000;  // below Open MPI's smallest eager limit, with its header
-  enum class Word : std::uint32_t { text = 1, failure, goodbye };
-  struct Head {
-    Word word = Word::text;
-    std::uint32_t reserved = 0;
-    std::uint64_t bytes = 0;
-  };
   struct Peer {
     std::array<std::byte, kFrame> frame;
-    std::optional<Head> head;  ///< of the word that is coming in
+    std::optional<WordHead> head;  ///< of the word that is coming in
     std::string word;
     std::deque<std::string> texts;
     bool gone = false;
