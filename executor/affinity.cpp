@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 
+#include "base/ranges.hpp"
+
 namespace ferry {
 namespace {
 
@@ -48,16 +50,7 @@ std::string Cores::str() const {
   std::vector<int> all;
   for (const auto& core : cpus) all.insert(all.end(), core.begin(), core.end());
   std::sort(all.begin(), all.end());
-  std::string text;
-  for (std::size_t i = 0; i < all.size();) {
-    std::size_t last = i;
-    while (last + 1 < all.size() && all[last + 1] == all[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += std::to_string(all[i]);
-    if (last > i) text += '-' + std::to_string(all[last]);
-    i = last + 1;
-  }
-  return text;
+  return ranges(all);
 }
 
 Cores allowed_cores() {

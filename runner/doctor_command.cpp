@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "runner/commands.hpp"
 #include "runner/machine.hpp"

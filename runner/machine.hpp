@@ -23,9 +23,6 @@ struct Machine {
 /// Reads it all. Never fails: what cannot be read is 0 or empty.
 [[nodiscard]] Machine this_machine();
 
-/// "0-3,8": a sorted list of numbers, runs of them shortened.
-[[nodiscard]] std::string ranges(const std::vector<int>& numbers);
-
 /// Variables that launchers set for their tasks and that are set here, as name and value: mpirun's, srun's, torchrun's.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launcher_variables();
 

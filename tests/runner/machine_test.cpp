@@ -8,12 +8,6 @@
 namespace ferry {
 namespace {
 
-TEST_CASE("runs of numbers are shortened") {
-  CHECK(ranges({}) == "");
-  CHECK(ranges({3}) == "3");
-  CHECK(ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
-}
-
 TEST_CASE("this machine has cores and memory, and we may use some of them") {
   const Machine machine = this_machine();
   CHECK(machine.cores >= 1);

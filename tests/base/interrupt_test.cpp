@@ -1,0 +1,30 @@
+#include "base/interrupt.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+TEST_CASE("an interrupt is kept until it is cleared, and the first signal counts") {
+  CHECK(interrupt_requested() == 0);
+  CHECK_NOTHROW(check_interrupt());
+  request_interrupt(SIGTERM);
+  request_interrupt(SIGINT);
+  CHECK(interrupt_requested() == SIGTERM);
+  try {
+    check_interrupt();
+    FAIL("nothing thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::interrupted);
+    CHECK(error.text() == "interrupted by signal 15");
+  }
+  clear_interrupt();
+  CHECK_NOTHROW(check_interrupt());
+}
+
+}  // namespace
+}  // namespace ferry
