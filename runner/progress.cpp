@@ -1,0 +1,86 @@
+#include "runner/progress.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ferry {
+namespace {
+
+constexpr int kBarCells = 20;
+constexpr Duration kBetweenDraws = std::chrono::milliseconds(100);
+
+double seconds_of(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar(const Options& options, Clock& clock, Sink sink)
+    : options_(options), clock_(&clock), sink_(std::move(sink)), begin_(clock.now()), drawn_(begin_ - kBetweenDraws) {}
+
+void ProgressBar::update(std::int64_t done, const Metrics& metrics) {
+  const TimePoint now = clock_->now();
+  if (now - drawn_ < kBetweenDraws && done < options_.steps) return;
+  drawn_ = now;
+  shown_ = true;
+  sink_("\r\x1b[K" + line(done, metrics, seconds_of(now - begin_)));
+}
+
+void ProgressBar::clear() {
+  if (shown_) sink_("\r\x1b[K");
+  shown_ = false;
+}
+
+std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
+  const double share = options_.steps > 0 ? static_cast<double>(done) / static_cast<double>(options_.steps) : 1;
+  const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
+  std::string text = std::to_string(done) + "/" + std::to_string(options_.steps) + " [" + std::string(filled, '#') +
+                     std::string(kBarCells - filled, '-') + "]";
+  for (const auto& [name, value] : metrics) text += " " + name + " " + short_number(value) + " ";
+  if (seconds > 0 && done > 0) {
+    const double rate = static_cast<double>(done) / seconds;
+    const bool samples = options_.samples_per_step > 0;
+    text += " " + readable(samples ? rate * static_cast<double>(options_.samples_per_step) : rate) +
+            (samples ? " samples/s" : " steps/s");
+    if (done < options_.steps)
+      text += "  " + readable_seconds(static_cast<double>(options_.steps - done) / rate) + " left";
+  }
+  return text.substr(0, static_cast<std::size_t>(std::max(options_.columns - 1, 1)));
+}
+
+int terminal_columns() {
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string readable(double number) {
+  char text[32];
+  if (number < 100) {
+    std::snprintf(text, sizeof text, "%.1f", number);
+    return text;
+  }
+  std::string digits = std::to_string(std::llround(number));
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string readable_seconds(double seconds) {
+  const auto whole = std::llround(seconds);
+  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
+}
+
+}  // namespace ferry

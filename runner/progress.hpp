@@ -1,0 +1,52 @@
+// Progress: one line on stderr that is drawn over and over while a run lasts. Only for a terminal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace ferry {
+
+/// Scalars to show beside the bar, by name.
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+/// "  412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
+class ProgressBar {
+ public:
+  struct Options {
+    std::int64_t steps = 1;             ///< of the whole run
+    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
+    int columns = 80;                   ///< of the terminal; the line is cut to it
+  };
+  using Sink = std::function<void(std::string_view)>;
+
+  ProgressBar(const Options& options, Clock& clock, Sink sink);
+  /// `done` steps are over. Draws at most ten times a second, and always the last step.
+  void update(std::int64_t done, const Metrics& metrics);
+  /// Wipes the line, so that something else can be written there.
+  void clear();
+
+ private:
+  [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics, double seconds) const;
+
+  Options options_;
+  Clock* clock_;
+  Sink sink_;
+  TimePoint begin_, drawn_;
+  bool shown_ = false;
+};
+
+/// Columns of the terminal that stderr is; 0: it is none.
+[[nodiscard]] int terminal_columns();
+
+/// 41230 → "41,230"; below 100 with one decimal.
+[[nodiscard]] std::string readable(double number);
+/// 3.2 → "3 s", 200 → "3 min 20 s", 7300 → "2 h 1 min".
+[[nodiscard]] std::string readable_seconds(double seconds);
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+#include "runner/signals.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+
+namespace ferry {
+namespace {
+
+// Only what may be called in a signal handler: write, _exit and a lock-free atomic.
+void on_signal(int signal) {
+  const int kept = errno;
+  constexpr std::string_view kFirst = "\nstopping (again: at once)\n";
+  if (interrupt_requested() != 0) _exit(static_cast<int>(Code::interrupted));
+  request_interrupt(signal);
+  static_cast<void>(!write(STDERR_FILENO, kFirst.data(), kFirst.size()));
+  errno = kept;
+}
+
+}  // namespace
+
+SignalGuard::SignalGuard() {
+  clear_interrupt();
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &before_int_);
+  sigaction(SIGTERM, &action, &before_term_);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &before_int_, nullptr);
+  sigaction(SIGTERM, &before_term_, nullptr);
+}
+
+}  // namespace ferry

@@ -1,0 +1,49 @@
+#include "runner/progress.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/manual_clock.hpp"
+
+namespace ferry {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("the bar shows metrics, samples a second and the time left") {
+  test::ManualClock clock;
+  std::string shown;
+  ProgressBar bar({.steps = 100, .samples_per_step = 50, .columns = 120}, clock,
+                  [&](std::string_view text) { shown = text; });
+  clock.advance(milliseconds(2000));
+  bar.update(25, {{"loss", 0.5}});
+  CHECK(shown == "\r\x1b[K25/100 [#####---------------] loss 0.5  625 samples/s  6 s left");
+  clock.advance(milliseconds(50));
+  bar.update(26, {});
+  CHECK(shown.find("25/100") != std::string::npos);  // too soon to draw again
+  bar.update(100, {});
+  CHECK(shown.find("100/100 [####################]") != std::string::npos);
+  CHECK(shown.find("left") == std::string::npos);
+  bar.clear();
+  CHECK(shown == "\r\x1b[K");
+}
+
+TEST_CASE("the bar keeps to the terminal's width") {
+  test::ManualClock clock;
+  std::string shown;
+  ProgressBar bar({.steps = 10, .columns = 12}, clock, [&](std::string_view text) { shown = text; });
+  bar.update(1, {{"a_long_name", 1}});
+  CHECK(shown.size() == 11 + 4);
+}
+
+TEST_CASE("numbers are readable") {
+  CHECK(readable(3.14) == "3.1");
+  CHECK(readable(41230) == "41,230");
+  CHECK(readable(1234567) == "1,234,567");
+  CHECK(readable(100) == "100");
+  CHECK(readable_seconds(3.2) == "3 s");
+  CHECK(readable_seconds(200) == "3 min 20 s");
+  CHECK(readable_seconds(7300) == "2 h 1 min");
+}
+
+}  // namespace
+}  // namespace ferry
