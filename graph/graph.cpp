@@ -242,7 +242,11 @@ MeshId Graph::mesh(Mesh mesh) {
 
 Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line,
                   std::string_view name) {
-  if (!body_scopes_.empty()) return current().add(def, inputs, std::move(attrs), given_line, name);
+  return current().append(def, inputs, std::move(attrs), given_line, name);
+}
+
+Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line,
+                     std::string_view name) {
   if (!name.empty() && find(name))
     throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str()).at(given_line);
   const SourceLine line = line_for(given_line);
@@ -339,7 +343,7 @@ Graph& Graph::add_subgraph(std::string_view name) {
 
 Value Graph::parameter(const Type& type, const SourceLine& line, std::string_view name) {
   FERRY_ASSERT(parent_ != nullptr, "only subgraphs have parameters");
-  const Value value = add(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];
+  const Value value = append(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];
   parameters_.push_back(value.id());
   return value;
 }

@@ -154,6 +154,8 @@ class Graph {
   /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs, so that the
   /// function that builds a branch puts there also what uses values of this graph only.
   Scope build(Graph& body);
+  /// Where ops are made now: this graph, or the body that is being built.
+  [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
 
   /// A mesh of one axis over all tasks ("/task:*"), or over those that `devices` names.
   MeshId mesh(std::string_view axis, std::string_view devices = "/task:*");
@@ -235,12 +237,13 @@ class Graph {
     int line;
   };
 
+  /// add(), to this graph even while a body is built.
+  Values append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
+                std::string_view name);
   std::uint32_t intern_type(Type type);
   std::uint32_t intern_annotation(Annotation annotation);
   std::string fresh_name(const OpDef& def);
   void pop(Scope::What what);
-  /// Where ops are made now: this graph, or the body that is being built.
-  [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
   [[nodiscard]] const Graph& root() const { return parent_ == nullptr ? *this : parent_->root(); }
 
   template <class T>

@@ -15,15 +15,17 @@ namespace {
 /// Walks backwards from the loss, op by op, adding up what reaches each value.
 class Backward {
  public:
-  Backward(Graph& graph, ValueId loss, std::vector<ValueId> xs)
-      : graph_(graph), loss_(loss), xs_(std::move(xs)), depends_(graph.values()), douts_(graph.values()) {
+  Backward(Graph& graph, OpId last, std::vector<ValueId> xs)
+      : graph_(graph), last_(last), xs_(std::move(xs)), depends_(graph.values()), douts_(graph.values()) {
     mark_dependent();
   }
 
-  /// Gradients of the xs where `dloss` is that of the loss; undefined where nothing reaches an x.
-  Values run(const Value& dloss) {
-    douts_[loss_] = dloss;
-    for (OpId id = graph_.producer(loss_) + 1; id > 0; --id) step(id - 1);
+  /// Begins with `dy` as gradient of y.
+  void seed(ValueId y, const Value& dy) { arrive(graph_.value(y), dy, false); }
+
+  /// Gradients of the xs; undefined where nothing reaches an x.
+  Values run() {
+    for (OpId id = last_ + 1; id > 0; --id) step(id - 1);
     Values result;
     for (ValueId x : xs_) result.push_back(douts_[x]);
     return result;
@@ -33,7 +35,7 @@ class Backward {
   /// Marks the floating-point values that depend on one of the xs.
   void mark_dependent() {
     for (ValueId x : xs_) depends_[x] = true;
-    for (OpId id = 0; id <= graph_.producer(loss_); ++id) {
+    for (OpId id = 0; id <= last_; ++id) {
       const Op op = graph_.op(id);
       const auto inputs = op.inputs();
       if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends_[input]; })) continue;
@@ -75,7 +77,7 @@ class Backward {
   }
 
   Graph& graph_;
-  ValueId loss_;
+  OpId last_;
   std::vector<ValueId> xs_;
   std::vector<bool> depends_;
   Values douts_;
@@ -87,25 +89,37 @@ Values gradients(const Value& loss, std::span<const Value> xs, source_location a
   Values all(xs.begin(), xs.end());
   all.push_back(loss);
   Graph& graph = graph_of(all, at);
-  const ValueId end = graph.capture(loss).id();
-  if (!is_float(loss.dtype()))
-    throw Error(Code::plan, "gradients: the loss '" + loss.name() + "' is " + loss.type().str()).at(at).hint("cast it");
-  std::vector<ValueId> ids;
-  for (const Value& x : xs) ids.push_back(graph.capture(x).id());
-
-  const Scope names = graph.name("grad");
-  Value dloss;
+  const Value y = graph.capture(loss);
+  if (!is_float(y.dtype()))
+    throw Error(Code::plan, "gradients: the loss '" + y.name() + "' is " + y.type().str()).at(at).hint("cast it");
+  Value dy;
   {
-    const Scope line = derived(graph, loss.op().line());
-    const Scope place = graph.annotated({loss.op().annotation().device, loss.op().annotation().mesh, {}});
-    dloss = ones_like(graph.value(end));
+    const Scope names = graph.name("grad");
+    const Scope line = derived(graph, y.op().line());
+    const Scope place = graph.annotated({y.op().annotation().device, y.op().annotation().mesh, {}});
+    dy = ones_like(y);
   }
-  Values result = Backward(graph, end, std::move(ids)).run(dloss);
+  Values result = pullback({y}, {dy}, xs, at);
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined())
       throw Error(Code::plan, "gradients: the loss '" + loss.name() + "' does not depend on " + xs[i].op().str())
           .at(at);
   return result;
+}
+
+Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs, source_location at) {
+  FERRY_ASSERT(ys.size() == dys.size(), "pullback needs a gradient for each value");
+  Values all(xs.begin(), xs.end());
+  all.insert(all.end(), ys.begin(), ys.end());
+  Graph& graph = graph_of(all, at);
+  std::vector<ValueId> ids;
+  for (const Value& x : xs) ids.push_back(graph.capture(x).id());
+  const Scope names = graph.name("grad");
+  OpId last = 0;
+  for (const Value& y : ys) last = std::max(last, graph.producer(graph.capture(y).id()));
+  Backward backward(graph, last, std::move(ids));
+  for (std::size_t i = 0; i < ys.size(); ++i) backward.seed(graph.capture(ys[i]).id(), dys[i]);
+  return backward.run();
 }
 
 Value GradCtx::dout(int i) {

@@ -29,6 +29,11 @@ namespace ferry {
   return gradients(loss, std::span<const Value>(xs), at);
 }
 
+/// The gradients of the sum over i of ys[i] * dys[i] in `xs`, the transposed Jacobian times dys; undefined where the ys
+/// do not depend on an x. The ys are floating-point, each dy has the type of its y.
+[[nodiscard]] Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs,
+                              source_location at = source_location::current());
+
 /// What OpDef::grad sees of an op: its inputs, its outputs, and the gradients of its outputs.
 ///
 ///     .grad = [](GradCtx& g) { return Values{g.dout() * g.in(1), g.dout() * g.in(0)}; }

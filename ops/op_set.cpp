@@ -3,11 +3,14 @@
 #include "graph/core_ops.hpp"
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
+#include "ops/control.hpp"
+#include "ops/data.hpp"
 #include "ops/indexing.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/nn.hpp"
+#include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 
@@ -16,8 +19,9 @@ namespace ferry {
 const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
-    for (const auto family : {core_ops(), math_ops(), logic_ops(), linalg_ops(), reshape_ops(), broadcast_ops(),
-                              reduce_ops(), array_ops(), indexing_ops(), nn_ops()})
+    for (const auto family :
+         {core_ops(), math_ops(), logic_ops(), linalg_ops(), reshape_ops(), broadcast_ops(), reduce_ops(), array_ops(),
+          indexing_ops(), nn_ops(), random_ops(), data_ops(), control_ops()})
       ops.add(family);
     return ops;
   }();

@@ -1,0 +1,89 @@
+#include "ops/copy.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/core_ops.hpp"
+
+namespace ferry {
+namespace {
+
+class Copier {
+ public:
+  Copier(const Graph& from, Graph& to) : from_(from), to_(to), copies_(from.values()) {}
+
+  Values results(std::span<const Value> arguments) {
+    FERRY_ASSERT(arguments.size() == from_.parameters().size(), "an argument for each parameter");
+    for (std::size_t i = 0; i < arguments.size(); ++i) copies_[from_.parameters()[i]] = arguments[i];
+    const std::vector<bool> needed = needed_ops();
+    for (OpId id = 0; id < from_.size(); ++id)
+      if (needed[id] && &from_.op(id).def() != &kParameter) copy(from_.op(id));
+    Values values;
+    for (ValueId result : from_.results()) values.push_back(copies_[result]);
+    return values;
+  }
+
+ private:
+  std::vector<bool> needed_ops() const {
+    std::vector<bool> needed(from_.size());
+    for (ValueId result : from_.results()) needed[from_.producer(result)] = true;
+    for (OpId id = from_.size(); id > 0; --id) {
+      if (!needed[id - 1]) continue;
+      for (ValueId input : from_.op(id - 1).inputs()) needed[from_.producer(input)] = true;
+    }
+    return needed;
+  }
+
+  void copy(const Op& op) {
+    Values inputs;
+    for (ValueId input : op.inputs()) inputs.push_back(copies_[input]);
+    if (op.def().is(kEffect)) {
+      copies_[op.output(0)] = inputs[0];
+      return;
+    }
+    const Scope line = to_.line(op.line());
+    const Scope place = to_.annotated(op.annotation());
+    const Values outputs = to_.add(op.def(), inputs, copied_attrs(op), op.line());
+    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+  }
+
+  /// The op's attributes, with copies of its subgraphs, and with its name as key of random numbers.
+  Attrs copied_attrs(const Op& op) {
+    Attrs attrs = op.attrs();
+    for (const auto& [name, value] : op.attrs())
+      if (const auto* ref = std::get_if<SubgraphRef>(&value)) attrs.set(name, copy_subgraph(from_.subgraph(*ref)));
+    const auto& known = op.def().attrs;
+    const bool keyed = std::any_of(known.begin(), known.end(), [](const AttrDef& attr) { return attr.name == "key"; });
+    if (keyed && !attrs.has("key")) attrs.set("key", std::string(op.name()));
+    return attrs;
+  }
+
+  SubgraphRef copy_subgraph(const Graph& body) {
+    Graph& owner = to_.current();
+    Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
+    const SubgraphRef ref{owner.subgraphs() - 1};
+    Values arguments;
+    const std::size_t declared = body.parameters().size() - body.captures().size();
+    for (std::size_t i = 0; i < body.parameters().size(); ++i) {
+      const ValueId parameter = body.parameters()[i];
+      arguments.push_back(i < declared ? copy.parameter(body.type(parameter), body.op(body.producer(parameter)).line())
+                                       : copy.capture(copies_[body.captures()[i - declared]]));
+    }
+    const Scope here = owner.build(copy);
+    copy.set_results(Copier(body, copy).results(arguments));
+    return ref;
+  }
+
+  const Graph& from_;
+  Graph& to_;
+  Values copies_;
+};
+
+}  // namespace
+
+Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments) {
+  return Copier(from, to).results(arguments);
+}
+
+}  // namespace ferry

@@ -1,0 +1,18 @@
+// Writing variables. Within one step every read of a variable gives its value from before the step; writes take effect
+// together at the step's end. Two writes of one variable in a run are an error when it is planned, and so is a write in
+// the body of a loop or branch.
+#pragma once
+
+#include "base/source_location.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// After the step the variable is `value`, which has its dtype and shape; gives `value`. To be run, it must be fetched
+/// or be a target. It lies with the variable. Error(plan) with the caller's line when `variable` is none (the output of
+/// Graph::variable), or when the types differ.
+Value assign(const Value& variable, const Operand& value, source_location at = source_location::current());
+/// assign(variable, variable + delta).
+Value assign_add(const Value& variable, const Operand& delta, source_location at = source_location::current());
+
+}  // namespace ferry
