@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -54,8 +55,8 @@ struct KernelSetup {
   std::string_view name;  ///< of the op, stable: keys random numbers
   const Attrs& attrs;
   std::span<const Type> inputs, outputs;  ///< local types; bounded dims at their bound
-  FileSystem& files;
-  std::string_view data_folder;  ///< the only folder that data ops may read; empty: none
+  FileSystem* files = nullptr;            ///< for data ops; null: there are none
+  std::string_view data_folder;           ///< the only folder that data ops may read; empty: none
   std::uint64_t seed = 0;
 };
 
@@ -91,17 +92,18 @@ struct Kernel {
 /// The kernels of one kind of device, by op.
 class KernelTable {
  public:
-  explicit KernelTable(DeviceKind kind, std::string_view level) : kind_(kind), level_(level) {}
+  KernelTable(DeviceKind kind, std::string_view level) : kind_(kind), level_(level) {}
   void add(std::span<const Kernel> kernels);
   /// Null when there is none for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
   [[nodiscard]] DeviceKind kind() const { return kind_; }
-  /// The instruction set that the kernels are built for: part of the job's fingerprint.
+  /// The instruction set that the kernels are built for, and their library of matrix products ("x86-64
+  /// openblas-Haswell"): part of the job's fingerprint.
   [[nodiscard]] std::string_view level() const { return level_; }
 
  private:
   DeviceKind kind_;
-  std::string_view level_;
+  std::string level_;
   std::vector<const Kernel*> kernels_;  // sorted by op
 };
 

@@ -10,5 +10,8 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> unary_kernels();   ///< exp, neg, relu, …
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
+[[nodiscard]] std::span<const Kernel> matmul_kernels();
+[[nodiscard]] std::span<const Kernel> reduce_kernels();   ///< sum, max, min, argmax
+[[nodiscard]] std::span<const Kernel> softmax_kernels();  ///< softmax, cross-entropy
 
 }  // namespace ferry::cpu

@@ -1,13 +1,16 @@
+#include <string>
+
+#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/kernels.hpp"
 
 namespace ferry {
 
 const KernelTable& cpu_kernels() {
   static const KernelTable table = [] {
-    KernelTable made(DeviceKind::cpu, "x86-64");
-    made.add(cpu::unary_kernels());
-    made.add(cpu::binary_kernels());
-    made.add(cpu::cast_kernels());
+    KernelTable made(DeviceKind::cpu, "x86-64 " + std::string(cpu::blas_name()));
+    for (const auto family : {cpu::unary_kernels(), cpu::binary_kernels(), cpu::cast_kernels(), cpu::matmul_kernels(),
+                              cpu::reduce_kernels(), cpu::softmax_kernels()})
+      made.add(family);
     return made;
   }();
   return table;

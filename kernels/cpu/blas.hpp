@@ -1,0 +1,26 @@
+// Products of matrices in floating point, by the BLAS that was found when building.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ferry::cpu {
+
+/// A matrix in row-major order; `step` elements from row to row. When `transposed` it is used as if its rows were
+/// columns.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t step;
+  bool transposed;
+};
+
+/// c = a b: c is [m,n] with `c_step` elements from row to row, a is [m,k] and b [k,n] after transposition. In this
+/// thread alone; thread-safe; sizes and steps fit an int. m, n, k > 0.
+void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step);
+void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step);
+
+/// The name of the library and of the code that it picked for this machine: other names, other bits.
+[[nodiscard]] std::string_view blas_name();
+
+}  // namespace ferry::cpu

@@ -1,0 +1,146 @@
+// Softmax and its kin, row by row: the largest element first, so that no exp overflows.
+#include <limits>
+
+#include "base/error.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/lanes.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// A row of `n` elements, `step` apart.
+template <class T>
+struct Row {
+  const T* data;
+  std::int64_t n, step;
+  [[nodiscard]] T operator[](std::int64_t i) const { return data[i * step]; }
+};
+
+template <class T>
+T largest(const Row<T>& row) {
+  return fold_lanes(
+      row.n, -math::kInf<T>, [&row](std::int64_t i) { return row[i]; }, functors::Maximum());
+}
+
+/// The sum of exp(x - top).
+template <class T>
+T sum_of_exp(const Row<T>& row, T top) {
+  return fold_lanes(
+      row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
+}
+
+struct Softmax {
+  template <class T>
+  void operator()(const Row<T>& row, T* out) const {
+    const T top = largest(row);
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] = math::exp(row[i] - top);
+    const Row<T> powers{out, row.n, row.step};
+    const T total = fold_lanes(
+        row.n, T(0), [&powers](std::int64_t i) { return powers[i]; }, functors::Add());
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] /= total;
+  }
+};
+
+struct LogSoftmax {
+  template <class T>
+  void operator()(const Row<T>& row, T* out) const {
+    const T top = largest(row);
+    const T log_total = math::log(sum_of_exp(row, top));
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] = row[i] - top - log_total;
+  }
+};
+
+template <class RowFn>
+void along_axis(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  output.sizes[0] = input.sizes[0];
+  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
+  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
+  const std::int64_t rows = along == 0 ? 0 : input.count() / along;
+  dispatch_floats(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_chunks(run.parallel, rows, grain_of(along * 4), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; ++at) {
+        const std::int64_t first = at / inner * along * inner + at % inner;
+        RowFn()(Row<T>{input.as<const T>() + first, along, inner}, output.as<T>() + first);
+      }
+    });
+  });
+}
+
+std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+  return keep(setup.attrs.get<std::int64_t>("axis"));
+}
+
+// ---- Cross-entropy: rows along the last dim, a label for each ----
+
+void check_label(std::int64_t label, std::int64_t classes) {
+  if (label < 0 || label >= classes)
+    throw Error(Code::numeric, "the label " + std::to_string(label) + " is not one of " + std::to_string(classes) +
+                                   " classes, 0 to " + std::to_string(classes - 1));
+}
+
+/// each(first, last, type of logits, labels as a typed pointer) for chunks of the rows.
+template <class Each>
+void for_labelled_rows(const KernelRun& run, const Array& logits, const Array& labels, const Each& each) {
+  const std::int64_t classes = logits.sizes.back();
+  dispatch_floats(logits.dtype, [&](auto zero) {
+    dispatch_among<std::uint8_t, std::int32_t, std::int64_t>(labels.dtype, [&](auto label_zero) {
+      const auto* label = labels.as<const decltype(label_zero)>();
+      for_chunks(run.parallel, labels.count(), grain_of(classes * 4), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+          const auto wanted = static_cast<std::int64_t>(label[at]);
+          check_label(wanted, classes);
+          each(Row<decltype(zero)>{logits.as<const decltype(zero)>() + at * classes, classes, 1}, at, wanted);
+        }
+      });
+    });
+  });
+}
+
+void cross_entropy(KernelRun& run) {
+  Array& loss = run.outputs[0];
+  if (loss.rank() > 0) loss.sizes[0] = run.inputs[0].sizes[0];
+  for_labelled_rows(run, run.inputs[0], run.inputs[1], [&](const auto& row, std::int64_t at, std::int64_t label) {
+    const auto top = largest(row);
+    loss.as<std::decay_t<decltype(top)>>()[at] = math::log(sum_of_exp(row, top)) - (row[label] - top);
+  });
+}
+
+void cross_entropy_grad(KernelRun& run) {
+  Array& output = run.outputs[0];
+  output.sizes[0] = run.inputs[1].sizes[0];
+  for_labelled_rows(run, run.inputs[1], run.inputs[2], [&](const auto& row, std::int64_t at, std::int64_t label) {
+    using T = std::decay_t<decltype(row[0])>;
+    const T factor = run.inputs[0].as<const T>()[at];
+    T* out = output.as<T>() + at * row.n;
+    Softmax()(row, out);
+    out[label] -= T(1);
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i] *= factor;
+  });
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "Softmax", .run = along_axis<Softmax>, .prepare = prepare_axis, .in_place = 1},
+    {.op = "LogSoftmax", .run = along_axis<LogSoftmax>, .prepare = prepare_axis, .in_place = 1},
+    {.op = "SoftmaxCrossEntropy", .run = cross_entropy},
+    {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010},
+};
+
+}  // namespace
+
+std::span<const Kernel> softmax_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu
