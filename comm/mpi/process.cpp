@@ -69,9 +69,12 @@ int exit_code() {
   return static_cast<int>(Code::peer_lost);
 }
 
-/// A child of fork() and other threads must not call MPI.
+/// Not in a child of fork(), nor on another thread while a transport may be calling MPI on its own.
 bool may_call() {
-  return running() && getpid() == process().pid && std::this_thread::get_id() == process().thread;
+  const Process& self = process();
+  const auto unused = [](const auto& job) { return job.use_count() == 1; };
+  return running() && getpid() == self.pid &&
+         (std::this_thread::get_id() == self.thread || std::all_of(self.jobs.begin(), self.jobs.end(), unused));
 }
 
 void at_exit() {

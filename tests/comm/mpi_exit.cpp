@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "comm/backends.hpp"
@@ -17,8 +18,19 @@ void wait(Transport& end, Ticket ticket) {
   while (!end.done(ticket)) end.idle(std::chrono::milliseconds(1));
 }
 
+/// On a thread that is gone when the process ends.
+int act_on_a_thread() {
+  std::thread([] {
+    const auto end = mpi_transport();
+    (void)end->exchange("here", {system_clock(), std::chrono::seconds(20)});
+    end->close();
+  }).join();
+  return 0;
+}
+
 /// What this task does; the last one is the one that goes wrong.
 int act(std::string_view mode) {
+  if (mode == "well_on_a_thread") return act_on_a_thread();
   const auto end = mpi_transport();
   const int last = end->tasks() - 1;
   const bool culprit = end->task() == last;
@@ -29,6 +41,9 @@ int act(std::string_view mode) {
   }
   if (mode == "early_exit" && culprit) std::exit(0);
   if (mode == "early_return" && culprit) return 0;  // the end goes without close
+  if (mode == "fails_beside_a_stuck_task" && end->task() == 0) {
+    for (;;) system_clock().sleep_for(std::chrono::seconds(1));  // in the program's own code, deaf to ferry
+  }
   // Large messages that nobody takes are under way when the job fails.
   const Ticket sending = end->send((end->task() + 1) % end->tasks(), 1, big);
   if (culprit) {
