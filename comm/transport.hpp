@@ -33,7 +33,17 @@ struct WireCount {
 };
 
 /// One task's end. The k-th send to a peer on a channel meets the k-th receive from it on that channel; both have the
-/// same number of bytes. Nothing here blocks, but for exchange().
+/// same number of bytes. Nothing here blocks, but for idle() and exchange().
+///
+///     auto ends = inproc_transports(2);
+///     std::array<int, 3> in{}, out{1, 2, 3};
+///     Ticket sending = ends[0]->send(1, 7, std::as_bytes(std::span(out)));
+///     Ticket receiving = ends[1]->receive(0, 7, std::as_writable_bytes(std::span(in)));
+///     while (!ends[1]->done(receiving)) ends[1]->idle(1ms);  // with a deadline of the caller's
+///     while (!ends[0]->done(sending)) ends[0]->idle(1ms);
+///     for (auto& end : ends) end->close();
+///
+/// An end that is destroyed, or a process that exits, before close() has failed: the others hear of it.
 ///
 /// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that
 /// made it. Errors: every function throws Error(peer_lost) once the job has failed, with the text of the first failure.
@@ -52,7 +62,8 @@ class Transport {
   /// Makes progress; true once when the transfer is complete.
   [[nodiscard]] virtual bool done(Ticket ticket) = 0;
   /// Blocks the calling thread until progress is likely or `at_most` has passed: how this transport waits when nothing
-  /// is to be done.
+  /// is to be done. Call it only after done() was false for all that one waits for, and test again after it: it may
+  /// return early, and what came in between those calls is not missed.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
   /// Everybody's `mine`, in task order. All tasks call it in the same order of calls. Error(stalled) at the deadline
