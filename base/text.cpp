@@ -117,7 +117,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return '"' + escaped(text) + '"';
 }
 

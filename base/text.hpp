@@ -20,7 +20,7 @@ namespace ferry {
 [[nodiscard]] std::string escaped(std::string_view text, std::size_t limit = 80);
 
 /// escaped(text) between double quotes: how messages show a name.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// The candidate most like `name`, for "did you mean": the fewest insertions, deletions, replacements and swaps of
 /// neighbours (optimal string alignment), letters compared without case. "" when none is near: more than a third of

@@ -34,7 +34,7 @@ TEST_CASE("hostile names are shown harmlessly") {
   CHECK(escaped("\xff\xfe") == "\\xff\\xfe");
   CHECK(escaped("\xc2\x9b") == "\\xc2\\x9b");           // a C1 control: CSI
   CHECK(escaped("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // right-to-left override
-  CHECK(quoted("a\"") == "\"a\"\"");
+  CHECK(in_quotes("a\"") == "\"a\"\"");
 }
 
 TEST_CASE("long names are cut between characters") {

@@ -1,0 +1,299 @@
+#include "base/files.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "base/open_file.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+
+namespace {
+std::atomic<int> syncs_until_failure{-1};
+}  // namespace
+
+// Stands in for the C library's, to play a disk that fails.
+extern "C" int fsync(int descriptor) {
+  if (syncs_until_failure >= 0 && syncs_until_failure-- == 0) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+namespace ferry {
+namespace {
+
+using test::error_of;
+using test::TempFolder;
+
+std::string content(const std::string& path) {
+  return std::string(local_files().read(path).text());
+}
+
+void put(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST_SUITE_BEGIN("base/files");
+
+TEST_CASE("files: what is written is read back") {
+  const TempFolder folder;
+  const std::string path = folder / "a";
+  for (const std::string text : {"", "x", "hello\nworld"}) {
+    local_files().write(path, text);
+    CHECK(content(path) == text);
+  }
+  const std::string large(3'000'000, 'z');
+  local_files().write(path, large);
+  CHECK(content(path) == large);
+  CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("files: pieces are joined") {
+  const TempFolder folder;
+  const std::string one = "one", two = "two";
+  const std::vector<std::span<const std::byte>> pieces = {
+      std::as_bytes(std::span(one)), {}, std::as_bytes(std::span(two))};
+  local_files().write(folder / "a", pieces);
+  CHECK(content(folder / "a") == "onetwo");
+}
+
+TEST_CASE("files: content is aligned for every dtype and can be moved") {
+  FileBytes bytes(100);
+  CHECK(reinterpret_cast<std::uintptr_t>(bytes.data()) % 64 == 0);
+  const std::byte* before = bytes.data();
+  FileBytes moved = std::move(bytes);
+  CHECK(moved.data() == before);
+  CHECK(moved.size() == 100);
+  CHECK(bytes.size() == 0);  // NOLINT(bugprone-use-after-move)
+  FileBytes grown(std::string_view("abc"));
+  grown.resize(1000);
+  CHECK(grown.text().substr(0, 3) == "abc");
+  grown.resize(2);
+  CHECK(grown.text() == "ab");
+}
+
+TEST_CASE("files: memory that is not there is a resource error with the size") {
+  const Error error = error_of([] { FileBytes bytes(1ull << 62); });
+  CHECK(error.code() == Code::resource);
+  CHECK(error.text().find("4611686018427387904 bytes") != std::string::npos);
+}
+
+TEST_CASE("files: only regular files are read (FAULTS 33)") {
+  const TempFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder / "socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+
+  const auto refused = [](const std::string& path, std::string_view why) {
+    const Error error = error_of([&] { (void)local_files().read(path); });
+    CHECK(error.code() == Code::file);
+    CHECK(error.text().find(why) != std::string::npos);
+    CHECK(error.text().find(path.substr(path.find_last_of('/') + 1)) != std::string::npos);
+  };
+  refused(fifo, "a FIFO");
+  refused(folder.path(), "a folder");
+  refused("/dev/null", "a device");
+  refused(folder / "socket", "socket");
+  refused(folder / "missing", "No such file");
+  refused((folder / "missing").append("/deeper"), "No such file");
+}
+
+TEST_CASE("files: a name with NUL is refused and escaped") {
+  const TempFolder folder;
+  put(folder / "a", "secret");
+  const std::string path = (folder / "a") + std::string("\0.npy", 5);
+  const Error error = error_of([&] { (void)local_files().read(path); });
+  CHECK(error.code() == Code::file);
+  CHECK(error.text().find("\\x00.npy") != std::string::npos);
+  CHECK(error_of([&] { local_files().write(path, "x"); }).code() == Code::usage);
+  CHECK(content(folder / "a") == "secret");
+}
+
+TEST_CASE("files: the size limit is kept") {
+  const TempFolder folder;
+  put(folder / "a", "12345");
+  CHECK(local_files().read(folder / "a", 5).size() == 5);
+  const Error error = error_of([&] { (void)local_files().read(folder / "a", 4); });
+  CHECK(error.code() == Code::file);
+  CHECK(error.text().find("5 bytes, and the limit is 4") != std::string::npos);
+}
+
+TEST_CASE("files: a file that changes while it is read is an error, never a signal (FAULTS 30)") {
+  const TempFolder folder;
+  const std::string path = folder / "a";
+  put(path, std::string(10'000, 'x'));
+  const OpenFile shrunk = OpenFile::at(path);
+  std::filesystem::resize_file(path, 5000);
+  const Error error = error_of([&] { (void)shrunk.read_all(kNoLimit); });
+  CHECK(error.code() == Code::file);
+  CHECK(error.text().find("5000 of 10000 bytes") != std::string::npos);
+
+  const OpenFile grown = OpenFile::at(path);
+  std::filesystem::resize_file(path, 5001);
+  CHECK(error_of([&] { (void)grown.read_all(kNoLimit); }).code() == Code::file);
+
+  const OpenFile touched = OpenFile::at(path);
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  CHECK(error_of([&] { (void)touched.read_all(kNoLimit); }).code() == Code::file);
+}
+
+using Opener = OpenFile (*)(const std::string&, std::string_view);
+
+TEST_CASE("files: nothing outside the folder is reached (FAULTS 32)") {
+  for (const Opener open : {&OpenFile::beneath, &OpenFile::beneath_by_folders}) {
+    const TempFolder outer;
+    const std::string root = outer / "data";
+    local_files().make_folders(root + "/sub");
+    put(outer / "secret", "secret");
+    put(root + "/good", "good");
+    put(root + "/sub/deep", "deep");
+    put(root + "/twice", "twice");
+    std::filesystem::create_symlink(outer / "secret", root + "/out");
+    std::filesystem::create_symlink("good", root + "/in");
+    std::filesystem::create_symlink("sub", root + "/folder");
+    std::filesystem::create_symlink(root, outer / "root_link");
+    std::filesystem::create_hard_link(root + "/twice", root + "/again");
+
+    CHECK(open(root, "good").read_all(kNoLimit).text() == "good");
+    CHECK(open(root, "sub/deep").read_all(kNoLimit).text() == "deep");
+    CHECK(open(root, "./sub//deep").read_all(kNoLimit).text() == "deep");
+    CHECK(open(outer / "root_link", "good").read_all(kNoLimit).text() == "good");
+
+    const auto refused = [&](std::string_view relative, std::string_view why) {
+      const Error error = error_of([&] { (void)open(root, relative); });
+      CHECK(error.code() == Code::file);
+      CHECK_MESSAGE(error.text().find(why) != std::string::npos, error.text());
+    };
+    refused("../secret", "\"..\"");
+    refused("sub/../good", "\"..\"");
+    refused("..", "\"..\"");
+    refused(outer / "secret", "absolute");
+    refused("", "empty");
+    refused(std::string_view("good\0x", 6), "NUL");
+    refused("out", "symbolic link");
+    refused("in", "symbolic link");
+    refused("folder/deep", "symbolic link");
+    refused("twice", "2 hard links");
+    refused("sub", "a folder");
+    refused(".", "a folder");
+    refused("good/", "cannot be opened");
+    refused("good/x", "cannot be opened");
+    refused("missing", "No such file");
+  }
+}
+
+TEST_CASE("files: reading beneath a folder keeps the limit and names the folder") {
+  const TempFolder folder;
+  put(folder / "a", "12345");
+  CHECK(local_files().read_beneath(folder.path(), "a").text() == "12345");
+  const Error error = error_of([&] { (void)local_files().read_beneath(folder.path(), "a", 4); });
+  CHECK(error.text().find("\"a\" in \"" + folder.path()) != std::string::npos);
+  CHECK(error_of([&] { (void)local_files().read_beneath(folder / "none", "a"); }).code() == Code::file);
+}
+
+TEST_CASE("files: a failed write leaves the old content and no temporary") {
+  const TempFolder folder;
+  const std::string path = folder / "a";
+  put(path, "old");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 1000;
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Error error = error_of([&] { local_files().write(path, std::string(5000, 'n')); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(error.code() == Code::resource);
+  CHECK(error.text().find("5000 bytes") != std::string::npos);
+  CHECK(error.text().find(path) != std::string::npos);
+  CHECK(content(path) == "old");
+  CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("files: a failed sync is a failed write (FAULTS 96)") {
+  const TempFolder folder;
+  const std::string path = folder / "a";
+  put(path, "old");
+  syncs_until_failure = 0;
+  const Error file = error_of([&] { local_files().write(path, "new"); });
+  CHECK(file.code() == Code::resource);
+  CHECK(file.text().find("syncing failed") != std::string::npos);
+  CHECK(content(path) == "old");
+  syncs_until_failure = 1;
+  CHECK(error_of([&] { local_files().write(path, "new"); }).text().find("syncing the folder") != std::string::npos);
+  syncs_until_failure = -1;
+  CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("files: a full disk is a resource error that names path and bytes") {
+  const Error error = error_of([] { local_files().write("/dev/full", "12345"); });
+  CHECK(error.code() == Code::resource);
+  CHECK(error.text().find("/dev/full") != std::string::npos);
+  CHECK(error.text().find("5 bytes") != std::string::npos);
+}
+
+TEST_CASE("files: places that cannot be written are the user's choice (2)") {
+  const TempFolder folder;
+  put(folder / "a", "");
+  for (const std::string& path :
+       {folder.path(), folder / "missing/x", folder / "a/x", folder / std::string(300, 'n'), std::string()}) {
+    CHECK(error_of([&] { local_files().write(path, "x"); }).code() == Code::usage);
+  }
+  CHECK(error_of([&] { local_files().make_folders(folder / "a/x"); }).code() == Code::usage);
+  CHECK(error_of([&] { local_files().make_folders(folder / "a"); }).code() == Code::usage);
+  CHECK(error_of([&] { (void)local_files().list(folder / "missing"); }).code() == Code::file);
+}
+
+TEST_CASE("files: devices and links survive a write to them") {
+  const TempFolder folder;
+  local_files().write("/dev/null", "x");
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  put(folder / "target", "old");
+  std::filesystem::create_symlink("target", folder / "link");
+  local_files().write(folder / "link", "new");
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(content(folder / "target") == "new");
+}
+
+TEST_CASE("files: a redirected descriptor is added to, not replaced") {
+  const TempFolder folder;
+  const Descriptor out(::open((folder / "out").c_str(), O_WRONLY | O_CREAT, 0600));
+  REQUIRE(::write(out.get(), "a", 1) == 1);
+  local_files().write("/dev/fd/" + std::to_string(out.get()), "b");
+  CHECK(content(folder / "out") == "ab");
+}
+
+TEST_CASE("files: folders are made, seen and listed in order") {
+  const TempFolder folder;
+  local_files().make_folders(folder / "x/y");
+  local_files().make_folders(folder / "x/y");
+  put(folder / "x/b", "");
+  put(folder / "x/a", "");
+  CHECK(local_files().list(folder / "x") == std::vector<std::string>{"a", "b", "y"});
+  CHECK(local_files().exists(folder / "x/a"));
+  CHECK_FALSE(local_files().exists(folder / "x/c"));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace ferry
