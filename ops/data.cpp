@@ -10,9 +10,9 @@ namespace {
 std::vector<Shape> file_shape(const OpFacts& facts) {
   const std::string& path = facts.attr<std::string>("path");
   if (path.empty() || path.front() == '/' || path.find('\0') != std::string::npos)
-    OpFacts::fail("the path " + quoted(path) + " is not one beneath the data folder");
+    OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
   for (std::string_view part : split(path, '/'))
-    if (part == "..") OpFacts::fail("the path " + quoted(path) + " is not one beneath the data folder");
+    if (part == "..") OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
   const Shape& shape = facts.attr<Shape>("shape");
   if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
   return {shape};

@@ -16,7 +16,7 @@ bool concerns(const Reason& reason, std::string_view name) {
 Error unknown(const PlanResult& result, std::string_view name) {
   std::vector<std::string> subjects;
   for (const Reason& reason : result.reasons) subjects.push_back(reason.subject);
-  Error error(Code::usage, "explain: the plan has no op named " + quoted(name));
+  Error error(Code::usage, "explain: the plan has no op named " + in_quotes(name));
   const std::string like = nearest(name, subjects);
   return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint(escaped(like) + "?");
 }
