@@ -11,7 +11,11 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
 [[nodiscard]] std::span<const Kernel> matmul_kernels();
-[[nodiscard]] std::span<const Kernel> reduce_kernels();   ///< sum, max, min, argmax
-[[nodiscard]] std::span<const Kernel> softmax_kernels();  ///< softmax, cross-entropy
+[[nodiscard]] std::span<const Kernel> reduce_kernels();    ///< sum, max, min, argmax
+[[nodiscard]] std::span<const Kernel> softmax_kernels();   ///< softmax, cross-entropy
+[[nodiscard]] std::span<const Kernel> array_kernels();     ///< transpose, slice, concat, constant, …
+[[nodiscard]] std::span<const Kernel> indexing_kernels();  ///< gather, one-hot, nonzero
+[[nodiscard]] std::span<const Kernel> random_kernels();
+[[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 
 }  // namespace ferry::cpu

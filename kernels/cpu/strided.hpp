@@ -1,0 +1,110 @@
+// Copies between parts of arrays: transposing, cutting, joining, spreading are all this.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Elements from one element to the next along each dim of a row-major array.
+struct Steps {
+  std::array<std::int64_t, kMaxDims> of{};
+  [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
+};
+
+[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
+  if (sizes.size() > static_cast<std::size_t>(kMaxDims))
+    throw Error(Code::plan, "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " +
+                                std::to_string(sizes.size()));
+  Steps steps;
+  std::int64_t step = 1;
+  for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
+  return steps;
+}
+
+/// A copy of `sizes` elements: where it begins in the source and in the target, and the steps there along each dim.
+class StridedCopy {
+ public:
+  /// Adds the dims outermost first, then run it.
+  void add_dim(std::int64_t size, std::int64_t from_step, std::int64_t to_step) {
+    count_ *= size;
+    if (size == 1) return;
+    if (nest_.dims > 0) {
+      const auto last = static_cast<std::size_t>(nest_.dims - 1);
+      if (nest_.steps[0][last] == from_step * size && nest_.steps[1][last] == to_step * size) {
+        nest_.sizes[last] *= size;
+        nest_.steps[0][last] = from_step;
+        nest_.steps[1][last] = to_step;
+        return;
+      }
+    }
+    const auto next = static_cast<std::size_t>(nest_.dims++);
+    nest_.sizes[next] = size;
+    nest_.steps[0][next] = from_step;
+    nest_.steps[1][next] = to_step;
+  }
+  std::int64_t from_begin = 0, to_begin = 0;
+
+  void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
+    if (nest_.dims == 0) {  // one element, or none
+      nest_.dims = 1;
+      nest_.sizes[0] = 1;
+      nest_.steps[0][0] = nest_.steps[1][0] = 1;
+    }
+    dispatch_sizes(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      run_typed(parallel, reinterpret_cast<const T*>(from) + from_begin, reinterpret_cast<T*>(to) + to_begin);
+    });
+  }
+
+ private:
+  template <class T>
+  void run_typed(Parallel& parallel, const T* from, T* to) const {
+    for_chunks(parallel, count_, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+      const auto last = static_cast<std::size_t>(nest_.dims - 1);
+      Walk<2> walk(nest_, begin);
+      while (begin < end) {
+        const std::int64_t n = std::min(walk.run(), end - begin);
+        copy_run(n, from + walk.offset(0), nest_.steps[0][last], to + walk.offset(1), nest_.steps[1][last]);
+        walk.advance(n);
+        begin += n;
+      }
+    });
+  }
+
+  template <class T>
+  static void copy_run(std::int64_t n, const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+    if (from_step == 1 && to_step == 1) {
+      std::copy_n(from, n, to);
+    } else if (from_step == 0 && to_step == 1) {
+      std::fill_n(to, n, *from);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
+    }
+  }
+
+  Nest<2> nest_;
+  std::int64_t count_ = 1;
+};
+
+/// Every element = `value`, whose bytes are those of one element.
+inline void fill(Parallel& parallel, const Array& array, const void* value) {
+  dispatch_sizes(array.dtype, [&](auto zero) {
+    decltype(zero) element;
+    std::memcpy(&element, value, sizeof element);
+    for_chunks(parallel, array.count(), kElementGrain * 4, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(array.as<decltype(zero)>() + begin, array.as<decltype(zero)>() + end, element);
+    });
+  });
+}
+inline void fill_zeros(Parallel& parallel, const Array& array) {
+  constexpr std::uint64_t kZero = 0;
+  fill(parallel, array, &kZero);
+}
+
+}  // namespace ferry::cpu
