@@ -1,0 +1,36 @@
+// Arithmetic on numbers that a file gives.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace ferry {
+
+/// a + b, or nothing when it does not fit.
+[[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
+  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::nullopt : std::optional(a + b);
+}
+
+/// a · b, or nothing when it does not fit.
+[[nodiscard]] constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b ? std::nullopt : std::optional(a * b);
+}
+
+/// The bytes of a dense tensor; nothing when a size is negative, or when the sizes that are not 0, times `item_bytes`,
+/// pass 2⁶³-1, so that strides computed from the shape cannot overflow even where the tensor is empty.
+[[nodiscard]] constexpr std::optional<std::uint64_t> tensor_bytes(std::span<const std::int64_t> shape,
+                                                                  std::uint64_t item_bytes) {
+  bool empty = false;
+  std::optional<std::uint64_t> bytes = item_bytes;
+  for (std::int64_t size : shape) {
+    if (size < 0) return std::nullopt;
+    empty = empty || size == 0;
+    bytes = size == 0 ? bytes : checked_mul(*bytes, static_cast<std::uint64_t>(size));
+    if (!bytes || *bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+  }
+  return empty ? 0 : bytes;
+}
+
+}  // namespace ferry

@@ -1,0 +1,109 @@
+#include "base/csv.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "base/compress.hpp"
+#include "base/error.hpp"
+#include "tests/support/damage.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry {
+namespace {
+
+using test::error_of;
+using Values = std::vector<double>;
+
+CsvTable parsed(std::string_view text) {
+  return parse_csv(text, "x.csv");
+}
+
+TEST_SUITE_BEGIN("base/csv");
+
+TEST_CASE("csv: rows and columns of numbers") {
+  const CsvTable table = parsed("1,2.5,-3\n4,5e2,+6\n");
+  CHECK(table.names.empty());
+  CHECK(table.rows == 2);
+  CHECK(table.columns == 3);
+  CHECK(table.values == Values{1, 2.5, -3, 4, 500, 6});
+}
+
+TEST_CASE("csv: a header line is told by having no number") {
+  const CsvTable table = parsed("x,\"y, or z\",größe\n1,2,3\n");
+  CHECK(table.names == std::vector<std::string>{"x", "y, or z", "größe"});
+  CHECK(table.values == Values{1, 2, 3});
+  const CsvTable only = parsed("x,y\n");
+  CHECK(only.rows == 0);
+  CHECK(only.columns == 2);
+}
+
+TEST_CASE("csv: line ends, blanks, quotes, byte order mark, nothing at all") {
+  CHECK(parsed("1,2\r\n3,4").values == Values{1, 2, 3, 4});
+  CHECK(parsed(" 1 ,\t2 \n").values == Values{1, 2});
+  CHECK(parsed("\"1\",\" 2 \"\n").values == Values{1, 2});
+  CHECK(parsed("\xef\xbb\xbf"
+               "1,2\n")
+            .values == Values{1, 2});
+  CHECK(parsed("1\n2\n\n\n").values == Values{1, 2});
+  CHECK(parsed("").rows == 0);
+  CHECK(parsed("\n").rows == 0);
+  CHECK(parse_csv("1;2", "x", ';').values == Values{1, 2});
+}
+
+TEST_CASE("csv: infinities and NaN are numbers") {
+  const CsvTable table = parsed("inf,-inf,nan\n");
+  CHECK(table.values[0] == INFINITY);
+  CHECK(table.values[1] == -INFINITY);
+  CHECK(std::isnan(table.values[2]));
+}
+
+TEST_CASE("csv: errors name file, line and column") {
+  const auto refused = [](std::string_view text, std::string_view why) {
+    const Error error = error_of([&] { (void)parsed(text); });
+    CHECK(error.code() == Code::file);
+    CHECK(error.text() == why);
+  };
+  refused("1,2\n3,x4\n", "x.csv:2:3: \"x4\" is not a number");
+  refused("1,2x\n", "x.csv:1:3: \"2x\" is not a number");
+  refused("a,b\n1,\n", "x.csv:2:3: an empty field");
+  refused("1,2\n3\n", "x.csv:2:1: 1 fields, and the line before has 2");
+  refused("a,b\n1,2,3\n", "x.csv:2:1: 3 fields, and the line before has 2");
+  refused("1\n\n2\n", "x.csv:2:1: an empty line");
+  refused("1\n 1e999\n", "x.csv:2:1: \"1e999\" is out of the range of float64");
+  refused("1\n+-2\n", "x.csv:2:1: \"+-2\" is not a number");
+  refused("1\n0x10\n", "x.csv:2:1: \"0x10\" is not a number");
+  refused("a,\xff\n1,2\n", "x.csv:1:3: the column's name \"\\xff\" is not UTF-8");
+  refused(std::string_view("1\n2\0\n", 5), "x.csv:2:1: \"2\\x00\" is not a number");
+}
+
+TEST_CASE("csv: a long hostile field is cut in the message") {
+  const Error error = error_of([] { (void)parsed("1\n" + std::string(1'000'000, 'x')); });
+  CHECK(error.text().size() < 200);
+}
+
+TEST_CASE("csv: files are read packed or not") {
+  const test::TempFolder folder;
+  const std::string text = "1,2\n3,4\n";
+  local_files().write(folder / "a.csv", text);
+  local_files().write(folder / "a.csv.gz", gzip(std::as_bytes(std::span(text))).span());
+  CHECK(read_csv(local_files(), folder / "a.csv").values == Values{1, 2, 3, 4});
+  CHECK(read_csv(local_files(), folder / "a.csv.gz").values == Values{1, 2, 3, 4});
+  CHECK(error_of([&] { (void)read_csv(local_files(), folder / "a.csv", 7); }).code() == Code::file);
+}
+
+TEST_CASE("csv: cut or flipped anywhere, it is refused or read as whole rows") {
+  const auto read = [](const std::string& text) {
+    const CsvTable table = parsed(text);
+    CHECK(table.values.size() == table.rows * table.columns);
+  };
+  const std::string good = "a,b,c\n1,-2.5e3,3\n\"4\",5,inf\n";
+  CHECK(test::cut_everywhere(good, read) > 0);
+  test::flip_everywhere(good, read);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace ferry
