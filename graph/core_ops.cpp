@@ -1,6 +1,7 @@
 #include "graph/core_ops.hpp"
 
 #include "base/error.hpp"
+#include "graph/index_notation.hpp"
 
 namespace ferry {
 namespace {
@@ -25,15 +26,11 @@ std::vector<Shape> assigned_shape(const OpFacts& facts) {
 }
 
 std::string leaf_index(const OpFacts& facts) {
-  std::string letters = "->";
-  for (int i = 0; i < facts.attr<Shape>("shape").rank(); ++i) letters += static_cast<char>('a' + i);
-  return letters;
+  return "->" + term(Letters().next(facts.attr<Shape>("shape").rank()));
 }
 
 std::string constant_index(const OpFacts& facts) {
-  std::string letters = "->";
-  for (int i = 0; i < facts.attr<Tensor>("value").rank(); ++i) letters += static_cast<char>('a' + i);
-  return letters;
+  return "->" + term(Letters().next(facts.attr<Tensor>("value").rank()));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ Value Value::laid(const Layout& layout) const {
     if (axis.kind == AxisLayout::Kind::split && (axis.dim < 0 || axis.dim >= rank()))
       throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str())
           .at(op.line());
-  annotation.layouts.resize(static_cast<std::size_t>(op.outputs()), Layout(mesh.axes.size()));
+  annotation.layouts.resize(static_cast<std::size_t>(op.outputs()));
   annotation.layouts[id_ - op.output(0)] = layout;
   graph_->annotate(op.id(), std::move(annotation));
   return *this;

@@ -28,7 +28,7 @@ inline constexpr MeshId kNoMesh = 0xffffffffU;
 struct Annotation {
   DeviceSpec device;
   MeshId mesh = kNoMesh;
-  std::vector<Layout> layouts;  ///< of each output; empty: free
+  std::vector<Layout> layouts;  ///< of each output, an empty one free; none at all: all are free
 
   [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
   bool operator==(const Annotation&) const = default;

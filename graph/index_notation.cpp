@@ -177,4 +177,22 @@ std::string notation_of(const OpDef& def, const OpFacts& facts) {
   return def.index_of != nullptr ? def.index_of(facts) : std::string(def.index);
 }
 
+std::string Letters::next() {
+  static const std::string kLetters = [] {
+    std::string letters;
+    for (char c = 'a'; c <= 'z'; ++c) letters += c;
+    for (char c = 'A'; c <= 'Z'; ++c) letters += c;
+    for (int c = 128; c < 256; ++c) letters += static_cast<char>(c);
+    return letters;
+  }();
+  if (used_ == static_cast<int>(kLetters.size())) OpFacts::fail("too many dims and inputs");
+  return {kLetters[static_cast<std::size_t>(used_++)]};
+}
+
+std::string Letters::next(int count) {
+  std::string letters;
+  for (int i = 0; i < count; ++i) letters += next();
+  return letters;
+}
+
 }  // namespace ferry

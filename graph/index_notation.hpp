@@ -31,4 +31,25 @@ struct IndexSpace {
 /// The notation of `def` for these facts: def.index, or what index_of gives.
 [[nodiscard]] std::string notation_of(const OpDef& def, const OpFacts& facts);
 
+/// Hands out letters for index notation.
+class Letters {
+ public:
+  /// A letter not yet handed out. Stops inference when there are no more (about 200).
+  [[nodiscard]] std::string next();
+  /// `count` of them.
+  [[nodiscard]] std::string next(int count);
+
+ private:
+  int used_ = 0;
+};
+
+/// "[x]" for "x": a letter that must be whole.
+[[nodiscard]] inline std::string whole(const std::string& letter) {
+  return "[" + letter + "]";
+}
+/// A term as notation writes it where it may be alone: "." for a scalar.
+[[nodiscard]] inline std::string term(const std::string& letters) {
+  return letters.empty() ? "." : letters;
+}
+
 }  // namespace ferry

@@ -126,7 +126,6 @@ Value broadcast_to(const Value& x, Ints sizes, source_location at) {
 
 Value broadcast_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
-  if (like.shape().known() && !like.shape().bounded()) return broadcast_to(x, like.shape().sizes(), at);
   return make_one(kBroadcastLike, {x, like}, at);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "graph/graph.hpp"
+#include "graph/index_notation.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
 
@@ -46,26 +47,5 @@ Value number_constant(Graph& graph, double number, DType dtype, const SourceLine
   return a == b && (a.known() || !a.symbol().empty());
 }
 [[nodiscard]] bool surely_equal(const Shape& a, const Shape& b);
-
-/// Hands out letters for index notation.
-class Letters {
- public:
-  /// A letter not yet handed out. Stops inference when there are no more (about 200).
-  [[nodiscard]] std::string next();
-  /// `count` of them.
-  [[nodiscard]] std::string next(int count);
-
- private:
-  int used_ = 0;
-};
-
-/// "[x]" for "x": a letter that must be whole.
-[[nodiscard]] inline std::string whole(const std::string& letter) {
-  return "[" + letter + "]";
-}
-/// A term as notation writes it where it may be alone: "." for a scalar.
-[[nodiscard]] inline std::string term(const std::string& letters) {
-  return letters.empty() ? "." : letters;
-}
 
 }  // namespace ferry

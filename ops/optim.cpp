@@ -8,6 +8,7 @@
 #include "ops/gradient.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/reshape.hpp"
 #include "ops/state.hpp"
 
 namespace ferry {
@@ -24,10 +25,22 @@ Value slot(const Value& like, std::string_view name) {
   Value zeros;
   {
     const Scope place = graph.annotated(place_of(like));
-    zeros = zeros_like(like);
+    zeros = broadcast_to(number_constant(graph, 0, like.dtype(), like.op().line()), like.shape().sizes());
   }
   const Scope place = graph.annotated(like.op().annotation());
   return graph.variable(std::string(like.op().name()) + "/" + std::string(name), zeros);
+}
+
+/// The gradient where its variable lies, and as it lies: if it is a sum of the tasks' parts, they are added up here,
+/// once, however often the update uses it.
+Value gathered(const Value& gradient, const Value& variable) {
+  Graph& graph = gradient.graph();
+  Annotation annotation = variable.op().annotation();
+  if (annotation.mesh != kNoMesh && annotation.layouts.empty())
+    annotation.layouts.emplace_back(graph.meshes()[annotation.mesh].axes.size());
+  const Scope name = graph.name(variable.op().name());
+  const Scope place = graph.annotated(std::move(annotation));
+  return identity(gradient);
 }
 
 /// update(variable, gradient, results) for each, among ops that lie with the variable.
@@ -39,7 +52,7 @@ Values update_each(const Gradients& gradients, const SourceLine& line, Update&& 
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
     const Scope here = derived(graph, line);
     const Scope place = graph.annotated(place_of(g.variable));
-    update(g.variable, g.gradient, updates);
+    update(g.variable, gathered(g.gradient, g.variable), updates);
   }
   return updates;
 }

@@ -75,10 +75,18 @@ class Resharder {
                                              : choose_strategy(program_, node, given, wanted);
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i)) set_input(id, i, node.where, strategy.inputs[i]);
+    program_.nodes[id].once = node.once && inputs_once(id);
     for (std::uint32_t o = 0; o < node.outputs; ++o) set_value(node.first_output + o, node.where, strategy.outputs[o]);
     emit(id);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       if (!wanted[o].empty()) replace(node.first_output + o, node.where, wanted[o], id);
+  }
+
+  /// What a collective gives, it gives in every step.
+  bool inputs_once(NodeId id) const {
+    const auto inputs = program_.inputs(program_.nodes[id]);
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
   /// A feed lies where its giver is and goes on to where the input is annotated; a variable lies as annotated.

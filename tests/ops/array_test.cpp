@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(Inputs, "split") {
   CHECK(parts[1].shape().str() == "[2,4,4]");
   CHECK(notation(parts[0]) == "a[c]b->a[d]b,a[e]b");
   CHECK(error_of([&] { split(y, 1, {1, 2}); }).starts_with("Split: the sizes add up to 3, dim 1 is 5\n"));
-  CHECK(call(gradients(sum(square(parts[1])), {y})[0]) == "Concat(grad/broadcastto_1, grad/mul_1)");
+  CHECK(call(gradients(sum(square(parts[1])), {y})[0]) == "Concat(grad/broadcastlike_1, grad/mul_1)");
 }
 
 TEST_CASE("slice_range is Python's") {

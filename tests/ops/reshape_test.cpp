@@ -101,6 +101,12 @@ TEST_CASE("reductions") {
   CHECK(error_of([&] { mean(cast(x, DType::int32)); }).starts_with("mean: of cast, which is int32\n  at "));
 }
 
+TEST_CASE("leaves have a letter for each dim, and none for scalars") {
+  Graph g;
+  CHECK(notation(g.constant(1.0)) == "->.");
+  CHECK(notation(g.input("x", DType::float32, {"batch", 3})) == "->ab");
+}
+
 TEST_CASE("a composite has the caller's line throughout") {
   Graph g;
   const Value x = g.input("x", DType::float32, {"batch", 3});

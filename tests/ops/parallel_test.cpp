@@ -1,0 +1,98 @@
+// How models lie on a mesh, from the ops' notation alone: which collectives a plan has. Each plan must pass the
+// verifier.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "ops/data.hpp"
+#include "ops/gradient.hpp"
+#include "ops/indexing.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/optim.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "placement/verify.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+/// "all_reduce grad/matmul": the collectives of a plan, sorted.
+std::multimap<std::string, std::string> collectives(const Plan& plan) {
+  std::multimap<std::string, std::string> found;
+  for (const Collective& c : plan.collectives)
+    found.emplace(name_of(plan.schedules[c.schedule].kind), plan.string(c.name));
+  return found;
+}
+
+Plan planned(const Graph& g, const Values& fetches, const Values& targets = {}, const test::Feeds& feeds = {}) {
+  Plan plan = test::planned(g, fetches, 4, targets, feeds);
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  return plan;
+}
+
+TEST_CASE("data parallel training moves the gradients of the weights and nothing else") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value images = read_idx(g, "images", DType::uint8, {100, 28, 28});
+  const Value labels = read_idx(g, "labels", DType::uint8, {100});
+  const Values rows = batch({images, labels}, 30);
+  rows[0].laid({split(0)});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {784, 10})));
+  const Value b = g.variable("b", g.constant(Tensor(DType::float32, {10})));
+  const Value x = reshape(cast(rows[0], DType::float32) / 255, {-1, 784});
+  const Value loss = mean(softmax_cross_entropy(relu(matmul(x, w) + b), rows[1]));
+  const Plan plan = planned(g, {loss}, adam(loss, {w, b}, 0.1));
+  CHECK(plan.channels.empty());
+  const auto found = collectives(plan);
+  CHECK(found.count("all_reduce") == 2);
+  CHECK(found.count("reduce") == 1);
+  CHECK(found.size() == 3);
+}
+
+TEST_CASE("a layer split over its columns, then over its rows, has one all-reduce") {
+  Graph g;
+  auto all = g.on(g.mesh("tp"));
+  const Value x = g.constant(Tensor(DType::float32, {8, 16}));
+  const Value up = g.variable("up", g.constant(Tensor(DType::float32, {16, 32})));
+  const Value down = g.variable("down", g.constant(Tensor(DType::float32, {32, 16})));
+  up.laid({split(1)});
+  down.laid({split(0)});
+  const Value y = matmul(relu(matmul(x, up)), down) + x;
+  y.laid({replicated()});
+  const auto found = collectives(planned(g, {y}));
+  CHECK(found.size() == 1);
+  CHECK(found.count("all_reduce") == 1);
+}
+
+TEST_CASE("rows of a table that are gathered for a split batch give partial sums backwards") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value rows = g.constant(Tensor(DType::int32, {12}));
+  const Value mine = identity(rows);
+  mine.laid({split(0)});
+  const Value table = g.variable("table", g.constant(Tensor(DType::float32, {50, 6})));
+  const Value loss = mean(square(gather(table, mine)));
+  const auto found = collectives(planned(g, {loss}, sgd(loss, {table}, 0.1)));
+  CHECK(found.size() == 2);
+  CHECK(found.count("all_reduce") == 1);
+}
+
+TEST_CASE("a mean over the split dim divides the sum of all by the size of the whole") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value x = identity(g.constant(Tensor(DType::float32, {10, 3})));
+  x.laid({split(0)});
+  const Value m = mean(x, {0});
+  m.laid({replicated()});
+  const auto found = collectives(planned(g, {m}));
+  CHECK(found.size() == 1);
+  CHECK(found.count("all_reduce") == 1);
+}
+
+}  // namespace
+}  // namespace ferry
