@@ -68,7 +68,7 @@ install_packages() {
 # Says what was found of CUDA, and that nothing uses it.
 report_cuda() {
   local nvcc
-  nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+  nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
   if [ -n "$nvcc" ]; then
     echo "CUDA: toolkit at $(dirname "$(dirname "$nvcc")"), not used: this version of ferry computes on CPUs only"
   else
