@@ -1,0 +1,161 @@
+// Gradients against finite differences where several ops work together (each op alone: tests/op_cases), and optimizers
+// against their formulas.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "ops/array.hpp"
+#include "ops/control.hpp"
+#include "ops/gradient.hpp"
+#include "ops/indexing.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/optim.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "tests/support/evaluate.hpp"
+
+namespace ferry {
+namespace {
+
+using test::Evaluator;
+
+/// Numbers that are unlike each other and away from 0.
+Tensor numbers(std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float64, std::move(sizes));
+  auto data = tensor.mutable_data<double>();
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = 0.3 + std::sin(static_cast<double>(i) * 1.7 + 0.4);
+  return tensor;
+}
+
+/// Checks the gradient of loss(x), x being float64 of `shape` in the graph and of `sizes` when it runs.
+void check_gradient(const Shape& shape, std::vector<std::int64_t> sizes,
+                    const std::function<Value(const Value&)>& loss) {
+  Graph g;
+  const Value x = g.input("x", DType::float64, shape);
+  const Value y = loss(x);
+  const Value dx = gradients(y, {x})[0];
+  Evaluator evaluator(g);
+  const Tensor at = numbers(std::move(sizes));
+  const Tensor found = evaluator.run({dx}, {{"x", at}})[0];
+  REQUIRE(found.type() == at.type());
+  constexpr double kStep = 1e-6;
+  for (std::int64_t i = 0; i < at.count(); ++i) {
+    const auto loss_at = [&](double shift) {
+      std::vector<double> values(at.data<double>().begin(), at.data<double>().end());
+      values[static_cast<std::size_t>(i)] += shift;
+      evaluator.step = 0;
+      return evaluator.run({y}, {{"x", Tensor::of<double>(at.sizes(), values)}})[0].number(0);
+    };
+    CHECK(found.number(i) == doctest::Approx((loss_at(kStep) - loss_at(-kStep)) / (2 * kStep)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("gradients of expressions") {
+  SUBCASE("powers and quotients") {
+    check_gradient({"n"}, {4}, [](const Value& x) {
+      const Value squares = square(x) + 0.5;
+      return sum(pow(squares, x) / (1 + exp(-x)));
+    });
+  }
+  SUBCASE("broadcasting both ways") {
+    check_gradient({"n", 1}, {3, 1}, [](const Value& x) {
+      const Value row = transpose(x);
+      return mean(tanh(x * row) + x);
+    });
+  }
+  SUBCASE("a softmax by hand, with max") {
+    check_gradient({2, 3}, {2, 3}, [](const Value& x) {
+      const Value e = exp(x - max(x, {1}, true));
+      return sum(square(e / sum(e, {1}, true)));
+    });
+  }
+  SUBCASE("pieces that are cut out and joined, of unknown size") {
+    check_gradient({"n", 2}, {5, 2}, [](const Value& x) {
+      const Value piece = square(slice(x, 0, 1, -1, 2));
+      const Value total = sum(x, {0}, true);
+      const Value joined = concat({total, piece, exp(total)}, 0);
+      const Value padded = pad(joined, {0, 1}, {0, 2}, 3);
+      return sum(square(slice(padded, 1, 0, 2)) * exp(joined));
+    });
+  }
+  SUBCASE("split, reshape, gather") {
+    check_gradient({2, 4}, {2, 4}, [](const Value& x) {
+      const Values parts = split(x, 1, {1, 3});
+      const Value table = reshape(parts[1], {3, 2});
+      const Value rows = gather(table, x.graph().constant({2, 0, 2}));
+      return sum(square(rows)) + sum(parts[0] * sum(rows));
+    });
+  }
+}
+
+TEST_CASE("gradients of gradients") {
+  const auto slope = [](const std::function<Value(const Value&)>& f) {
+    return [f](const Value& x) { return sum(square(gradients(f(x), {x})[0])); };
+  };
+  check_gradient({2, 3}, {2, 3}, slope([](const Value& x) { return sum(sigmoid(x) * tanh(x)); }));
+  check_gradient({2, 3}, {2, 3}, slope([](const Value& x) { return sum(square(softmax(x))); }));
+  check_gradient({2, 3}, {2, 3}, slope([](const Value& x) {
+                   return mean(softmax_cross_entropy(x, x.graph().constant({2, 0})));
+                 }));
+  check_gradient({2, 2}, {2, 2}, slope([](const Value& x) { return sum(matmul(x, matmul(x, x, true))); }));
+}
+
+TEST_CASE("the gradient of a branch is that of the taken one") {
+  for (const bool taken : {true, false}) {
+    CAPTURE(taken);
+    check_gradient({3}, {3}, [&](const Value& x) {
+      const Value outside = square(x);
+      const Value y = cond(
+          x.graph().constant(Tensor::scalar(taken)), [&] { return Values{exp(x) * outside}; },
+          [&] { return Values{x * uniform(x.graph(), {3}, 1, 2, DType::float64)}; })[0];
+      return sum(y * outside);
+    });
+  }
+}
+
+/// w after three steps of an optimizer on the loss w^4 / 4, whose gradient is w^3.
+double trained(const std::function<Values(const Value& loss, const Value& w)>& optimizer) {
+  Graph g;
+  const Value w = g.variable("w", g.constant(Tensor::of<double>({1}, {1.5})));
+  const Values updates = optimizer(sum(square(square(w))) / 4, w);
+  Evaluator evaluator(g);
+  for (int i = 0; i < 3; ++i) evaluator.run({}, {}, updates);
+  return evaluator.variables.at("w").number(0);
+}
+
+TEST_CASE("optimizers follow their formulas") {
+  const auto slope = [](double w) { return w * w * w; };
+  SUBCASE("sgd") {
+    double w = 1.5;
+    for (int i = 0; i < 3; ++i) w -= 0.1 * slope(w);
+    CHECK(trained([](const Value& loss, const Value& v) { return sgd(loss, {v}, 0.1); }) ==
+          doctest::Approx(w).epsilon(1e-12));
+  }
+  SUBCASE("momentum") {
+    double w = 1.5, m = 0;
+    for (int i = 0; i < 3; ++i) {
+      m = 0.8 * m + slope(w);
+      w -= 0.1 * m;
+    }
+    CHECK(trained([](const Value& loss, const Value& v) { return momentum(loss, {v}, 0.1, 0.8); }) ==
+          doctest::Approx(w).epsilon(1e-12));
+  }
+  SUBCASE("adam") {
+    double w = 1.5, m = 0, v = 0;
+    for (int t = 1; t <= 3; ++t) {
+      m = 0.9 * m + 0.1 * slope(w);
+      v = 0.99 * v + 0.01 * slope(w) * slope(w);
+      w -= 0.1 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.99, t))) + 1e-8);
+    }
+    CHECK(trained([](const Value& loss, const Value& x) { return adam(loss, {x}, 0.1, {.beta2 = 0.99}); }) ==
+          doctest::Approx(w).epsilon(1e-12));
+  }
+}
+
+}  // namespace
+}  // namespace ferry
