@@ -1,0 +1,190 @@
+#include "executor/cluster.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <thread>
+
+#include "base/log.hpp"
+#include "comm/backends.hpp"
+#include "comm/host.hpp"
+#include "executor/affinity.hpp"
+#include "executor/blob.hpp"
+#include "executor/cluster_state.hpp"
+
+namespace ferry {
+namespace {
+
+/// An Error that nobody caught ends the process with its text and code.
+[[noreturn]] void end_with_error() {
+  int code = static_cast<int>(Code::bug);
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+    std::fputs("ferry: terminated\n", stderr);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    code = static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+  } catch (...) {
+    std::fputs("error: unknown\n", stderr);
+  }
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+/// What a task says of itself to the others.
+struct Introduction {
+  std::string host_name, proof, mask;
+  bool whole_machine = true;
+  int cores = 1;
+  int threads = 0;
+};
+
+Introduction introduce(const ClusterOptions& options) {
+  const HostId host = host_id();
+  const Cores cores = allowed_cores();
+  return {host.name, host.proof, cores.str(), cores.whole_machine, cores.count(), options.threads};
+}
+
+std::string packed(const Introduction& task, const ClusterOptions& options) {
+  return BlobWriter()
+      .add(task.host_name)
+      .add(task.proof)
+      .add(task.mask)
+      .add(task.whole_machine)
+      .add(task.cores)
+      .add(task.threads)
+      .add(options.jobs)
+      .take();
+}
+
+Introduction unpacked(std::string_view bytes, std::string& jobs) {
+  BlobReader reader(bytes);
+  Introduction task;
+  task.host_name = reader.text();
+  task.proof = reader.text();
+  task.mask = reader.text();
+  task.whole_machine = reader.number() != 0;
+  task.cores = static_cast<int>(reader.number());
+  task.threads = static_cast<int>(reader.number());
+  jobs = reader.text();
+  return task;
+}
+
+Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
+  Topology topology;
+  std::map<std::string, std::int32_t> hosts;
+  for (const Introduction& task : tasks) {
+    const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
+      return other.proof == task.proof && other.mask == task.mask;
+    }));
+    TaskInfo info;
+    info.host = hosts.try_emplace(task.proof, static_cast<std::int32_t>(hosts.size())).first->second;
+    info.host_name = task.host_name;
+    Cores cores;
+    cores.cpus.resize(static_cast<std::size_t>(task.cores));
+    cores.whole_machine = task.whole_machine;
+    info.threads = choose_threads(task.threads, cores, sharers).threads;
+    topology.tasks.push_back(std::move(info));
+  }
+  apply_jobs(options.jobs, topology.tasks);
+  return topology;
+}
+
+std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+  FERRY_ASSERT(!local.empty(), "a cluster has a local task");
+  auto state = std::make_shared<Cluster::State>();
+  const Introduction me = introduce(options);
+  std::vector<Introduction> tasks;
+  if (static_cast<int>(local.size()) == local[0]->tasks()) {
+    tasks.assign(local.size(), me);
+  } else {
+    FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
+    const auto all = local[0]->exchange(packed(me, options), Deadline(system_clock(), options.deadline));
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      std::string jobs;
+      tasks.push_back(unpacked(all[t], jobs));
+      if (jobs != options.jobs)
+        throw Error(Code::usage,
+                    "--jobs differs: '" + options.jobs + "' here, '" + jobs + "' on task " + std::to_string(t))
+            .hint("give all tasks the same options");
+    }
+  }
+  state->topology = topology_of(tasks, options);
+  for (auto& transport : local) state->local_tasks.push_back(transport->task());
+  state->transports = std::move(local);
+  const auto& mine = state->topology.tasks[static_cast<std::size_t>(state->local_tasks[0])];
+  int threads_here = 0;
+  for (const TaskInfo& task : state->topology.tasks)
+    if (task.host == mine.host) threads_here += task.threads;
+  const Cores cores = allowed_cores();
+  state->crowded = threads_here > static_cast<int>(std::thread::hardware_concurrency()) || mine.threads > cores.count();
+  const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
+    return other.proof == me.proof && other.mask == me.mask;
+  }));
+  const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
+  if (!choice.warning.empty()) log_warn(choice.warning);
+  state->options = std::move(options);
+  return state;
+}
+
+}  // namespace
+
+Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
+  std::set_terminate(end_with_error);
+  take_cluster_options(argc, argv, options);
+  return connect(std::move(options));
+}
+
+Cluster Cluster::connect(ClusterOptions options) {
+  std::set_terminate(end_with_error);
+  if (options.transport != "auto" && options.transport != "inproc" && options.transport != "mpi")
+    throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
+  const auto launch = mpi_launch();
+  const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);
+  if (use_mpi && options.tasks > 1 && launch && options.tasks != launch->size)
+    throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
+                                 std::to_string(launch->size) + " tasks")
+        .hint("leave --tasks out under mpirun");
+  if (!use_mpi) return over(inproc_transports(std::max(options.tasks, 1)), std::move(options));
+  std::vector<std::unique_ptr<Transport>> local;
+  local.push_back(mpi_transport({.threads = std::max(options.threads, 1), .deadline = options.deadline}));
+  return over(std::move(local), std::move(options));
+}
+
+Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+  return Cluster(formed(std::move(local), std::move(options)));
+}
+
+int Cluster::rank() const {
+  return state_->local_tasks[0];
+}
+int Cluster::size() const {
+  return state_->topology.size();
+}
+const Topology& Cluster::topology() const {
+  return state_->topology;
+}
+const ClusterOptions& Cluster::options() const {
+  return state_->options;
+}
+std::span<const int> Cluster::local_tasks() const {
+  return state_->local_tasks;
+}
+
+Transport& Cluster::transport(int local_task) const {
+  const auto at = std::find(state_->local_tasks.begin(), state_->local_tasks.end(), local_task);
+  FERRY_ASSERT(at != state_->local_tasks.end(), "task " + std::to_string(local_task) + " is not in this process");
+  return *state_->transports[static_cast<std::size_t>(at - state_->local_tasks.begin())];
+}
+
+void Cluster::barrier() const {
+  // All tasks in one process: its one caller is all there is to wait for.
+  if (state_->transports.size() == 1)
+    static_cast<void>(state_->transports[0]->exchange("", Deadline(system_clock(), state_->options.deadline)));
+}
+
+}  // namespace ferry

@@ -1,0 +1,26 @@
+// What a Cluster is a handle to.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "executor/cluster.hpp"
+
+namespace ferry {
+
+struct Cluster::State {
+  ClusterOptions options;
+  Topology topology;
+  std::vector<int> local_tasks;
+  std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
+  bool crowded = false;                                ///< this host has more threads of ferry than cores
+};
+
+/// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
+void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
+
+/// Takes --tasks, --threads, --transport, --jobs and --deadline out of argv into `options`. Error(usage) for bad
+/// values.
+void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
+
+}  // namespace ferry

@@ -1,0 +1,124 @@
+#include "executor/variables.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+std::int64_t bytes_of(const VariablePart& part, DType dtype) {
+  return part.held ? checked_count(part.sizes) * static_cast<std::int64_t>(size_of(dtype)) : 0;
+}
+
+/// Copies the elements of a part between its own array and the whole one.
+void copy_part(const VariablePart& part, std::size_t element, std::byte* whole, std::byte* own, bool to_whole) {
+  const auto rank = part.sizes.size();
+  if (checked_count(part.sizes) == 0) return;
+  const std::size_t row = (rank == 0 ? 1 : static_cast<std::size_t>(part.sizes[rank - 1])) * element;
+  std::vector<std::int64_t> at(rank, 0);
+  for (;;) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < rank; ++d) offset = offset * part.whole[d] + part.begin[d] + at[d];
+    std::byte* const there = whole + static_cast<std::size_t>(offset) * element;
+    to_whole ? std::memcpy(there, own, row) : std::memcpy(own, there, row);
+    own += row;
+    std::size_t d = rank < 2 ? 0 : rank - 1;
+    while (d > 0 && ++at[d - 1] == part.sizes[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what) {
+  constexpr std::align_val_t kAlign{kBufferAlign};
+  try {
+    auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes) + 1, kAlign));
+    return {memory, [](std::byte* p) { ::operator delete(p, kAlign); }};
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::resource,
+                "out of memory: the variable '" + escaped(what) + "' needs " + std::to_string(bytes) + " bytes here");
+  }
+}
+
+std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> wanted_parts(const Plan& plan) {
+  std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> wanted;
+  for (int task = 0; task < plan.topology.size(); ++task) {
+    const PlanClass& c = plan.class_for(task);
+    for (const PlanVariable& variable : c.variables) {
+      auto& [dtype, parts] = wanted[std::string(plan.string(variable.name))];
+      parts.resize(plan.topology.tasks.size());
+      const Buffer& buffer = c.buffers[variable.buffer];
+      dtype = buffer.dtype;
+      VariablePart& part = parts[static_cast<std::size_t>(task)];
+      part.held = true;
+      part.sizes = buffer.sizes;
+      part.whole = buffer.sizes;
+      part.begin.assign(buffer.sizes.size(), 0);
+      if (buffer.window == kNone) continue;
+      part.whole = plan.windows[buffer.window].sizes;
+      part.begin = begin_of(plan, plan.windows[buffer.window], task);
+    }
+  }
+  return wanted;
+}
+
+}  // namespace
+
+void VariableStore::bind(const Plan& plan, Transport& transport, const Deadline& deadline) {
+  for (auto& [name, wanted] : wanted_parts(plan)) {
+    auto& [dtype, parts] = wanted;
+    Variable& variable = variables_[name];
+    variable.dtype = dtype;
+    if (variable.parts == parts) continue;
+    if (variable.has_value) {
+      lay(variable, std::move(parts), transport, deadline);
+      continue;
+    }
+    variable.parts = std::move(parts);
+    variable.bytes = allocated(bytes_of(variable.parts[static_cast<std::size_t>(task_)], dtype), name);
+  }
+}
+
+/// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
+void VariableStore::lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport,
+                        const Deadline& deadline) {
+  const auto self = static_cast<std::size_t>(task_);
+  const std::size_t element = size_of(variable.dtype);
+  const auto first_holder = [&](std::size_t task) {
+    for (std::size_t t = 0; t < task; ++t)
+      if (variable.parts[t] == variable.parts[task]) return false;
+    return variable.parts[task].held;
+  };
+  std::string_view mine;
+  if (first_holder(self))
+    mine = {reinterpret_cast<const char*>(variable.bytes.get()),
+            static_cast<std::size_t>(bytes_of(variable.parts[self], variable.dtype))};
+  std::vector<std::string> all = transport.exchange(mine, deadline);
+  std::vector<std::byte> whole;
+  for (std::size_t task = 0; task < all.size(); ++task) {
+    if (!first_holder(task)) continue;
+    const VariablePart& part = variable.parts[task];
+    whole.resize(static_cast<std::size_t>(checked_count(part.whole)) * element);
+    copy_part(part, element, whole.data(), reinterpret_cast<std::byte*>(all[task].data()), true);
+  }
+  variable.parts = std::move(parts);
+  const VariablePart& part = variable.parts[self];
+  variable.bytes = allocated(bytes_of(part, variable.dtype), "variable");
+  if (part.held) copy_part(part, element, whole.data(), variable.bytes.get(), false);
+}
+
+std::byte* VariableStore::address(std::string_view name) const {
+  return variables_.find(name)->second.bytes.get();
+}
+
+bool VariableStore::has_value(std::string_view name) const {
+  const auto found = variables_.find(name);
+  return found != variables_.end() && found->second.has_value;
+}
+
+void VariableStore::set_has_value(std::string_view name) {
+  variables_.find(name)->second.has_value = true;
+}
+
+}  // namespace ferry

@@ -1,0 +1,50 @@
+// Variables: state that outlives plans. Each task keeps its parts; plans with the same layout share the bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "placement/plan.hpp"
+
+namespace ferry {
+
+/// The part of a variable that one task has.
+struct VariablePart {
+  bool held = false;
+  std::vector<std::int64_t> sizes, begin, whole;
+  bool operator==(const VariablePart&) const = default;
+};
+
+/// One task's variables. Used by that task's thread only.
+class VariableStore {
+ public:
+  explicit VariableStore(int task) : task_(task) {}
+
+  /// Makes the parts that `plan` wants, and gives the address of each of this task's. What lies otherwise is laid anew
+  /// through whole values, for which all tasks must call this with the same plan.
+  void bind(const Plan& plan, Transport& transport, const Deadline& deadline);
+  [[nodiscard]] std::byte* address(std::string_view name) const;
+
+  [[nodiscard]] bool has_value(std::string_view name) const;
+  void set_has_value(std::string_view name);
+
+ private:
+  struct Variable {
+    DType dtype = DType::float32;
+    std::vector<VariablePart> parts;  ///< of all tasks
+    std::shared_ptr<std::byte[]> bytes;
+    bool has_value = false;
+  };
+
+  void lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
+
+  int task_;
+  std::map<std::string, Variable, std::less<>> variables_;
+};
+
+}  // namespace ferry
