@@ -15,6 +15,7 @@
 #include "graph/graph.hpp"
 #include "graph/tensor.hpp"
 #include "placement/plan.hpp"
+#include "placement/planner.hpp"
 
 namespace ferry {
 
@@ -82,8 +83,8 @@ class Session {
 
   /// Of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
-  /// The plan that `request` gives, for printing and saving. All tasks call it.
-  [[nodiscard]] const Plan& plan(const RunRequest& request);
+  /// The plan that `request` gives and the reasons behind it, for printing and saving. All tasks call it.
+  [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Waits for nothing, tells the others that this task is done, frees everything. run() afterwards is Error(usage).
   void close();
 

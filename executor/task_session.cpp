@@ -1,0 +1,293 @@
+#include "executor/task_session.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "executor/affinity.hpp"
+#include "executor/blob.hpp"
+#include "executor/capabilities.hpp"
+#include "executor/cluster_state.hpp"
+#include "graph/core_ops.hpp"
+#include "kernels/kernel.hpp"
+#include "ops/op_set.hpp"
+#include "placement/verify.hpp"
+
+namespace ferry {
+namespace {
+
+/// The variables that a run reads (their values must be there) and writes.
+struct VariableUse {
+  std::vector<OpId> read, written;
+};
+
+VariableUse variable_use(const Graph& graph, const Signature& signature) {
+  std::vector<bool> needed(graph.size(), false);
+  for (ValueId fetch : signature.fetches) needed[graph.producer(fetch)] = true;
+  for (OpId target : signature.targets) needed[target] = true;
+  VariableUse use;
+  for (OpId id = graph.size(); id > 0; --id) {
+    if (!needed[id - 1]) continue;
+    const Op op = graph.op(id - 1);
+    const bool assigns = &op.def() == &kAssign;
+    if (&op.def() == &kVariable) use.read.push_back(op.id());
+    if (assigns) use.written.push_back(graph.producer(op.inputs()[0]));
+    for (ValueId input : op.inputs().subspan(assigns ? 1 : 0)) needed[graph.producer(input)] = true;
+    for (OpId earlier : op.after()) needed[earlier] = true;
+  }
+  return use;
+}
+
+/// Everything besides the plan that must be equal on all tasks.
+std::uint64_t build_hash() {
+  Hasher hasher;
+  hasher.add(std::uint64_t{kPlanVersion}).add(cpu_kernels().level());
+  for (const OpDef* def : default_ops().all())
+    hasher.add(def->name).add(def->version).add(def->types).add(def->index).add(static_cast<int>(def->reduce));
+  return hasher.digest();
+}
+
+std::vector<std::string> lines_of(const Plan& plan) {
+  std::vector<std::string> lines{"kernels " + std::string(cpu_kernels().level())};
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions) {
+      std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
+                         escaped(plan.string(i.name)) + "'";
+      for (const Range range : {i.inputs, i.outputs})
+        for (std::uint32_t k = 0; k < range.count; ++k) {
+          const Buffer& buffer = c.buffers[c.operands[range.begin + k]];
+          line += " " + Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str();
+        }
+      if (i.line != kNone) line += " at " + plan.line(i.line).str();
+      lines.push_back(std::move(line));
+    }
+  return lines;
+}
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+void add(BlobWriter& writer, const Traffic& t) {
+  writer.add(t.sent_messages).add(t.sent_bytes).add(t.received_messages).add(t.received_bytes).add(t.copies);
+}
+
+Traffic traffic(BlobReader& reader) {
+  Traffic t;
+  for (std::int64_t* field : {&t.sent_messages, &t.sent_bytes, &t.received_messages, &t.received_bytes, &t.copies})
+    *field = reader.number();
+  return t;
+}
+
+}  // namespace
+
+// ---- Plans ----
+
+std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key, const Graph& graph,
+                                                         const Signature& signature) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  PlanOptions options;
+  options.soft_placement = options_.soft_placement;
+  auto planned = std::make_shared<Planned>();
+  planned->result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
+  require_verified(planned->result.plan);
+  planned->fingerprint = Hasher().add(fingerprint(planned->result.plan)).add(build_hash()).digest();
+  for (const std::string& warning : planned->result.warnings) log_warn(warning);
+  return plans_[key] = std::move(planned);
+}
+
+// ---- One task ----
+
+TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
+                         const SessionOptions& options)
+    : task_(task),
+      transport_(transport),
+      cluster_(cluster),
+      plans_(plans),
+      options_(options),
+      workers_({.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads,
+                .crowded = cluster.crowded,
+                .on_start = {}}),
+      variables_(task) {}
+
+/// What fails in here ends the job: the others are told, and this session is not used again.
+template <class F>
+auto TaskSession::guarded(F f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    failed_ = true;
+    transport_.abort({task_, error.code(), error.text()});
+    throw;
+  } catch (const std::exception& error) {
+    failed_ = true;
+    transport_.abort({task_, Code::bug, error.what()});
+    throw;
+  }
+}
+
+std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
+  const Agreed agreed = agree_on(graph, request);
+  initialise(graph, agreed.signature, 0);
+  return run_steps(graph, agreed, request);
+}
+
+const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& request) {
+  return prepare(graph, agree_on(graph, request)).planned->result;
+}
+
+/// Disagreement leaves the session usable; a lost task does not.
+Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
+  try {
+    return agree(graph, request, transport_, cluster_.topology, deadline());
+  } catch (const Error& error) {
+    failed_ = error.code() != Code::usage;
+    throw;
+  }
+}
+
+/// Runs the part of the entry "init" that sets variables which this run reads and which have no value.
+void TaskSession::initialise(const Graph& graph, const Signature& signature, int depth) {
+  std::set<OpId> missing;
+  for (OpId id : variable_use(graph, signature).read)
+    if (!variables_.has_value(graph.op(id).name())) missing.insert(id);
+  if (missing.empty()) return;
+  Agreed init;
+  if (const auto entry = graph.entries().find("init"); entry != graph.entries().end())
+    for (OpId target : entry->second.targets)
+      if (&graph.op(target).def() == &kAssign && missing.erase(graph.producer(graph.op(target).inputs()[0])) > 0)
+        init.signature.targets.push_back(target);
+  if (!missing.empty() || depth > 16) {
+    const Op op = graph.op(missing.empty() ? signature.targets[0] : *missing.begin());
+    throw Error(Code::usage, "the variable '" + escaped(op.name()) + "' has no value")
+        .at(op.line())
+        .hint("give it an initial value, or restore a saved model");
+  }
+  std::sort(init.signature.targets.begin(), init.signature.targets.end());
+  init.request = init.key = "init";
+  for (OpId target : init.signature.targets) init.key += " " + std::to_string(target);
+  initialise(graph, init.signature, depth + 1);
+  run_steps(graph, init, {});
+}
+
+TaskSession::Prepared& TaskSession::prepare(const Graph& graph, const Agreed& agreed) {
+  const std::string key = (graph.entries().empty() ? "restore " : "") + agreed.key;
+  Prepared& prepared = prepared_[key];
+  if (prepared.planned) return prepared;
+  prepared.planned = plans_.get(key, graph, agreed.signature);
+  guarded([&] {
+    compare_fingerprints(*prepared.planned);
+    return 0;
+  });
+  return prepared;
+}
+
+void TaskSession::compare_fingerprints(const PlanCache::Planned& planned) {
+  const auto differs = [&](const std::vector<std::string>& all) {
+    return std::find_if(all.begin(), all.end(), [&](const std::string& other) { return other != all[0]; }) -
+           all.begin();
+  };
+  const auto hashes = transport_.exchange(std::to_string(planned.fingerprint), deadline());
+  if (differs(hashes) == static_cast<std::ptrdiff_t>(hashes.size())) return;
+  const std::vector<std::string> mine = lines_of(planned.result.plan);
+  const auto texts = transport_.exchange(join(mine, "\n"), deadline());
+  const auto other = differs(hashes);
+  const auto ours = split(texts[0], '\n');
+  const auto theirs = split(texts[static_cast<std::size_t>(other)], '\n');
+  Error error(Code::plan, "the tasks have different plans: task 0 and task " + std::to_string(other));
+  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const std::string_view a = i < ours.size() ? ours[i] : "nothing more";
+    const std::string_view b = i < theirs.size() ? theirs[i] : "nothing more";
+    if (a == b) continue;
+    error.note("first difference: task 0 has " + std::string(a))
+        .note("task " + std::to_string(other) + " has " + std::string(b));
+    break;
+  }
+  throw error.hint("give all tasks the same graph and the same build of ferry");
+}
+
+std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {
+  Prepared& prepared = prepare(graph, agreed);
+  const Plan& plan = prepared.planned->result.plan;
+  return guarded([&] {
+    variables_.bind(plan, transport_, deadline());
+    std::vector<std::byte*> bound;
+    for (const PlanVariable& variable : plan.class_for(task_).variables)
+      bound.push_back(variables_.address(plan.string(variable.name)));
+    if (!prepared.executor || bound != prepared.bound) {
+      ExecutorOptions options;
+      options.seed = options_.seed;
+      options.data_folder = options_.data_folder;
+      options.deadline = cluster_.options.deadline;
+      prepared.executor = std::make_unique<TaskExecutor>(
+          plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); }, options);
+      prepared.bound = std::move(bound);
+    }
+    std::vector<Tensor> feeds(plan.feeds.size()), fetched(plan.fetches.size());
+    for (std::size_t i = 0; i < feeds.size(); ++i)
+      if (plan.feeds[i].task == task_) feeds[i] = request.feeds.find(plan.string(plan.feeds[i].name))->second;
+    std::int64_t& step = next_step_[agreed.request];
+    step_seconds_.clear();
+    for (std::int64_t i = 0; i < agreed.steps; ++i, ++step) {
+      const TimePoint start = system_clock().now();
+      prepared.executor->step(step, feeds, fetched);
+      step_seconds_.push_back(seconds(system_clock().now() - start));
+      if (request.on_step && task_ == 0) request.on_step(i, fetched);
+    }
+    for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
+    last_ = &prepared;
+    return fetched;
+  });
+}
+
+RunStats TaskSession::stats() {
+  return guarded([&] {
+    if (last_ == nullptr) throw Error(Code::usage, "nothing has been run yet");
+    const TaskExecutor& executor = *last_->executor;
+    const Plan& plan = last_->planned->result.plan;
+    Traffic planned;
+    for (std::uint32_t region = 0; region < executor.region_runs().size(); ++region)
+      for (std::int64_t k = 0; k < executor.region_runs()[region]; ++k) planned += traffic_of(plan, task_, region);
+    std::uint64_t planned_bytes = 0;
+    for (const PlanDevice& device : plan.class_for(task_).devices)
+      planned_bytes += device.step_bytes + device.state_bytes;
+    const TaskInfo& info = plan.topology.tasks[static_cast<std::size_t>(task_)];
+    std::vector<double> sorted = step_seconds_;
+    std::sort(sorted.begin(), sorted.end());
+    BlobWriter writer;
+    writer.add(info.host_name).add(workers_.threads());
+    add(writer, executor.measured());
+    add(writer, planned);
+    writer.add(transport_.sent().messages).add(transport_.sent().bytes).add(executor.arena_bytes()).add(planned_bytes);
+    writer.add(sorted.size()).add(sorted.front()).add(sorted[sorted.size() / 2]).add(sorted.back());
+    const auto all = transport_.exchange(writer.take(), deadline());
+    RunStats stats;
+    stats.fingerprint = last_->planned->fingerprint;
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      BlobReader reader(all[t]);
+      TaskStats task;
+      task.task = static_cast<int>(t);
+      task.host = reader.text();
+      task.threads = static_cast<int>(reader.number());
+      task.measured = traffic(reader);
+      task.planned = traffic(reader);
+      task.wire_messages = reader.number();
+      task.wire_bytes = reader.number();
+      task.peak_bytes = static_cast<std::uint64_t>(reader.number());
+      task.planned_peak_bytes = static_cast<std::uint64_t>(reader.number());
+      if (t == 0) {
+        stats.steps = reader.number();
+        stats.min_seconds = reader.real();
+        stats.median_seconds = reader.real();
+        stats.max_seconds = reader.real();
+      }
+      stats.tasks.push_back(std::move(task));
+    }
+    return stats;
+  });
+}
+
+}  // namespace ferry
