@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/agreement.hpp"
+#include "executor/cluster_state.hpp"
 #include "executor/session.hpp"
 #include "executor/task_executor.hpp"
 #include "executor/variables.hpp"

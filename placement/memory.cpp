@@ -208,6 +208,7 @@ class MemoryPlanner {
       Buffer& buffer = plan_.buffers[b];
       if (!is_root(b)) continue;
       if (lives_[b].in_setup && lives_[b].in_step) buffer.space = Buffer::Space::state;
+      if (lives_[b].first == kNever && buffer.space == Buffer::Space::step) buffer.space = Buffer::Space::none;
       if (buffer.space != Buffer::Space::state) continue;
       std::uint64_t& end = plan_.devices[buffer.device].state_bytes;
       buffer.offset = end + header(buffer);

@@ -240,4 +240,8 @@ struct Membership {
 /// first left.
 [[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
 
+/// A hash of the plan that is equal if and only if (but for chance, 2^-64) the files are: what tasks compare before the
+/// first step. Thread-safe.
+[[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
+
 }  // namespace ferry

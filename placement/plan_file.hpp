@@ -25,10 +25,6 @@ namespace ferry {
 ///     Plan same = decode_plan(encode_plan(plan), "memory");
 [[nodiscard]] Plan decode_plan(std::span<const std::byte> bytes, std::string_view source);
 
-/// A hash of the plan that is equal if and only if (but for chance, 2^-64) the files are: what tasks compare before the
-/// first step. Thread-safe.
-[[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
-
 /// Largest file: offsets inside are 32 bits with a sign.
 inline constexpr std::uint64_t kMaxPlanBytes = 0x7ff00000;
 

@@ -74,7 +74,7 @@ class AxisChooser {
     if (node_.def->linear == 0) return std::nullopt;
     Choice choice = replicated_choice();
     for (std::size_t i = 0; i < node_.inputs; ++i) {
-      if ((node_.def->linear >> i & 1U) == 0) continue;
+      if (i < 32 && (node_.def->linear >> i & 1U) == 0) continue;  // an op of more inputs is linear in all or none
       choice.inputs[i] = partial(Reduce::sum);
       if (given_[i][axis_] != choice.inputs[i]) return std::nullopt;
     }

@@ -18,4 +18,6 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> random_kernels();
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 
+[[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
+
 }  // namespace ferry::cpu

@@ -1,0 +1,71 @@
+// The ops of ops/comm.hpp: parts of split values, cut out of the whole and put together again.
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/cpu/strided.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// y is the part of x that y's window says.
+void take_part(KernelRun& run) {
+  const Array& x = run.inputs[0];
+  const Array& y = run.outputs[0];
+  const Steps from = steps_of(x.sizes), to = steps_of(y.sizes);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < y.sizes.size(); ++d) {
+    copy.from_begin += (y.begin[d] - x.begin[d]) * from[d];
+    copy.add_dim(y.sizes[d], from[d], to[d]);
+  }
+  copy.run(run.parallel, x.dtype, x.data, y.data);
+}
+
+struct Parts {
+  std::size_t dim;
+  std::int64_t count;
+};
+
+std::unique_ptr<KernelState> prepare_parts(const KernelSetup& setup) {
+  return keep(
+      Parts{static_cast<std::size_t>(setup.attrs.get<std::int64_t>("dim")), setup.attrs.get<std::int64_t>("parts")});
+}
+
+/// Copies part by part between a whole array of `sizes` and its parts, which lie one after another.
+void move_parts(KernelRun& run, std::span<const std::int64_t> sizes, bool join) {
+  const Parts& parts = kept<Parts>(run);
+  const Array& x = run.inputs[0];
+  const Array& y = run.outputs[0];
+  const Steps whole = steps_of(sizes);
+  const std::int64_t row = product(sizes, static_cast<int>(parts.dim) + 1, static_cast<int>(sizes.size()));
+  const std::int64_t rows = product(sizes, 0, static_cast<int>(parts.dim));
+  std::int64_t listed = 0;
+  for (std::int64_t i = 0; i < parts.count; ++i) {
+    const Part part = part_of(sizes[parts.dim], parts.count, i);
+    const std::int64_t placed = part.begin * whole[parts.dim];
+    StridedCopy copy;
+    copy.from_begin = join ? listed : placed;
+    copy.to_begin = join ? placed : listed;
+    const std::int64_t whole_row = sizes[parts.dim] * row, part_row = part.size * row;
+    copy.add_dim(rows, join ? part_row : whole_row, join ? whole_row : part_row);
+    copy.add_dim(part_row, 1, 1);
+    copy.run(run.parallel, x.dtype, x.data, y.data);
+    listed += rows * part_row;
+  }
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "TakePart", .run = take_part},
+    {.op = "JoinParts",
+     .run = [](KernelRun& run) { move_parts(run, run.outputs[0].sizes, true); },
+     .prepare = prepare_parts},
+    {.op = "CutParts",
+     .run = [](KernelRun& run) { move_parts(run, run.inputs[0].sizes, false); },
+     .prepare = prepare_parts},
+};
+
+}  // namespace
+
+std::span<const Kernel> parts_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu
