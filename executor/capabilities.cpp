@@ -24,7 +24,7 @@ std::int64_t KernelCapabilities::scratch_bytes(const OpDef& def, DeviceKind kind
                                                std::span<const Type> inputs, std::span<const Type> outputs) const {
   const Kernel* kernel = kernel_for(def.name, kind);
   if (kernel == nullptr || kernel->scratch_bytes == nullptr) return 0;
-  return kernel->scratch_bytes({.attrs = attrs, .inputs = inputs, .outputs = outputs});
+  return kernel->scratch_bytes({.name = {}, .attrs = attrs, .inputs = inputs, .outputs = outputs, .data_folder = {}});
 }
 
 }  // namespace ferry
