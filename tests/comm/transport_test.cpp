@@ -1,7 +1,9 @@
 #include "comm/transport.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "tests/comm/world.hpp"
 
@@ -211,6 +213,24 @@ TEST_CASE("an exchange with a task that has closed does not wait") {
         end.close();
       },
       false);
+}
+
+TEST_CASE("messages go on while every core computes") {
+  on_jobs([](Transport& end) {
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> work{0};
+    std::vector<std::thread> others;
+    for (unsigned i = 0; i < 2; ++i) {
+      others.emplace_back([&] {
+        while (!stop.load(std::memory_order_relaxed)) work.fetch_add(1, std::memory_order_relaxed);
+      });
+    }
+    const auto error = error_in([&] { AllToAll{.channels = 5, .count = 5, .bytes = 20'000}(end); });
+    stop = true;
+    for (std::thread& other : others) other.join();
+    if (error) throw *error;
+    CHECK(work > 0);
+  });
 }
 
 TEST_CASE("an idle task wakes when its message comes") {
