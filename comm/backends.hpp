@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/transport.hpp"
 
@@ -36,5 +37,11 @@ struct MpiLaunch {
 /// together, as often as they like. Used from the calling thread only. Error(usage) without MPI, Error(stalled) when
 /// the others do not come.
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
+
+/// What the exit of the process does, for those who end it without (a handler of std::terminate, before std::_Exit):
+/// parts from all jobs over MPI, which fail with `code` and `why` unless they were closed, and finalizes MPI if ferry
+/// started it. Waits a few seconds at most for tasks that do not answer. Does nothing where MPI does not run or is not
+/// ferry's to call.
+void leave_mpi(Code code, std::string_view why) noexcept;
 
 }  // namespace ferry

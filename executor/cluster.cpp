@@ -19,20 +19,22 @@ namespace {
 
 /// An Error that nobody caught ends the process with its text and code.
 [[noreturn]] void end_with_error() {
-  int code = static_cast<int>(Code::bug);
+  Code code = Code::bug;
+  std::string text = "unknown";
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
-    std::fputs("ferry: terminated\n", stderr);
+    text = "terminated";
   } catch (const Error& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    code = static_cast<int>(error.code());
+    text = error.text();
+    code = error.code();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
+    text = error.what();
   } catch (...) {
-    std::fputs("error: unknown\n", stderr);
   }
+  std::fprintf(stderr, "error: %s\n", text.c_str());
+  leave_mpi(code, text);
   std::fflush(nullptr);
-  std::_Exit(code);
+  std::_Exit(static_cast<int>(code));
 }
 
 /// What a task says of itself to the others.

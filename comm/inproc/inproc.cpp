@@ -62,7 +62,7 @@ class InprocTransport final : public Transport {
 
 InprocTransport::~InprocTransport() {
   if (!closed_ || waiting_ != 0) {
-    hub_->fail({task_, Code::peer_lost, "task " + std::to_string(task_) + " ended before the job was done"});
+    hub_->fail({task_, Code::peer_lost, "the task ended before the job was done (without close)"});
   }
   if (hub_->failed()) hub_->settle(task_);
 }

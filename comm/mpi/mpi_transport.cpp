@@ -90,7 +90,7 @@ MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, const MpiOptions& 
 MpiTransport::~MpiTransport() {
   if (!mpi::running()) return;
   if (!job_->closed()) {
-    abort({task(), Code::peer_lost, "task " + std::to_string(task()) + " ended before the job was done"});
+    abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
     withdraw();
   }
 }

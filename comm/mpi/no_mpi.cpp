@@ -12,4 +12,6 @@ std::unique_ptr<Transport> mpi_transport(const MpiOptions&) {
       .hint("install libopenmpi-dev and build again, or take --transport inproc");
 }
 
+void leave_mpi(Code, std::string_view) noexcept {}
+
 }  // namespace ferry

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "comm/backends.hpp"
 #include "comm/mpi/mpi_call.hpp"
 
 namespace ferry::mpi {
@@ -30,11 +32,8 @@ Process& process() {
   return process;
 }
 
-void part(Control& job) {
-  if (!job.closed() && !job.failure()) {
-    job.fail({job.task(), Code::peer_lost,
-              "task " + std::to_string(job.task()) + " ended before the job was done (exit without close)"});
-  }
+void part(Control& job, Code code, std::string_view why) {
+  if (!job.closed()) job.fail({job.task(), code, std::string(why)});
   job.say_goodbye();
 }
 
@@ -49,13 +48,12 @@ bool await_peers(Control& job, const Deadline& grace) {
 }
 
 /// Parts from all jobs. False when a peer of a failed job did not answer.
-bool part_from_all() {
-  Process& self = process();
+bool part_from_all(Code code, std::string_view why) {
   bool parted = true;
   try {
-    for (const auto& job : self.jobs) part(*job);
+    for (const auto& job : process().jobs) part(*job, code, why);
     const Deadline grace(system_clock(), kGrace);
-    for (const auto& job : self.jobs) parted = await_peers(*job, grace) && parted;
+    for (const auto& job : process().jobs) parted = await_peers(*job, grace) && parted;
   } catch (const Error&) {
     parted = false;
   }
@@ -77,19 +75,24 @@ bool may_call() {
          (std::this_thread::get_id() == self.thread || std::all_of(self.jobs.begin(), self.jobs.end(), unused));
 }
 
-void at_exit() {
+void leave(Code code, std::string_view why) {
   if (!may_call()) return;
-  const bool parted = part_from_all();
-  if (!process().ours) return;
-  if (!parted) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  const bool parted = part_from_all(code, why);
+  if (!parted && process().ours) MPI_Abort(MPI_COMM_WORLD, exit_code());
   process().jobs.clear();
-  MPI_Finalize();
+  if (process().ours) MPI_Finalize();
+}
+
+void at_exit() {
+  leave(Code::peer_lost, "the process ended before the job was done (exit without close)");
 }
 
 /// MPI calls this at the begin of the program's own MPI_Finalize.
 int at_finalize(MPI_Comm, int, void*, void*) {
   if (!may_call()) return MPI_SUCCESS;
-  if (!part_from_all()) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  if (!part_from_all(Code::peer_lost, "MPI was finalized before the job was done")) {
+    MPI_Abort(MPI_COMM_WORLD, exit_code());
+  }
   process().jobs.clear();
   return MPI_SUCCESS;
 }
@@ -143,3 +146,11 @@ void watch(std::shared_ptr<Control> job) {
 }
 
 }  // namespace ferry::mpi
+
+namespace ferry {
+
+void leave_mpi(Code code, std::string_view why) noexcept {
+  mpi::leave(code, why);
+}
+
+}  // namespace ferry

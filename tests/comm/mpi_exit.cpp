@@ -40,6 +40,10 @@ int act(std::string_view mode) {
     return 0;
   }
   if (mode == "early_exit" && culprit) std::exit(0);
+  if (mode == "terminates" && culprit) {
+    leave_mpi(Code::numeric, "loss: NaN");
+    std::_Exit(static_cast<int>(Code::numeric));
+  }
   if (mode == "early_return" && culprit) return 0;  // the end goes without close
   if (mode == "fails_beside_a_stuck_task" && end->task() == 0) {
     for (;;) system_clock().sleep_for(std::chrono::seconds(1));  // in the program's own code, deaf to ferry
