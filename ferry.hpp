@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "executor/cluster.hpp"
+#include "executor/session.hpp"
 #include "graph/graph.hpp"
 #include "graph/tensor.hpp"
 #include "ops/array.hpp"
