@@ -1,9 +1,11 @@
-// ferry's transport inside an MPI program: over a part of the world, beside the program's own messages with the same
+// ferry inside an MPI program: over a part of the world, beside the program's own messages with the same
 // tags, twice, and without touching MPI's end. Exits with 0, or says what was wrong.
 #include <iostream>
 #include <vector>
 
-#include "comm/mpi_comm.hpp"
+#include "executor/session.hpp"
+#include "mpi.hpp"
+#include "ops/math.hpp"
 
 namespace {
 
@@ -69,6 +71,25 @@ void adopt_halves() {
   end->close();
 }
 
+/// A session whose tasks are the ranks of the world, while messages of the program are under way.
+void run_session() {
+  const Cluster cluster = adopt(MPI_COMM_WORLD, {.threads = 1, .jobs = ""});
+  cluster.barrier();
+  Graph g;
+  const Value a = g.constant({1, 2, 3}, on("/task:0"));
+  const Value b = g.constant({10, 20, 30}, on("/task:1"));
+  const auto there = g.device("/task:2");
+  const Value c = a + b;
+  Session session(g, cluster);
+  with_own_traffic(MPI_COMM_WORLD, [&] {
+    for (int step = 0; step < 5; ++step) {
+      const auto fetched = session.run({c});
+      require(cluster.rank() != 0 || fetched[0].str() == "[11 22 33]", "c is not a + b");
+    }
+  });
+  session.close();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,6 +105,7 @@ int main(int argc, char** argv) {
     const auto end = mpi_transport_over(MPI_COMM_WORLD);
     with_own_traffic(MPI_COMM_WORLD, [&] { talk(*end); });
     end->close();
+    run_session();
   } catch (const Error& error) {
     require(false, error.what());
   }
