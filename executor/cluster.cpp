@@ -135,6 +135,14 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
 
 }  // namespace
 
+Cluster::State::~State() {
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    for (const auto& transport : transports) transport->close();
+  } catch (const Error&) {  // the others hear of it when the end is gone
+  }
+}
+
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
   std::set_terminate(end_with_error);
   take_cluster_options(argc, argv, options);

@@ -9,6 +9,12 @@
 namespace ferry {
 
 struct Cluster::State {
+  State() = default;
+  /// Takes leave of the job. Not while an error passes: then the task has failed, and the others must hear of it.
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   ClusterOptions options;
   Topology topology;
   std::vector<int> local_tasks;
