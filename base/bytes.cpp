@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -14,12 +13,11 @@ namespace ferry {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
+constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;  // of a process on x86-64; arm64 has 2⁴⁸
 
 std::byte* allocate(std::uint64_t size) {
   void* data = nullptr;
-  if (size <= static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max())) {
-    data = ::operator new[](size, kAlignment, std::nothrow);
-  }
+  if (size < kAddressSpace) data = ::operator new[](size, kAlignment, std::nothrow);
   if (data != nullptr) return static_cast<std::byte*>(data);
   throw Error(Code::resource,
               "out of memory: no " + human_bytes(size) + " (" + std::to_string(size) + " bytes) for a file's content");
