@@ -1,4 +1,4 @@
-// Arena: the bytes of a task's buffers on one device, allocated once.
+// Arena: one piece of memory that a plan's buffers lie in.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace ferry {
 
-/// Zeroed memory, aligned to a page. The system gives pages when they are first touched, so they lie near the thread
-/// that does.
+/// Bytes from the operating system, zeroed when first touched, at an address that is a multiple of kBufferAlign. Pages
+/// come into being where the thread that touches them first runs, so who owns the memory should write it first.
 class Arena {
  public:
   Arena() = default;
-  /// Error(resource) naming `what` and the bytes when they cannot be had.
+  /// Error(resource) with `what` and the bytes when there is not so much memory.
   Arena(std::uint64_t bytes, std::string_view what);
   ~Arena();
   Arena(Arena&& other) noexcept;

@@ -1,377 +1,349 @@
 #include "executor/task_executor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <deque>
+#include <mutex>
+#include <new>
 
-#include "base/text.hpp"
-#include "comm/group.hpp"
-#include "executor/arena.hpp"
+#include "base/files.hpp"
+#include "executor/messages.hpp"
+#include "executor/resolved.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kExtentBytes = 8;
+constexpr std::int64_t kExtentBytes = sizeof(std::int64_t);
+/// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it.
+constexpr std::chrono::microseconds kShortIdle{50};
+constexpr std::chrono::microseconds kLongIdle{2000};
 
-/// A buffer with its address. For a bounded value sizes[0] is the extent of this step, which is kept in front of the
-/// bytes.
-struct Slot {
-  std::byte* data = nullptr;
-  std::uint64_t bytes = 0;
-  bool bounded = false;
-  Array array;
-  std::vector<std::int64_t> sizes, whole, begin;
+/// Unwinds a walker whose task has failed in another one.
+struct Stopped {};
 
-  [[nodiscard]] std::byte* message() const { return bounded ? data - kExtentBytes : data; }
-  [[nodiscard]] std::size_t message_bytes() const { return bytes + (bounded ? kExtentBytes : 0); }
-};
-
-/// An instruction with everything it needs in place.
-struct Resolved {
-  Do what = Do::kernel;
-  void (*run)(KernelRun&) = nullptr;
-  KernelState* state = nullptr;
-  std::uint32_t target = kNone, other = kNone;
-  std::uint32_t first = 0, inputs = 0, outputs = 0;  ///< into arrays_ and slots_of_; inputs, then outputs
-  std::span<std::byte> scratch;
-  GroupCall* group = nullptr;
-  bool bounded = false;  ///< an operand is bounded: extents are read before and written after
-  const Instruction* instruction = nullptr;
+/// How far a thread has come in this step, on a cache line of its own.
+struct alignas(64) Progress {
+  std::atomic<std::uint32_t> done{0};
 };
 
 }  // namespace
 
 struct TaskExecutor::State {
-  State(const Plan& p, int t, Transport& tr, Workers& w, const ExecutorOptions& o)
-      : plan(p), role(p.class_for(t)), task(t), transport(tr), workers(w), options(o) {}
+  /// What one thread needs to walk its instructions.
+  struct alignas(64) Walker {
+    std::size_t thread = 0;
+    const Resolved* current = nullptr;
+    std::size_t loops = 0;  ///< around what it runs now
+    Traffic moved;
+    std::vector<std::int64_t> region_runs;
+  };
 
-  const Plan& plan;
-  const PlanClass& role;
-  int task;
+  State(const Plan& plan, int task, Transport& the_transport, Workers& the_workers,
+        const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& the_options)
+      : resolved(plan, task,
+                 {.transport = the_transport,
+                  .parallel = the_workers,
+                  .kernels = the_options.kernels != nullptr ? *the_options.kernels : cpu_kernels(),
+                  .files = the_options.files != nullptr ? the_options.files : &local_files(),
+                  .data_folder = the_options.data_folder,
+                  .seed = the_options.seed,
+                  .variable = variable}),
+        transport(the_transport),
+        workers(the_workers),
+        deadline(the_options.deadline),
+        progress(resolved.threads()),
+        walkers(resolved.threads()) {
+    FERRY_ASSERT(resolved.threads() <= static_cast<std::size_t>(workers.threads()), "the plan has more threads");
+    pending.reserve(resolved.links());
+    for (std::size_t t = 0; t < walkers.size(); ++t) {
+      walkers[t].thread = t;
+      walkers[t].region_runs.resize(resolved.regions());
+    }
+  }
+
+  ResolvedPlan resolved;
   Transport& transport;
   Workers& workers;
-  ExecutorOptions options;
+  const Duration deadline;
 
-  std::vector<Arena> arenas;            // step and state of each device
-  std::vector<Slot> slots;              // of each buffer
-  std::vector<Array> arrays;            // operands of kernels, instruction by instruction
-  std::vector<std::uint32_t> operands;  // the buffers of those
-  std::vector<Resolved> instructions;
-  std::vector<std::unique_ptr<KernelState>> kernel_states;
-  std::deque<GroupCall> groups;
-  std::vector<Ticket> sends, receives;  // under way, by channel
-  std::vector<std::int64_t> region_runs;
-  std::vector<std::int64_t> iterations;  // of the loops being run, outermost first
-  Traffic measured;
   std::int64_t step = 0;
-  bool set_up = false;
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
+  bool set_up = false;
+  std::uint32_t region = 0;  ///< that all threads walk
+  std::vector<Progress> progress;
+  std::vector<Walker> walkers;
+  std::vector<Link*> pending;  ///< the ledger: transfers under way, oldest first; of walker 0
+  Traffic measured;
+  std::vector<std::int64_t> region_runs;
+  std::atomic<bool> stopping{false};
+  std::mutex failing;
+  std::exception_ptr failure;
+  const std::function<void(int)> on_walker = [this](int walker) {
+    if (static_cast<std::size_t>(walker) < walkers.size()) run_walker(walkers[static_cast<std::size_t>(walker)]);
+  };
 
-  // ---- Preparing ----
+  // ---- All threads ----
 
-  void prepare(const std::function<std::byte*(std::string_view)>& variable) {
-    for (const PlanDevice& device : role.devices) {
-      const std::string what = "task " + std::to_string(task) + " on " + std::string(name_of(device.kind)) + ":" +
-                               std::to_string(device.index);
-      arenas.emplace_back(device.step_bytes, "a step of " + what);
-      arenas.emplace_back(device.state_bytes, "the state of " + what);
+  void run(std::uint32_t which) {
+    region = which;
+    for (Walker& walker : walkers) {
+      walker.moved = {};
+      walker.loops = 0;
+      std::fill(walker.region_runs.begin(), walker.region_runs.end(), 0);
     }
-    std::vector<std::byte*> own(role.buffers.size(), nullptr);
-    for (const PlanVariable& v : role.variables) own[v.buffer] = variable(plan.string(v.name));
-    slots.resize(role.buffers.size());
-    for (std::size_t b = 0; b < slots.size(); ++b) place(b, own[storage_of(role, static_cast<std::uint32_t>(b))]);
-    sends.resize(plan.channels.size());
-    receives.resize(plan.channels.size());
-    region_runs.resize(role.regions.size());
-    instructions.reserve(role.instructions.size());
-    for (const Instruction& instruction : role.instructions) instructions.push_back(resolve(instruction));
-    iterations.reserve(64);
-  }
-
-  void place(std::size_t b, std::byte* variable) {
-    const Buffer& buffer = role.buffers[b];
-    Slot& slot = slots[b];
-    if (variable != nullptr)
-      slot.data = variable;
-    else if (buffer.space != Buffer::Space::none)
-      slot.data = arenas[2 * buffer.device + (buffer.space == Buffer::Space::state ? 1 : 0)].data() + buffer.offset;
-    slot.bytes = buffer.bytes;
-    slot.bounded = buffer.bounded;
-    slot.sizes = buffer.sizes;
-    slot.whole = buffer.sizes;
-    slot.begin.assign(buffer.sizes.size(), 0);
-    if (buffer.window != kNone) {
-      slot.whole = plan.windows[buffer.window].sizes;
-      slot.begin = begin_of(plan, plan.windows[buffer.window], task);
+    if (resolved.links() > 0) workers.on_chunk([this] { poll_quietly(); });
+    if (resolved.single()) {
+      workers.run_alone([this] { run_walker(walkers[0]); });
+    } else {
+      for (Progress& p : progress) p.done.store(0, std::memory_order_relaxed);
+      workers.run(on_walker);
     }
-    slot.array = {slot.data, buffer.dtype, slot.sizes, slot.whole, slot.begin};
+    if (resolved.links() > 0) workers.on_chunk({});
+    if (failure) std::rethrow_exception(failure);
+    measured = {};
+    region_runs = walkers[0].region_runs;
+    for (const Walker& walker : walkers) {
+      measured += walker.moved;
+      for (std::size_t r = 2; r < region_runs.size() && walker.thread > 0; ++r) region_runs[r] += walker.region_runs[r];
+    }
   }
 
-  Resolved resolve(const Instruction& i) {
-    Resolved r;
-    r.what = i.what;
-    r.target = i.target;
-    r.other = i.other;
-    r.instruction = &i;
-    r.first = static_cast<std::uint32_t>(arrays.size());
-    r.inputs = i.inputs.count;
-    r.outputs = i.outputs.count;
-    for (const Range range : {i.inputs, i.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) {
-        const std::uint32_t b = role.operands[range.begin + k];
-        operands.push_back(b);
-        arrays.push_back(slots[b].array);
-        r.bounded = r.bounded || slots[b].bounded;
-      }
-    if (i.scratch != kNone) r.scratch = {slots[i.scratch].data, slots[i.scratch].bytes};
-    if (i.what == Do::kernel) resolve_kernel(i, r);
-    if (i.what == Do::collective) resolve_collective(i, r);
-    return r;
-  }
-
-  void resolve_kernel(const Instruction& i, Resolved& r) {
-    const std::string_view op = plan.string(i.op);
-    const Kernel* kernel = cpu_kernels().find(op);
-    if (kernel == nullptr) throw Error(Code::plan, "there is no kernel for " + std::string(op)).at(plan.line(i.line));
-    r.run = kernel->run;
-    if (kernel->prepare == nullptr) return;
-    static const Attrs kNoAttrs;
-    std::vector<Type> types;
-    for (std::uint32_t k = 0; k < r.inputs + r.outputs; ++k) types.push_back(type_of(operands[r.first + k]));
-    const std::span<const Type> all = types;
-    const KernelSetup setup{.name = plan.string(i.name),
-                            .attrs = i.attrs == kNone ? kNoAttrs : plan.attrs[i.attrs],
-                            .inputs = all.first(r.inputs),
-                            .outputs = all.subspan(r.inputs),
-                            .data_folder = options.data_folder,
-                            .seed = options.seed};
+  void run_walker(Walker& walker) {
     try {
-      kernel_states.push_back(kernel->prepare(setup));
-    } catch (Error& error) {
-      throw located(error, i);
+      walk(walker, region);
+    } catch (const Stopped&) {
+    } catch (const Error& error) {
+      const bool told = error.code() == Code::peer_lost || error.code() == Code::stalled || error.code() == Code::bug;
+      fail(told ? error : located(error, resolved.plan(), *walker.current->plan, resolved.task()));
+    } catch (const std::bad_alloc&) {
+      fail(located(Error(Code::resource, "out of memory"), resolved.plan(), *walker.current->plan, resolved.task()));
+    } catch (const std::exception& error) {
+      fail(located(Error(Code::bug, error.what()), resolved.plan(), *walker.current->plan, resolved.task()));
     }
-    r.state = kernel_states.back().get();
   }
 
-  Type type_of(std::uint32_t b) const {
-    const Buffer& buffer = role.buffers[b];
-    Shape shape{std::span<const std::int64_t>(buffer.sizes)};
-    if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);
-    return {buffer.dtype, std::move(shape)};
+  /// The first failure of the task counts; the other walkers stop at their next wait.
+  void fail(const Error& error) {
+    const std::lock_guard lock(failing);
+    if (failure) return;
+    failure = std::make_exception_ptr(error);
+    stopping.store(true);
+    workers.notify();
   }
 
-  void resolve_collective(const Instruction& i, Resolved& r) {
-    const Collective& collective = plan.collectives[i.target];
-    const Membership place = membership(plan.groupings[collective.grouping], task);
-    const DType dtype = collective.dtype;
-    const Reduce reduce = collective.reduce;
-    GroupSpec spec{.schedule = plan.schedules[collective.schedule],
-                   .parts = collective.parts,
-                   .tasks = *place.group,
-                   .member = place.member,
-                   .channel = static_cast<std::uint32_t>(plan.channels.size()) + i.target,
-                   .dtype = dtype,
-                   .staging = r.scratch,
-                   .fold = [=](std::byte* out, const std::byte* in, std::int64_t count) {
-                     fold_elements(reduce, dtype, out, in, count);
-                   }};
-    if (i.inputs.count > 0) spec.input = slots[role.operands[i.inputs.begin]].message();
-    if (i.outputs.count > 0) spec.output = slots[role.operands[i.outputs.begin]].message();
-    r.group = &groups.emplace_back(transport, spec);
+  // ---- One thread ----
+
+  void walk(Walker& walker, std::uint32_t which) {
+    ++walker.region_runs[which];
+    for (Resolved& r : resolved.list(which, walker.thread)) {
+      walker.current = &r;
+      if (r.plain) [[likely]] {
+        r.run->step = step;
+        r.kernel(*r.run);
+      } else {
+        execute(walker, r);
+      }
+    }
   }
 
-  // ---- Running ----
-
-  void run_region(std::uint32_t region) {
-    const Range range = role.regions[region].instructions;
-    ++region_runs[region];
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) execute(instructions[k]);
+  void execute(Walker& walker, Resolved& r) {
+    if ((r.flags & Resolved::kWaits) != 0) await(walker, r);
+    perform(walker, r);
+    if ((r.flags & Resolved::kPoll) != 0 && !pending.empty()) static_cast<void>(poll());
+    if ((r.flags & Resolved::kPublish) != 0) {
+      progress[walker.thread].done.store(r.count, std::memory_order_release);
+      workers.notify();
+    }
   }
 
-  void execute(const Resolved& r) {
+  void perform(Walker& walker, Resolved& r) {
     switch (r.what) {
       case Do::kernel:
         return run_kernel(r);
       case Do::copy:
-        return copy(r);
+        ++walker.moved.copies;
+        if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);
+        return;
       case Do::send:
-        return send(r);
+        return send(walker, r);
       case Do::receive:
         return receive(r);
       case Do::send_wait:
-        return wait_for(r, [&] { return transport.done(sends[r.target]); });
+        return wait_for(r, [&] { return arrived(*r.link); });
       case Do::receive_wait:
-        return finish_receive(r);
+        wait_for(r, [&] { return arrived(*r.link); });
+        ++walker.moved.received_messages;
+        walker.moved.received_bytes += static_cast<std::int64_t>(r.bytes);
+        return;
       case Do::collective:
-        return run_collective(r);
+        return run_collective(walker, r);
       case Do::feed:
         return feed(r);
       case Do::fetch:
         return fetch(r);
       case Do::loop:
-        return loop(r);
+        return loop(walker, r);
       case Do::branch:
-        return run_region(truth(r) ? r.target : r.other);
+        return walk(walker, truth(r) ? r.target : r.other);
     }
   }
 
-  void run_kernel(const Resolved& r) {
-    if (r.bounded) read_extents(r);
-    KernelRun run{.inputs = {arrays.data() + r.first, r.inputs},
-                  .outputs = {arrays.data() + r.first + r.inputs, r.outputs},
-                  .state = r.state,
-                  .scratch = r.scratch,
-                  .parallel = workers,
-                  .step = step,
-                  .iterations = iterations};
-    try {
-      r.run(run);
-    } catch (Error& error) {
-      throw located(error, *r.instruction);
+  void run_kernel(Resolved& r) {
+    for (const Extent& extent : r.extents) *extent.size = extent.output ? extent.bound : checked(extent, r);
+    r.run->step = step;
+    r.kernel(*r.run);
+    for (const Extent& extent : r.extents)
+      if (extent.output) *extent.header = *extent.size;
+  }
+
+  std::int64_t checked(const Extent& extent, const Resolved& r) const {
+    if (*extent.header >= 0 && *extent.header <= extent.bound) return *extent.header;
+    throw Error(Code::bug, "the extent " + std::to_string(*extent.header) + " of an input of '" +
+                               std::string(resolved.plan().string(r.plan->name)) + "' is out of its bound " +
+                               std::to_string(extent.bound));
+  }
+
+  void loop(Walker& walker, const Resolved& r) {
+    std::int64_t& iteration = resolved.iterations(walker.thread)[walker.loops++];
+    iteration = 0;
+    for (;;) {
+      walk(walker, r.target);
+      if (!truth(r)) break;
+      walk(walker, r.other);
+      ++iteration;
     }
-    if (r.bounded) write_extents(r);
+    --walker.loops;
   }
 
-  void read_extents(const Resolved& r) {
-    for (std::uint32_t k = 0; k < r.inputs + r.outputs; ++k) {
-      Slot& slot = slots[operands[r.first + k]];
-      if (!slot.bounded) continue;
-      const Buffer& buffer = role.buffers[operands[r.first + k]];
-      slot.sizes[0] = buffer.sizes[0];
-      if (k >= r.inputs) continue;
-      std::memcpy(&slot.sizes[0], slot.message(), kExtentBytes);
-      if (slot.sizes[0] < 0 || slot.sizes[0] > buffer.sizes[0])
-        throw Error(Code::bug, "the extent of '" + escaped(plan.string(buffer.name)) + "' is out of its bound");
-    }
-  }
-
-  void write_extents(const Resolved& r) {
-    for (std::uint32_t k = r.inputs; k < r.inputs + r.outputs; ++k) {
-      const Slot& slot = slots[operands[r.first + k]];
-      if (slot.bounded) std::memcpy(slot.message(), &slot.sizes[0], kExtentBytes);
-    }
-  }
-
-  void copy(const Resolved& r) {
-    const Slot& from = slots[operands[r.first]];
-    const Slot& to = slots[operands[r.first + 1]];
-    ++measured.copies;
-    if (from.data != to.data) std::memcpy(to.message(), from.message(), from.message_bytes());
-  }
-
-  void send(const Resolved& r) {
-    const Slot& slot = slots[operands[r.first]];
-    const std::span<const std::byte> bytes(slot.message(), slot.message_bytes());
-    sends[r.target] = transport.send(plan.channels[r.target].to, r.target, bytes);
-    ++measured.sent_messages;
-    measured.sent_bytes += static_cast<std::int64_t>(bytes.size());
-  }
-
-  void receive(const Resolved& r) {
-    const Slot& slot = slots[operands[r.first]];
-    receives[r.target] =
-        transport.receive(plan.channels[r.target].from, r.target, {slot.message(), slot.message_bytes()});
-  }
-
-  void finish_receive(const Resolved& r) {
-    wait_for(r, [&] { return transport.done(receives[r.target]); });
-    ++measured.received_messages;
-    measured.received_bytes += static_cast<std::int64_t>(slots[operands[r.first]].message_bytes());
-  }
-
-  void run_collective(const Resolved& r) {
-    const GroupCount before = r.group->moved();
-    r.group->start();
-    wait_for(r, [&] { return r.group->progress(); });
-    const GroupCount& after = r.group->moved();
-    measured.sent_messages += after.sent_messages - before.sent_messages;
-    measured.sent_bytes += after.sent_bytes - before.sent_bytes;
-    measured.received_messages += after.received_messages - before.received_messages;
-    measured.received_bytes += after.received_bytes - before.received_bytes;
-  }
+  static bool truth(const Resolved& r) { return *reinterpret_cast<const bool*>(r.input); }
 
   void feed(const Resolved& r) {
-    const Slot& slot = slots[operands[r.first]];
-    const Tensor& tensor = feeds[r.target];
-    FERRY_ASSERT(tensor.bytes().size() == slot.bytes, "a feed has other bytes than its buffer");
-    if (slot.bytes > 0) std::memcpy(slot.data, tensor.bytes().data(), slot.bytes);
+    const std::span<const std::byte> bytes = feeds[r.target].bytes();
+    FERRY_ASSERT(bytes.size() == r.bytes, "a feed has other bytes than its buffer");
+    if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
   }
 
+  /// Into the tensor of the step before, unless somebody has kept that.
   void fetch(const Resolved& r) {
-    const std::uint32_t b = operands[r.first];
-    const Slot& slot = slots[b];
-    std::vector<std::int64_t> sizes = role.buffers[b].sizes;
-    if (slot.bounded) std::memcpy(&sizes[0], slot.message(), kExtentBytes);
-    // A new tensor each time: the caller may keep what it got.
-    Tensor tensor(role.buffers[b].dtype, std::move(sizes));
-    if (!tensor.bytes().empty()) std::memcpy(tensor.mutable_bytes().data(), slot.data, tensor.bytes().size());
-    fetched[r.target] = std::move(tensor);
+    const PlanPort& port = resolved.plan().fetches[r.target];
+    Tensor& out = fetched[r.target];
+    const bool bounded = !r.extents.empty();
+    const bool fits = out.owners() == 1 && out.dtype() == port.dtype &&
+                      (bounded ? std::equal(out.sizes().begin() + 1, out.sizes().end(), port.sizes.begin() + 1) &&
+                                     out.sizes()[0] == checked(r.extents[0], r)
+                               : out.sizes() == port.sizes);
+    if (!fits) {
+      std::vector<std::int64_t> sizes = port.sizes;
+      if (bounded) sizes[0] = checked(r.extents[0], r);
+      out = Tensor(port.dtype, std::move(sizes));
+    }
+    const std::span<std::byte> bytes = out.mutable_bytes();
+    if (!bytes.empty()) std::memcpy(bytes.data(), bounded ? r.input + kExtentBytes : r.input, bytes.size());
   }
 
-  bool truth(const Resolved& r) const { return *slots[operands[r.first]].array.as<bool>(); }
+  // ---- Messages: walker 0 ----
 
-  void loop(const Resolved& r) {
-    iterations.push_back(0);
-    for (;;) {
-      run_region(r.target);
-      if (!truth(r)) break;
-      run_region(r.other);
-      ++iterations.back();
+  void send(Walker& walker, const Resolved& r) {
+    start(r, transport.send(r.link->peer, r.link->channel, {r.input, r.bytes}));
+    ++walker.moved.sent_messages;
+    walker.moved.sent_bytes += static_cast<std::int64_t>(r.bytes);
+  }
+
+  void receive(const Resolved& r) { start(r, transport.receive(r.link->peer, r.link->channel, {r.output, r.bytes})); }
+
+  void start(const Resolved& r, Ticket ticket) {
+    FERRY_ASSERT(!r.link->pending, "a channel is used again before its wait");
+    r.link->ticket = ticket;
+    r.link->pending = true;
+    r.link->since = r.plan;
+    pending.push_back(r.link);
+  }
+
+  bool arrived(Link& link) {
+    if (!link.pending) return true;
+    if (!transport.done(link.ticket)) return false;
+    link.pending = false;
+    pending.erase(std::find(pending.begin(), pending.end(), &link));
+    return true;
+  }
+
+  /// Moves all transfers on; true when one has arrived.
+  bool poll() {
+    const std::size_t before = pending.size();
+    for (std::size_t i = 0; i < pending.size();)
+      if (!arrived(*pending[i])) ++i;
+    return pending.size() != before;
+  }
+
+  /// Between chunks of a kernel, which is not to be disturbed: an error shows again at the next wait.
+  void poll_quietly() noexcept {
+    try {
+      static_cast<void>(poll());
+    } catch (const Error&) {
     }
-    iterations.pop_back();
+  }
+
+  void run_collective(Walker& walker, const Resolved& r) {
+    const GroupCount before = r.call->moved();
+    r.call->start();
+    wait_for(r, [&] { return r.call->progress(); });
+    const GroupCount& after = r.call->moved();
+    walker.moved.sent_messages += after.sent_messages - before.sent_messages;
+    walker.moved.sent_bytes += after.sent_bytes - before.sent_bytes;
+    walker.moved.received_messages += after.received_messages - before.received_messages;
+    walker.moved.received_bytes += after.received_bytes - before.received_bytes;
   }
 
   // ---- Waiting ----
 
-  /// Spins a little, then sleeps as the transport can, until `ready`; gives up at the deadline.
-  template <class Ready>
-  void wait_for(const Resolved& r, Ready ready) {
-    for (int i = 0; i < workers.spins(); ++i) {
-      if (ready()) return;
-      relax();
-    }
-    const Deadline deadline(system_clock(), options.deadline);
-    while (!ready()) {
-      if (deadline.expired()) throw stalled(*r.instruction);
-      transport.idle(std::chrono::microseconds(1000));
-    }
-  }
-
-  /// The verdict: which value, of which op and line, between which tasks.
-  Error stalled(const Instruction& i) const {
-    const double waited = std::chrono::duration<double>(options.deadline).count();
-    std::string who;
-    if (i.what == Do::collective) {
-      const Collective& collective = plan.collectives[i.target];
-      std::vector<std::string> tasks;
-      for (std::int32_t other : *membership(plan.groupings[collective.grouping], task).group)
-        if (other != task) tasks.push_back(std::to_string(other));
-      who = "the other members: tasks " + join(tasks, ", ");
+  /// Until other threads of this task have come far enough.
+  void await(const Walker& walker, const Resolved& r) {
+    const auto reached = [&] {
+      return stopping.load() || std::all_of(r.waits.begin(), r.waits.end(), [&](const Wait& wait) {
+               return progress[wait.thread].done.load(std::memory_order_acquire) >= wait.count;
+             });
+    };
+    if (walker.thread == 0) {
+      wait_for(r, reached);
     } else {
-      const Channel& channel = plan.channels[i.target];
-      who = "task " + std::to_string(i.what == Do::send_wait ? channel.to : channel.from);
+      workers.wait(reached);
     }
-    return Error(Code::stalled, "no progress for " + std::to_string(static_cast<std::int64_t>(waited)) + " s: task " +
-                                    std::to_string(task) + " waits in " + std::string(name_of(i.what)) + " of '" +
-                                    escaped(plan.string(i.name)) + "' for " + who)
-        .at(plan.line(i.line))
-        .hint("look at what that task is doing; --deadline SECONDS allows for longer steps");
+    if (stopping.load()) throw Stopped();
   }
 
-  Error located(const Error& error, const Instruction& i) const {
-    return Error(error.code(), std::string(plan.string(i.op)) + " '" + escaped(plan.string(i.name)) + "' on task " +
-                                   std::to_string(task) + ": " + error.text())
-        .at(plan.line(i.line));
+  /// Spins a little, helping other walkers, then sleeps as the transport can. Error(stalled) when nothing has arrived
+  /// for the deadline.
+  template <class Ready>
+  void wait_for(const Resolved& r, const Ready& ready) {
+    for (int i = workers.spins() / 8; i > 0; --i) {
+      if (ready()) return;
+      if (!workers.help()) spin_pause();
+    }
+    TimePoint last = system_clock().now();
+    while (!ready()) {
+      if (stopping.load()) throw Stopped();
+      if (workers.help() || poll()) {
+        last = system_clock().now();
+        continue;
+      }
+      if (system_clock().now() - last >= deadline) throw verdict(r, system_clock().now() - last);
+      transport.idle(resolved.single() ? kLongIdle : kShortIdle);
+    }
+  }
+
+  Error verdict(const Resolved& r, Duration waited) const {
+    std::vector<std::string> others;
+    for (const Link* link : pending)
+      if (link != r.link) others.push_back(pending_text(resolved.plan(), *link->since, resolved.task()));
+    return stalled_error(resolved.plan(), *r.plan, resolved.task(), waited, others);
   }
 };
 
 TaskExecutor::TaskExecutor(const Plan& plan, int task, Transport& transport, Workers& workers,
                            const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& options)
-    : state_(std::make_unique<State>(plan, task, transport, workers, options)) {
-  state_->prepare(variable);
-}
+    : state_(std::make_unique<State>(plan, task, transport, workers, variable, options)) {}
 
 TaskExecutor::~TaskExecutor() = default;
 
@@ -379,10 +351,8 @@ void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::s
   state_->step = step;
   state_->feeds = feeds;
   state_->fetched = fetched;
-  if (!std::exchange(state_->set_up, true)) state_->run_region(0);
-  std::fill(state_->region_runs.begin(), state_->region_runs.end(), 0);
-  state_->measured = {};
-  state_->run_region(1);
+  if (!std::exchange(state_->set_up, true)) state_->run(0);
+  state_->run(1);
 }
 
 const Traffic& TaskExecutor::measured() const {
@@ -394,9 +364,7 @@ std::span<const std::int64_t> TaskExecutor::region_runs() const {
 }
 
 std::uint64_t TaskExecutor::arena_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const Arena& arena : state_->arenas) bytes += arena.bytes();
-  return bytes;
+  return state_->resolved.arena_bytes();
 }
 
 }  // namespace ferry

@@ -17,13 +17,14 @@
 namespace ferry {
 
 class FileSystem;
-class Trace;
+class KernelTable;
 
 struct ExecutorOptions {
   std::uint64_t seed = 0;
-  std::string data_folder;
+  std::string data_folder = {};
   Duration deadline = std::chrono::seconds(60);  ///< no progress for this long: Error(stalled)
-  Trace* trace = nullptr;                        ///< null: nothing is traced
+  FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
+  const KernelTable* kernels = nullptr;          ///< null: the CPU's
 };
 
 /// One task's part of a plan, with resolved addresses. A step allocates nothing of ferry's own and looks nothing up.
@@ -39,7 +40,9 @@ class TaskExecutor {
   TaskExecutor& operator=(const TaskExecutor&) = delete;
 
   /// Runs the setup (before the first step) and one step. `feeds`: of the plan's feeds, those that this task gives.
-  /// `fetched`: one for each of the plan's fetches, set where they arrive here.
+  /// `fetched`: one for each of the plan's fetches, set where they arrive here; give it again to the next step, which
+  /// overwrites the tensors that nobody else has kept. Errors are those of kernels, with op, task and line; those of
+  /// the transport; Error(stalled), the verdict. After an error the executor is not used again.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched);
 
   /// Of the last step, without the setup.

@@ -20,6 +20,14 @@ thread_local Identity self;  // NOLINT
 
 }  // namespace
 
+Workers::AsWalker::AsWalker(const Workers& workers) : before_(self.workers), walker_before_(self.walker) {
+  self = {&workers, 0};
+}
+
+Workers::AsWalker::~AsWalker() {
+  self = {before_, walker_before_};
+}
+
 Workers::Workers(WorkersOptions options)
     : threads_(std::max(1, options.threads)),
       spins_(options.crowded ? 100 : 4000),
@@ -47,7 +55,7 @@ Workers::~Workers() {
 
 void Workers::stop() {
   stopping_.store(true);
-  event_.notify();
+  events_.notify();
   for (std::thread& thread : made_) thread.join();
   made_.clear();
 }
@@ -60,19 +68,18 @@ void Workers::work(int walker) {
     if (stopping_.load()) return;
     ++seen;
     (*body_)(walker);
-    if (running_.fetch_sub(1) == 1) event_.notify();
+    if (running_.fetch_sub(1) == 1) events_.notify();
   }
 }
 
 void Workers::run(const std::function<void(int)>& body) {
-  const Identity before = std::exchange(self, Identity{this, 0});
+  const AsWalker zero(*this);
   body_ = &body;
   running_.store(threads_ - 1);
   round_.fetch_add(1);
-  event_.notify();
+  events_.notify();
   body(0);
   wait([&] { return running_.load() == 0; });
-  self = before;
 }
 
 void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
@@ -98,7 +105,7 @@ void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
   slot.chunks.store(chunks, std::memory_order_relaxed);
   slot.state.store(kOpen);
   open_.fetch_add(1);
-  event_.notify();
+  events_.notify();
   run_chunks(slot);
   close(slot);
   --walker.depth;
@@ -108,14 +115,10 @@ void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
 void Workers::close(Slot& slot) {
   slot.state.fetch_and(~kOpen);
   const auto left = [&] { return slot.state.load() == 0; };
-  for (int i = 0; i < spins_ && !left(); ++i) relax();
+  for (int i = 0; i < spins_ && !left(); ++i) spin_pause();
   while (!left()) {
-    const std::uint32_t key = event_.prepare();
-    if (left()) {
-      event_.cancel();
-    } else {
-      event_.sleep(key, kLongSleep);
-    }
+    const std::uint32_t seen = events_.now();
+    if (!left()) events_.wait(seen, kLongSleep);
   }
 }
 
@@ -164,7 +167,7 @@ bool Workers::help_with(Slot& slot) {
     if (slot.next.load(std::memory_order_relaxed) >= slot.chunks.load(std::memory_order_relaxed)) return false;
   } while (!slot.state.compare_exchange_weak(state, state + kHelper));
   const bool any = run_chunks(slot);
-  if (slot.state.fetch_sub(kHelper) == kHelper) event_.notify();
+  if (slot.state.fetch_sub(kHelper) == kHelper) events_.notify();
   return any;
 }
 

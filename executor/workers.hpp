@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "executor/event.hpp"
+#include "base/event_count.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry {
@@ -45,6 +45,10 @@ class Workers final : public Parallel {
   /// Calls body(walker) on all walkers at once and returns when all have returned. The body must not throw.
   void run(const std::function<void(int walker)>& body);
 
+  /// Calls f as walker 0, the others being free to help.
+  template <class F>
+  void run_alone(const F& f);
+
   /// Parallel. What the body throws ends the split and is thrown here: of several, the one of the lowest chunk.
   void for_each(std::int64_t n, std::int64_t grain, const Body& body) override;
 
@@ -54,15 +58,14 @@ class Workers final : public Parallel {
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Returns when ready() is true: helps, spins, then sleeps until notify(). ready() must read its condition
-  /// sequentially consistent; it may throw.
+  /// Returns when ready() is true: helps, spins, then sleeps until notify(). ready() may throw.
   template <class Ready>
   void wait(const Ready& ready);
   /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
   template <class Ready>
-  void sleep(const Ready& ready, std::chrono::nanoseconds at_most);
-  /// To be called after a store (sequentially consistent) that walkers may wait for.
-  void notify() { event_.notify(); }
+  void sleep(const Ready& ready, std::chrono::microseconds at_most);
+  /// To be called after a store that walkers may wait for.
+  void notify() { events_.notify(); }
   /// Turns of a spin loop that are worth while before sleeping.
   [[nodiscard]] int spins() const { return spins_; }
 
@@ -86,6 +89,19 @@ class Workers final : public Parallel {
     int depth = 0;
   };
 
+  /// Makes the calling thread walker 0 while it lives.
+  class AsWalker {
+   public:
+    explicit AsWalker(const Workers& workers);
+    ~AsWalker();
+    AsWalker(const AsWalker&) = delete;
+    AsWalker& operator=(const AsWalker&) = delete;
+
+   private:
+    const Workers* before_;
+    int walker_before_;
+  };
+
   void work(int walker);
   void stop();
   bool run_chunks(Slot& slot);
@@ -97,7 +113,7 @@ class Workers final : public Parallel {
   const int spins_;
   std::unique_ptr<Walker[]> walkers_;
   std::function<void()> poll_;
-  Event event_;
+  EventCount events_;
   alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
   alignas(64) std::atomic<std::uint64_t> round_{0};  // of run()
   std::atomic<int> running_{0};                      // threads that have not returned from this round
@@ -106,11 +122,17 @@ class Workers final : public Parallel {
   std::vector<std::thread> made_;
 };
 
+template <class F>
+void Workers::run_alone(const F& f) {
+  const AsWalker zero(*this);
+  f();
+}
+
 template <class Ready>
 void Workers::wait(const Ready& ready) {
   for (int i = 0; i < spins_; ++i) {
     if (ready()) return;
-    if (!help()) relax();
+    if (!help()) spin_pause();
   }
   while (!ready()) {
     if (!help()) sleep(ready, kLongSleep);
@@ -118,13 +140,9 @@ void Workers::wait(const Ready& ready) {
 }
 
 template <class Ready>
-void Workers::sleep(const Ready& ready, std::chrono::nanoseconds at_most) {
-  const std::uint32_t key = event_.prepare();
-  if (ready() || open_.load() != 0) {
-    event_.cancel();
-    return;
-  }
-  event_.sleep(key, at_most);
+void Workers::sleep(const Ready& ready, std::chrono::microseconds at_most) {
+  const std::uint32_t seen = events_.now();
+  if (!ready() && open_.load() == 0) events_.wait(seen, at_most);
 }
 
 }  // namespace ferry

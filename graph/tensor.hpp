@@ -52,6 +52,8 @@ class Tensor {
   [[nodiscard]] Type type() const { return {dtype_, Shape(std::span<const std::int64_t>(sizes_))}; }
   /// False for a default-made tensor.
   [[nodiscard]] bool defined() const { return owner_ != nullptr; }
+  /// Tensors that share these bytes; 1: this is the sole owner.
+  [[nodiscard]] long owners() const { return owner_.use_count(); }
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, byte_count_}; }
   [[nodiscard]] std::span<std::byte> mutable_bytes() { return {const_cast<std::byte*>(data_), byte_count_}; }

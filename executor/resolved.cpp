@@ -1,0 +1,277 @@
+#include "executor/resolved.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "executor/messages.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
+/// An instruction that touches this much takes microseconds: transfers are moved on after it.
+constexpr std::uint64_t kPollBytes = 32 << 10;
+
+}  // namespace
+
+ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& context)
+    : plan_(plan), role_(plan.class_for(task)), task_(task), threads_(std::max(1U, role_.threads)) {
+  regions_ = role_.regions.size();
+  place_buffers(context.variable);
+  describe_buffers();
+  depth_.assign(regions_, 0);
+  for (std::uint32_t region : {0U, 1U}) nest(region, 0);
+  const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
+  iterations_.assign(threads_, std::vector<std::int64_t>(deepest, 0));
+  links_.resize(plan.channels.size());
+  calls_.resize(plan.collectives.size());
+  std::size_t operands = 0;
+  for (const Instruction& instruction : role_.instructions)
+    operands += instruction.inputs.count + instruction.outputs.count;
+  arrays_.reserve(operands);
+  extents_.reserve(operands);
+  runs_.reserve(role_.instructions.size());
+  lists_.resize(regions_ * threads_);
+  for (std::uint32_t region = 0; region < regions_; ++region) resolve_region(region, context);
+  mark_waits();
+}
+
+void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view)>& variable) {
+  std::vector<std::byte*> own(role_.buffers.size(), nullptr);
+  for (const PlanVariable& v : role_.variables) {
+    own[v.buffer] = variable(plan_.string(v.name));
+    arena_bytes_ += role_.buffers[v.buffer].bytes;
+  }
+  // Variables are kept elsewhere, so the state arena closes up over their places.
+  std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+    const Buffer& buffer = role_.buffers[b];
+    offsets[b] = buffer.offset;
+    if (buffer.space != Buffer::Space::state || storage_of(role_, b) != b || own[b] != nullptr) continue;
+    const std::uint64_t header = buffer.bounded ? kBufferAlign : 0;
+    offsets[b] = ends[buffer.device] + header;
+    ends[buffer.device] = offsets[b] + (buffer.bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+  }
+  for (std::size_t d = 0; d < role_.devices.size(); ++d) {
+    const PlanDevice& device = role_.devices[d];
+    const std::string where = "task " + std::to_string(task_) + " on " + std::string(name_of(device.kind)) + ":" +
+                              std::to_string(device.index);
+    step_arenas_.emplace_back(device.step_bytes, "a step of " + where);
+    state_arenas_.emplace_back(ends[d], "the state of " + where);
+    arena_bytes_ += device.step_bytes + ends[d];
+  }
+  addresses_.resize(role_.buffers.size(), nullptr);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+    const std::uint32_t root = storage_of(role_, b);
+    const Buffer& buffer = role_.buffers[root];
+    if (buffer.space == Buffer::Space::none) continue;
+    const auto& arenas = buffer.space == Buffer::Space::state ? state_arenas_ : step_arenas_;
+    addresses_[b] = own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root];
+  }
+}
+
+void ResolvedPlan::describe_buffers() {
+  for (const Buffer& buffer : role_.buffers) {
+    sizes_.push_back(buffer.sizes);
+    if (buffer.window == kNone) {
+      whole_.push_back(buffer.sizes);
+      begin_.emplace_back(buffer.sizes.size(), 0);
+    } else {
+      whole_.push_back(plan_.windows[buffer.window].sizes);
+      begin_.push_back(begin_of(plan_, plan_.windows[buffer.window], task_));
+    }
+  }
+}
+
+void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
+  depth_[region] = depth;
+  const Range range = role_.regions[region].instructions;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role_.instructions[i];
+    if (instruction.what != Do::loop && instruction.what != Do::branch) continue;
+    const std::uint32_t inside = depth + (instruction.what == Do::loop ? 1 : 0);
+    nest(instruction.target, inside);
+    nest(instruction.other, inside);
+  }
+}
+
+void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
+  const Range range = role_.regions[region].instructions;
+  std::vector<std::uint32_t> counts(threads_, 0);
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[role_.instructions[i].thread];
+  for (std::size_t thread = 0; thread < threads_; ++thread) {
+    lists_[region * threads_ + thread].reserve(counts[thread]);
+    if (thread > 0 && counts[thread] > 0) single_ = false;
+  }
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role_.instructions[i];
+    auto& list = lists_[region * threads_ + instruction.thread];
+    Resolved& resolved = list.emplace_back();
+    resolved.count = static_cast<std::uint32_t>(list.size());
+    resolve(resolved, instruction, context, depth_[region]);
+  }
+}
+
+/// Only what somebody waits for is published.
+void ResolvedPlan::mark_waits() {
+  for (std::uint32_t region : {0U, 1U}) {
+    for (std::size_t thread = 0; thread < threads_; ++thread) {
+      for (const Resolved& resolved : list(region, thread)) {
+        for (const Wait& wait : resolved.waits)
+          if (wait.count > 0) list(region, wait.thread)[wait.count - 1].flags |= Resolved::kPublish;
+      }
+    }
+  }
+  for (auto& list : lists_)
+    for (Resolved& resolved : list)
+      resolved.plain = resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty();
+}
+
+void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                           std::uint32_t depth) {
+  resolved.what = instruction.what;
+  resolved.target = instruction.target;
+  resolved.other = instruction.other;
+  resolved.plan = &instruction;
+  resolved.waits = std::span(role_.waits).subspan(instruction.waits.begin, instruction.waits.count);
+  if (!resolved.waits.empty()) resolved.flags |= Resolved::kWaits;
+  std::uint64_t touched = 0;
+  for (const Range range : {instruction.inputs, instruction.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
+  if (touched >= kPollBytes && instruction.thread == 0 && plan_.channels.size() > 0) resolved.flags |= Resolved::kPoll;
+
+  const auto message = [&](Range range) -> std::byte* {
+    if (range.count == 0) return nullptr;
+    const std::uint32_t b = operand(range, 0);
+    return role_.buffers[b].bounded ? addresses_[b] - kExtentBytes : addresses_[b];
+  };
+  resolved.input = message(instruction.inputs);
+  resolved.output = message(instruction.outputs);
+  for (const Range range : {instruction.inputs, instruction.outputs}) {
+    if (range.count == 0) continue;
+    const Buffer& buffer = role_.buffers[operand(range, 0)];
+    resolved.bytes = buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
+  }
+  switch (instruction.what) {
+    case Do::kernel:
+      return resolve_kernel(resolved, instruction, context, depth);
+    case Do::collective:
+      return resolve_collective(resolved, instruction, context);
+    case Do::send:
+    case Do::send_wait:
+    case Do::receive:
+    case Do::receive_wait: {
+      const Channel& channel = plan_.channels[instruction.target];
+      resolved.link = &links_[instruction.target];
+      resolved.link->channel = instruction.target;
+      resolved.link->peer = channel.from == task_ ? channel.to : channel.from;
+      return;
+    }
+    case Do::feed:
+    case Do::fetch:
+      return find_extents(resolved, instruction);
+    default:
+      return;
+  }
+}
+
+void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                  std::uint32_t depth) {
+  const std::string_view op = plan_.string(instruction.op);
+  const Kernel* kernel = context.kernels.find(op);
+  if (kernel == nullptr)
+    throw Error(Code::plan, "there is no kernel for " + std::string(op)).at(plan_.line(instruction.line));
+  find_extents(resolved, instruction);
+  const std::size_t first = arrays_.size();
+  std::vector<Type> inputs, outputs;
+  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
+    arrays_.push_back(array(operand(instruction.inputs, k)));
+    inputs.push_back(type(operand(instruction.inputs, k)));
+  }
+  for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
+    arrays_.push_back(array(operand(instruction.outputs, k)));
+    outputs.push_back(type(operand(instruction.outputs, k)));
+  }
+  KernelState* state = nullptr;
+  if (kernel->prepare != nullptr) {
+    static const Attrs kNoAttrs;
+    const KernelSetup setup{.name = plan_.string(instruction.name),
+                            .attrs = instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs],
+                            .inputs = inputs,
+                            .outputs = outputs,
+                            .files = context.files,
+                            .data_folder = context.data_folder,
+                            .seed = context.seed};
+    try {
+      states_.push_back(kernel->prepare(setup));
+    } catch (const Error& error) {
+      throw located(error, plan_, instruction, task_);
+    }
+    state = states_.back().get();
+  }
+  std::span<std::byte> scratch;
+  if (instruction.scratch != kNone)
+    scratch = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
+  const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
+  runs_.push_back(KernelRun{.inputs = all.first(inputs.size()),
+                            .outputs = all.subspan(inputs.size()),
+                            .state = state,
+                            .scratch = scratch,
+                            .parallel = context.parallel,
+                            .step = 0,
+                            .iterations = {iterations_[instruction.thread].data(), depth}});
+  resolved.run = &runs_.back();
+  resolved.kernel = kernel->run;
+}
+
+void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,
+                                      const ResolveContext& context) {
+  const Collective& collective = plan_.collectives[instruction.target];
+  const Membership place = membership(plan_.groupings[collective.grouping], task_);
+  std::span<std::byte> staging;
+  if (instruction.scratch != kNone)
+    staging = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
+  const GroupSpec spec{.schedule = plan_.schedules[collective.schedule],
+                       .parts = collective.parts,
+                       .tasks = *place.group,
+                       .member = place.member,
+                       .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.target,
+                       .dtype = collective.dtype,
+                       .input = resolved.input,
+                       .output = resolved.output,
+                       .staging = staging,
+                       .fold = [reduce = collective.reduce, dtype = collective.dtype](
+                                   std::byte* output, const std::byte* input, std::int64_t count) {
+                         fold_elements(reduce, dtype, output, input, count);
+                       }};
+  calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
+  resolved.call = calls_[instruction.target].get();
+}
+
+void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {
+  const std::size_t first = extents_.size();
+  const auto find = [&](Range range, bool output) {
+    for (std::uint32_t k = 0; k < range.count; ++k) {
+      const std::uint32_t b = operand(range, k);
+      if (!role_.buffers[b].bounded || addresses_[b] == nullptr) continue;
+      auto* header = reinterpret_cast<std::int64_t*>(addresses_[b] - kExtentBytes);
+      extents_.push_back({sizes_[b].data(), header, role_.buffers[b].sizes[0], output});
+    }
+  };
+  find(instruction.inputs, false);
+  find(instruction.outputs, true);
+  resolved.extents = std::span(extents_.data() + first, extents_.size() - first);
+}
+
+Array ResolvedPlan::array(std::uint32_t b) {
+  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b]};
+}
+
+Type ResolvedPlan::type(std::uint32_t b) const {
+  const Buffer& buffer = role_.buffers[b];
+  Shape shape{std::span<const std::int64_t>(buffer.sizes)};
+  if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);
+  return {buffer.dtype, std::move(shape)};
+}
+
+}  // namespace ferry

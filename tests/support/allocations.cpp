@@ -1,0 +1,65 @@
+#include "tests/support/allocations.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::int64_t> count{0};
+
+void* counted(std::size_t bytes, std::size_t align) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
+                                                    : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+namespace ferry::test {
+
+std::int64_t allocations() {
+  return count.load();
+}
+
+}  // namespace ferry::test
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes, 1);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes, 1);
+}
+void* operator new(std::size_t bytes, std::align_val_t align) {
+  return counted(bytes, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t bytes, std::align_val_t align) {
+  return counted(bytes, static_cast<std::size_t>(align));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
