@@ -158,6 +158,7 @@ void InprocTransport::close() {
 std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks) {
   auto hub = std::make_shared<Hub>(tasks);
   std::vector<std::unique_ptr<Transport>> ends;
+  ends.reserve(static_cast<std::size_t>(tasks));
   for (int task = 0; task < tasks; ++task) ends.push_back(std::make_unique<InprocTransport>(hub, task));
   return ends;
 }
