@@ -159,7 +159,7 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
 Values cond_gradient(GradCtx& g) {
   Values douts;
   for (int i = 0; i < g.outputs(); ++i) douts.push_back(is_float(g.out(i).dtype()) ? g.dout(i) : Value());
-  Graph& owner = g.graph();
+  Graph& owner = g.graph().current();
   std::vector<int> asked;
   for (int i = 1; i < g.inputs(); ++i)
     if (g.wants(i)) asked.push_back(i);
@@ -169,7 +169,7 @@ Values cond_gradient(GradCtx& g) {
   const auto build = [&](std::string_view name) {
     const SubgraphRef forward = g.attrs().get<SubgraphRef>(name);
     const int begin = first_input;
-    first_input += static_cast<int>(owner.subgraph(forward).captures().size());
+    first_input += static_cast<int>(g.graph().subgraph(forward).captures().size());
     return build_body(owner, stem + "/" + std::string(name), {}, g.line(), [&](const Values&) {
       return branch_gradients(g, owner.current(), forward, begin, asked, douts);
     });

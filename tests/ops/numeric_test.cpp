@@ -118,6 +118,16 @@ TEST_CASE("the gradient of a branch is that of the taken one") {
   }
 }
 
+TEST_CASE("a gradient may be asked for in a branch, of values from around it") {
+  check_gradient({3}, {3}, [](const Value& x) {
+    const Value yes = x.graph().constant(Tensor::scalar(true));
+    const auto cubed = [&] { return Values{square(x) * x}; };
+    const Value y = sum(cond(yes, cubed, [&] { return Values{x}; })[0]);
+    return sum(cond(
+        yes, [&] { return gradients(y, {x}); }, [&] { return Values{x}; })[0]);
+  });
+}
+
 /// w after three steps of an optimizer on the loss w^4 / 4, whose gradient is w^3.
 double trained(const std::function<Values(const Value& loss, const Value& w)>& optimizer) {
   Graph g;
