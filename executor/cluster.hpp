@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "graph/dtype.hpp"
+#include "graph/layout.hpp"
 #include "placement/topology.hpp"
 
 namespace ferry {
@@ -52,11 +54,42 @@ class Cluster {
   /// Returns when all tasks have come.
   void barrier() const;
 
+  // Direct calls, without a graph. All tasks make them in the same order, not while a session runs. T: an element type
+  // of graph/dtype.hpp. Error(usage) where this process has several tasks: one call cannot speak for all of them.
+  // Error(stalled) after the deadline.
+
+  /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
+  /// All spans have one size.
+  template <class T>
+  void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum) const {
+    all_reduce_bytes(dtype_of<T>(), std::as_writable_bytes(values), reduce);
+  }
+  /// values = those of task `root`. All spans have one size.
+  template <class T>
+  void broadcast(std::span<T> values, int root = 0) const {
+    broadcast_bytes(std::as_writable_bytes(values), root);
+  }
+  /// The values of all tasks, in task order; each may have another number of them.
+  template <class T>
+  [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine) const {
+    std::vector<T> all;
+    all_gather_bytes(std::as_bytes(mine), [&](std::size_t bytes) {
+      all.resize(bytes / sizeof(T));
+      return std::as_writable_bytes(std::span<T>(all));
+    });
+    return all;
+  }
+
   struct State;
   explicit Cluster(std::shared_ptr<State> state) : state_(std::move(state)) {}
   [[nodiscard]] State& state() const { return *state_; }
 
  private:
+  using Room = std::function<std::span<std::byte>(std::size_t bytes)>;
+  void all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce reduce) const;
+  void broadcast_bytes(std::span<std::byte> values, int root) const;
+  void all_gather_bytes(std::span<const std::byte> mine, const Room& room) const;
+
   std::shared_ptr<State> state_;
 };
 

@@ -90,6 +90,30 @@ void run_session() {
   session.close();
 }
 
+/// Collectives without a graph.
+void call_directly() {
+  const Cluster cluster = adopt(MPI_COMM_WORLD);
+  const int rank = cluster.rank(), size = cluster.size();
+  std::vector<float> sum(7);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = (rank % 2 == 0 ? 1e8F : 1.25F) * static_cast<float>(i + 1);
+  cluster.all_reduce<float>(sum);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    float wanted = 0;
+    for (int task = 0; task < size; ++task) wanted += (task % 2 == 0 ? 1e8F : 1.25F) * static_cast<float>(i + 1);
+    require(sum[i] == wanted, "all_reduce is not the fold in task order");
+  }
+  std::vector<std::int64_t> most = {rank, -rank};
+  cluster.all_reduce<std::int64_t>(most, Reduce::max);
+  require(most == std::vector<std::int64_t>{size - 1, 0}, "all_reduce max is wrong");
+  std::vector<double> root = {rank + 0.5, rank + 0.25};
+  cluster.broadcast<double>(root, size - 1);
+  require(root == std::vector<double>{size - 0.5, size - 0.75}, "broadcast is wrong");
+  const std::vector<std::int32_t> mine(static_cast<std::size_t>(rank), rank);
+  std::vector<std::int32_t> wanted;
+  for (int task = 0; task < size; ++task) wanted.insert(wanted.end(), static_cast<std::size_t>(task), task);
+  require(cluster.all_gather<std::int32_t>(mine) == wanted, "all_gather is wrong");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,6 +130,7 @@ int main(int argc, char** argv) {
     with_own_traffic(MPI_COMM_WORLD, [&] { talk(*end); });
     end->close();
     run_session();
+    call_directly();
   } catch (const Error& error) {
     require(false, error.what());
   }
