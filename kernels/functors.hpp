@@ -94,6 +94,14 @@ struct Relu {
   }
 };
 
+/// The gradient of relu from that of its result y.
+struct ReluGrad {
+  template <class T>
+  FERRY_HD constexpr T operator()(T dy, T y) const {
+    return y > T(0) ? dy : T(0);
+  }
+};
+
 struct Exp {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {

@@ -65,6 +65,7 @@ constexpr Kernel kKernels[] = {
     {.op = "Pow", .run = binary_floats<functors::Pow>, .in_place = kEither},
     {.op = "Maximum", .run = binary_numbers<functors::Maximum>, .in_place = kEither},
     {.op = "Minimum", .run = binary_numbers<functors::Minimum>, .in_place = kEither},
+    {.op = "ReluGrad", .run = binary_numbers<functors::ReluGrad>, .in_place = kEither},
     {.op = "Equal", .run = compare<functors::Equal>},
     {.op = "NotEqual", .run = compare<functors::NotEqual>},
     {.op = "Less", .run = compare<functors::Less>},

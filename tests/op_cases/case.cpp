@@ -1,0 +1,44 @@
+#include "tests/op_cases/case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace ferry::test {
+
+std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype) {
+  std::mt19937_64 random(shape + 1);
+  std::vector<Tensor> result;
+  for (std::size_t i = 0; i < which.shapes[shape].size(); ++i) {
+    const In in = which.input(i);
+    Tensor tensor(in.dtype.value_or(dtype), which.shapes[shape][i]);
+    dispatch(tensor.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for (T& x : tensor.mutable_data<T>()) {
+        const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+        if (std::is_floating_point_v<T>) {
+          x = static_cast<T>(in.low + unit * (in.high - in.low));
+        } else {
+          const double low = std::is_signed_v<T> ? in.low : std::max(in.low, 0.0);
+          x = static_cast<T>(std::floor(low + unit * (in.high - low + 1)));
+        }
+      }
+    });
+    result.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+CaseGraph::CaseGraph(const Case& which, const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    x.push_back(graph.input("x" + std::to_string(i), inputs[i].dtype(), inputs[i].type().shape));
+  y = which.build(x);
+}
+
+std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs) {
+  std::map<std::string, Tensor, std::less<>> feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace("x" + std::to_string(i), inputs[i]);
+  return feeds;
+}
+
+}  // namespace ferry::test

@@ -1,0 +1,49 @@
+// A case: one line that says how to make an op, on what, and what it must give. All the tests here run every case.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "tests/op_cases/reference.hpp"
+
+namespace ferry::test {
+
+/// What an input of a case is: of the dtype that is being tested, or of one of its own; numbers of a range.
+struct In {
+  double low = -2, high = 2;        ///< of the numbers; of integers inclusive
+  std::optional<DType> dtype = {};  ///< none: the dtype under test
+};
+
+struct Case {
+  std::string_view op;               ///< OpDef::name
+  Values (*build)(const Values& x);  ///< the op on these inputs
+  Reference reference;
+  std::vector<std::vector<Sizes>> shapes;  ///< to be tried, each with one shape for each input
+  std::vector<In> inputs = {};             ///< those that are not In{}
+  std::uint32_t smooth = ~0U;              ///< mask of the inputs that have a gradient, when the op has one
+
+  [[nodiscard]] In input(std::size_t i) const { return i < inputs.size() ? inputs[i] : In{}; }
+};
+
+/// All cases, in the order of ops/.
+[[nodiscard]] std::span<const Case> op_cases();
+
+/// Numbers for the inputs of `which.shapes[shape]`, of that dtype; the same in every run.
+[[nodiscard]] std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype);
+
+/// A case as a graph of its own.
+struct CaseGraph {
+  CaseGraph(const Case& which, const std::vector<Tensor>& inputs);
+  Graph graph;
+  Values x, y;  ///< the inputs "x0", "x1" … and the op's outputs
+};
+
+/// The inputs by name.
+[[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
+
+}  // namespace ferry::test

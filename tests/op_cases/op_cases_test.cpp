@@ -1,0 +1,182 @@
+// Every case against the reference, for every dtype, on empty and broadcast shapes; gradients against finite
+// differences; the same bits for any number of threads; and no op left out.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "ops/gradient.hpp"
+#include "ops/math.hpp"
+#include "ops/op_set.hpp"
+#include "ops/reduce.hpp"
+#include "tests/op_cases/case.hpp"
+#include "tests/support/evaluate.hpp"
+#include "tests/support/threads.hpp"
+
+namespace ferry::test {
+namespace {
+
+std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>& inputs, int threads = 1) {
+  Threads parallel(threads);
+  EvaluateOptions options;
+  options.parallel = &parallel;
+  return Evaluator(made.graph, options).run(made.y, feeds_of(inputs));
+}
+
+/// "" or what differs.
+std::string difference(const Tensor& got, const Nd& wanted) {
+  if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
+  const double tolerance = got.dtype() == DType::float64 ? 1e-11 : 3e-5;
+  for (std::int64_t i = 0; i < got.count(); ++i) {
+    const double reference = wanted.data[static_cast<std::size_t>(i)];
+    bool same = false;
+    if (is_float(got.dtype())) {
+      same = got.number(i) == reference || std::abs(got.number(i) - reference) <= tolerance * (1 + std::abs(reference));
+    } else {
+      dispatch(got.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        constexpr double kEnd = 9.2e18;  // an infinite reference stands for the end of the dtype's range
+        const T number = reference > kEnd    ? std::numeric_limits<T>::max()
+                         : reference < -kEnd ? std::numeric_limits<T>::lowest()
+                                             : static_cast<T>(static_cast<std::int64_t>(reference));
+        same = got.integer(i) == static_cast<std::int64_t>(number);
+      });
+    }
+    if (!same)
+      return "element " + std::to_string(i) + " is " + std::to_string(got.number(i)) + ", the reference says " +
+             std::to_string(reference);
+  }
+  return "";
+}
+
+/// The dtypes to test: those of T, or of U where the op has no T.
+const DTypeSet& dtypes_of(const OpDef& def) {
+  return def.types.find('T') != std::string_view::npos ? def.T : def.U;
+}
+
+/// f(case, shape, dtype, inputs) for all that the cases claim.
+template <class F>
+void for_each_run(const F& f) {
+  for (const Case& which : op_cases()) {
+    const OpDef* def = default_ops().find(which.op);
+    REQUIRE_MESSAGE(def != nullptr, which.op);
+    for (DType dtype : kDTypes) {
+      if (!dtypes_of(*def).has(dtype)) continue;
+      for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
+        CAPTURE(which.op);
+        CAPTURE(name_of(dtype));
+        CAPTURE(shape);
+        f(which, dtype, inputs_for(which, shape, dtype));
+      }
+    }
+  }
+}
+
+/// The gradients of sum(weights * y) in the inputs `asked`, and the same by central differences.
+void check_gradient(const Case& which, const std::vector<Tensor>& inputs, const std::vector<std::size_t>& asked) {
+  CaseGraph made(which, inputs);
+  Value loss;
+  double weight = 0.7;
+  for (const Value& y : made.y) {
+    Tensor weights(DType::float64, y.shape().sizes());
+    for (double& w : weights.mutable_data<double>()) w = weight = std::fmod(weight * 7.3 + 0.31, 2.0);
+    const Value part = sum(y * made.graph.constant(weights));
+    loss = loss.defined() ? loss + part : part;
+  }
+  Values xs;
+  for (std::size_t i : asked) xs.push_back(made.x[i]);
+  const Values gradient = gradients(loss, xs);
+  Evaluator evaluator(made.graph);
+  const std::vector<Tensor> exact = evaluator.run(gradient, feeds_of(inputs));
+
+  const auto loss_at = [&](std::size_t input, std::int64_t element, double change) {
+    std::vector<Tensor> moved = inputs;
+    moved[input] = Tensor::of<double>(inputs[input].sizes(), inputs[input].data<double>());
+    moved[input].mutable_data<double>()[static_cast<std::size_t>(element)] += change;
+    return evaluator.run({loss}, feeds_of(moved))[0].number(0);
+  };
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    REQUIRE(exact[k].sizes() == inputs[asked[k]].sizes());
+    for (std::int64_t e = 0; e < exact[k].count(); ++e) {
+      const double h = 1e-5;
+      const double estimate = (loss_at(asked[k], e, h) - loss_at(asked[k], e, -h)) / (2 * h);
+      CAPTURE(asked[k]);
+      CAPTURE(e);
+      CHECK(exact[k].number(e) == doctest::Approx(estimate).epsilon(1e-6).scale(1));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ops give what the reference gives") {
+  for_each_run([](const Case& which, DType, const std::vector<Tensor>& inputs) {
+    const CaseGraph made(which, inputs);
+    const std::vector<Tensor> got = outputs_of(made, inputs);
+    const std::vector<Nd> wanted = which.reference({inputs.begin(), inputs.end()});
+    REQUIRE(got.size() == wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], wanted[i]) == "");
+  });
+}
+
+TEST_CASE("ops give the types that were inferred") {
+  for_each_run([](const Case& which, DType, const std::vector<Tensor>& inputs) {
+    const CaseGraph made(which, inputs);
+    const std::vector<Tensor> got = outputs_of(made, inputs);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].dtype() == made.y[i].dtype());
+      if (!made.y[i].shape().bounded()) CHECK(got[i].type() == made.y[i].type());
+    }
+  });
+}
+
+TEST_CASE("ops give the same bits for any number of threads") {
+  for_each_run([](const Case& which, DType, const std::vector<Tensor>& inputs) {
+    const CaseGraph made(which, inputs);
+    const std::vector<Tensor> one = outputs_of(made, inputs, 1);
+    for (int threads : {2, 3}) {
+      const std::vector<Tensor> several = outputs_of(made, inputs, threads);
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i].same_bits(several[i]));
+    }
+  });
+}
+
+TEST_CASE("gradients agree with finite differences") {
+  for (const Case& which : op_cases()) {
+    const OpDef* def = default_ops().find(which.op);
+    if (def->grad == nullptr || !dtypes_of(*def).has(DType::float64)) continue;
+    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
+      const std::vector<Tensor> inputs = inputs_for(which, shape, DType::float64);
+      std::vector<std::size_t> asked;
+      std::int64_t elements = 0;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if ((which.smooth >> i & 1) != 0 && inputs[i].dtype() == DType::float64) {
+          asked.push_back(i);
+          elements += inputs[i].count();
+        }
+      if (asked.empty() || elements > 100) continue;
+      CAPTURE(which.op);
+      CAPTURE(shape);
+      check_gradient(which, inputs, asked);
+    }
+  }
+}
+
+TEST_CASE("no op is left out") {
+  // These are no functions of their inputs alone: each has a test of its own in tests/kernels or tests/ops.
+  const std::set<std::string_view> elsewhere{"Input",   "Variable", "Assign",        "Parameter",    "While",
+                                             "Cond",    "Constant", "RandomUniform", "RandomNormal", "Shuffle",
+                                             "ReadIdx", "ReadCsv",  "ReadNpy",       "Batch",        "Print"};
+  // These have no kernel: the executor itself does them.
+  const std::set<std::string_view> executor{"Input", "Variable", "Assign", "Parameter", "While", "Cond"};
+  std::set<std::string_view> covered;
+  for (const Case& which : op_cases()) covered.insert(which.op);
+  for (const OpDef* def : default_ops().all()) {
+    CAPTURE(def->name);
+    CHECK((covered.contains(def->name) || elsewhere.contains(def->name)));
+    CHECK((def->is(kView) || executor.contains(def->name) || cpu_kernels().find(def->name) != nullptr));
+    CHECK((def->grad != nullptr) != !def->no_grad.empty());
+  }
+}
+
+}  // namespace ferry::test

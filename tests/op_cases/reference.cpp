@@ -1,0 +1,147 @@
+#include "tests/op_cases/reference.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace ferry::test {
+namespace {
+
+std::int64_t count_of(const Sizes& sizes) {
+  std::int64_t count = 1;
+  for (std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+Sizes index_of(std::int64_t flat, const Sizes& sizes) {
+  Sizes index(sizes.size());
+  for (std::size_t d = sizes.size(); d-- > 0; flat /= sizes[d]) index[d] = flat % sizes[d];
+  return index;
+}
+
+Sizes broadcast_sizes(const std::vector<Nd>& inputs) {
+  Sizes result;
+  for (const Nd& input : inputs) {
+    while (result.size() < input.sizes.size()) result.insert(result.begin(), 1);
+    for (std::size_t d = 0; d < input.sizes.size(); ++d) {
+      std::int64_t& size = result[result.size() - input.sizes.size() + d];
+      if (size == 1) size = input.sizes[d];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Nd::Nd(Sizes given, const std::function<double(const Sizes&)>& element) : sizes(std::move(given)) {
+  for (std::int64_t i = 0; i < count_of(sizes); ++i) data.push_back(element(index_of(i, sizes)));
+}
+
+Nd::Nd(const Tensor& tensor) : sizes(tensor.sizes()) {
+  for (std::int64_t i = 0; i < tensor.count(); ++i) data.push_back(tensor.number(i));
+}
+
+double Nd::at(const Sizes& index) const {
+  std::int64_t flat = 0;
+  const std::size_t missing = index.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d) flat = flat * sizes[d] + (sizes[d] == 1 ? 0 : index[d + missing]);
+  return data[static_cast<std::size_t>(flat)];
+}
+
+Reference elements(double (*f)(double)) {
+  return [f](const std::vector<Nd>& in) {
+    return std::vector{Nd(in[0].sizes, [&](const Sizes& i) { return f(in[0].at(i)); })};
+  };
+}
+
+Reference elements(double (*f)(double, double)) {
+  return [f](const std::vector<Nd>& in) {
+    return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i)); })};
+  };
+}
+
+Reference elements(double (*f)(double, double, double)) {
+  return [f](const std::vector<Nd>& in) {
+    return std::vector{
+        Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i), in[2].at(i)); })};
+  };
+}
+
+Reference einsum(std::string_view notation) {
+  std::vector<std::string> terms(1);
+  for (char c : notation) {
+    if (c == ',' || c == '>')
+      terms.emplace_back();
+    else if (c != '-')
+      terms.back() += c;
+  }
+  return [terms](const std::vector<Nd>& in) {
+    std::map<char, std::int64_t> size;
+    std::string letters = terms.back();  // output letters first, then the summed ones
+    for (std::size_t i = 0; i < in.size(); ++i)
+      for (std::size_t d = 0; d < terms[i].size(); ++d) {
+        if (letters.find(terms[i][d]) == std::string::npos) letters += terms[i][d];
+        std::int64_t& known = size.emplace(terms[i][d], 1).first->second;
+        if (known == 1) known = in[i].sizes[d];
+      }
+    Sizes out_sizes, summed;
+    for (std::size_t k = 0; k < letters.size(); ++k)
+      (k < terms.back().size() ? out_sizes : summed).push_back(size[letters[k]]);
+    return std::vector{Nd(out_sizes, [&](const Sizes& out_index) {
+      double sum = 0;
+      for (std::int64_t s = 0; s < count_of(summed); ++s) {
+        Sizes all = out_index;
+        for (std::int64_t i : index_of(s, summed)) all.push_back(i);
+        double product = 1;
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          Sizes index;
+          for (char letter : terms[i]) index.push_back(all[letters.find(letter)]);
+          product *= in[i].at(index);
+        }
+        sum += product;
+      }
+      return sum;
+    })};
+  };
+}
+
+Reference folded(Sizes axes, double start, double (*join)(double, double)) {
+  return [axes, start, join](const std::vector<Nd>& in) {
+    Sizes kept, gone;
+    const auto is_gone = [&](std::size_t d) {
+      return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
+    };
+    for (std::size_t d = 0; d < in[0].sizes.size(); ++d) (is_gone(d) ? gone : kept).push_back(in[0].sizes[d]);
+    return std::vector{Nd(kept, [&](const Sizes& outer) {
+      double result = start;
+      for (std::int64_t g = 0; g < count_of(gone); ++g) {
+        const Sizes inner = index_of(g, gone);
+        Sizes index;
+        std::size_t o = 0, i = 0;
+        for (std::size_t d = 0; d < in[0].sizes.size(); ++d) index.push_back(is_gone(d) ? inner[i++] : outer[o++]);
+        result = join(result, in[0].at(index));
+      }
+      return result;
+    })};
+  };
+}
+
+Reference indexed(Sizes (*sizes)(const std::vector<Nd>&), double (*element)(const std::vector<Nd>&, const Sizes&)) {
+  return [sizes, element](const std::vector<Nd>& in) {
+    return std::vector{Nd(sizes(in), [&](const Sizes& index) { return element(in, index); })};
+  };
+}
+
+Reference rows(std::vector<double> (*f)(const std::vector<double>&)) {
+  return [f](const std::vector<Nd>& in) {
+    Nd out = in[0];
+    const std::int64_t n = in[0].sizes.back();
+    for (std::int64_t at = 0; n > 0 && at < static_cast<std::int64_t>(out.data.size()); at += n) {
+      const std::vector<double> row = f({out.data.begin() + at, out.data.begin() + at + n});
+      std::copy(row.begin(), row.end(), out.data.begin() + at);
+    }
+    return std::vector{out};
+  };
+}
+
+}  // namespace ferry::test
