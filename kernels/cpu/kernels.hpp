@@ -19,5 +19,6 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
+[[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
 
 }  // namespace ferry::cpu
