@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """ferry as its users have it: installed, found by pkg-config, compiled against outside of the tree.
 
-    install_test.py BUILD_FOLDER COMPILER
+    install_test.py BUILD_FOLDER README COMPILER
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-BUILD, CXX = sys.argv[1:3]
+BUILD, README, CXX = sys.argv[1:4]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -22,6 +23,11 @@ def output(*command, env=None, code=0):
     if done.returncode != code:
         raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def readme_program():
+    """The first C++ program of the README, as a user would copy it."""
+    return re.search(r"^```cpp\n(.*?)^```", Path(README).read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
 MPI_FLAGS = ["-DOMPI_SKIP_MPICXX=1", *output("pkg-config", "--cflags", "ompi").split()]
@@ -35,6 +41,8 @@ class Installed(unittest.TestCase):
         cls.prefix = next(cls.folder.rglob("include")).parent
         cls.libdir = next(cls.prefix.rglob("libferry.so")).parent
         cls.env = dict(os.environ, PKG_CONFIG_PATH=str(cls.libdir / "pkgconfig"), LD_LIBRARY_PATH=str(cls.libdir))
+        cls.program = cls.folder / "program.cpp"
+        cls.program.write_text(readme_program())
 
     @classmethod
     def tearDownClass(cls):
@@ -42,6 +50,11 @@ class Installed(unittest.TestCase):
 
     def flags(self, *options):
         return output("pkg-config", *options, "ferry", env=self.env).split()
+
+    def compiled(self, name, libraries):
+        program = self.folder / name
+        output(CXX, *WARNINGS, *self.flags("--cflags"), str(self.program), "-o", str(program), *libraries)
+        return str(program)
 
     def test_each_header_stands_alone(self):
         def compile_alone(header):
@@ -55,6 +68,19 @@ class Installed(unittest.TestCase):
         self.assertIn("ferry/ferry.hpp", headers)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_alone, headers))
+
+    def test_the_readme_program_runs_on_any_number_of_tasks(self):
+        program = self.compiled("shared", self.flags("--libs"))
+        for tasks in "3", "5":
+            self.assertIn("11 22 33", output(program, "--tasks", tasks, env=self.env))
+        for tasks in "1", "2":  # it names /task:2
+            output(program, "--tasks", tasks, env=self.env, code=4)
+
+    def test_the_readme_program_links_statically(self):
+        libraries = [str(self.libdir / "libferry.a") if flag == "-lferry" else flag
+                     for flag in self.flags("--libs", "--static")]
+        program = self.compiled("static", libraries)
+        self.assertIn("11 22 33", output(program, "--tasks", "3"))
 
     def test_the_command_runs(self):
         self.assertIn("ferry", output(str(self.prefix / "bin" / "ferry"), "doctor"))
