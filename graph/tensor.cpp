@@ -67,6 +67,19 @@ Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<con
                                 std::to_string(byte_count_) + " are there");
 }
 
+Tensor Tensor::copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes) {
+  const Type type{dtype, Shape(std::span<const std::int64_t>(sizes))};
+  if (static_cast<std::int64_t>(bytes.size()) != type.bytes())
+    throw Error(Code::file, "a tensor " + type.str() + " needs " + std::to_string(type.bytes()) + " bytes, " +
+                                std::to_string(bytes.size()) + " are there");
+  const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
+  if (dtype == DType::boolean && !std::all_of(bytes.begin(), bytes.end(), is_bool))
+    throw Error(Code::file, "a bool tensor has bytes other than 0 and 1");
+  Tensor tensor(dtype, std::move(sizes));
+  std::copy(bytes.begin(), bytes.end(), tensor.mutable_bytes().begin());
+  return tensor;
+}
+
 double Tensor::number(std::int64_t i) const {
   return dispatch(dtype_, [&](auto zero) {
     decltype(zero) value;

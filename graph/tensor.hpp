@@ -28,6 +28,9 @@ class Tensor {
   Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
          std::span<const std::byte> bytes);
 
+  /// A copy of bytes from a file. Error(file) unless bytes = product of sizes × element size, and every bool is 0 or 1.
+  [[nodiscard]] static Tensor copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes);
+
   template <class T>
   [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::initializer_list<T> values) {
     return of<T>(std::move(sizes), std::span<const T>(values.begin(), values.size()));

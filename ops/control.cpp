@@ -67,8 +67,9 @@ std::string print_index(const OpFacts& facts) {
   return term(text) + "->" + term(text);
 }
 
-constexpr AttrDef kWhileAttrs[] = {{"body", "subgraph"}, {"carried", "int"}, {"cond", "subgraph"}};
-constexpr AttrDef kCondAttrs[] = {{"else_branch", "subgraph"}, {"then_branch", "subgraph"}};
+// The bodies in the order in which their captures are inputs.
+constexpr AttrDef kWhileAttrs[] = {{"cond", "subgraph"}, {"body", "subgraph"}, {"carried", "int"}};
+constexpr AttrDef kCondAttrs[] = {{"then_branch", "subgraph"}, {"else_branch", "subgraph"}};
 constexpr AttrDef kPrintAttrs[] = {{"label", "string"}};
 
 constexpr OpDef kWhile{.name = "While",

@@ -150,12 +150,8 @@ class Decoder {
 
   static Tensor tensor(const fbs::Attr& a) {
     const auto& stored = need(a.bytes(), a);
-    const Type type{dtype(a.dtype()), Shape(std::span<const std::int64_t>(numbers(need(a.ints(), a))))};
-    if (type.bytes() != static_cast<std::int64_t>(stored.size()))
-      malformed("a tensor " + type.str() + " has " + std::to_string(stored.size()) + " bytes");
-    Tensor result(type.dtype, type.shape.sizes());
-    if (stored.size() > 0) std::memcpy(result.mutable_bytes().data(), stored.data(), stored.size());
-    return result;
+    return Tensor::copy_of(dtype(a.dtype()), numbers(need(a.ints(), a)),
+                           std::as_bytes(std::span(stored.data(), stored.size())));
   }
 
   static Grouping grouping(const fbs::Grouping& g) {

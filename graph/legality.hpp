@@ -1,0 +1,32 @@
+// What holds of every legal graph, however it was made. The loader, the runner, planning and the tests all ask here.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "graph/graph.hpp"
+
+namespace ferry {
+
+/// Longest name of an op, entry, feed or fetch, in bytes.
+inline constexpr std::size_t kMaxNameBytes = 65535;
+/// Bodies of control flow within each other.
+inline constexpr int kMaxNesting = 32;
+
+/// Throws Error(plan), naming the op and its line, unless
+///   - names are 1 to kMaxNameBytes bytes of UTF-8 without NUL;
+///   - inputs and control inputs come before their op, and types are what inference gives;
+///   - annotations name meshes of this graph, with one layout for each output and axis, splits of dims that are there;
+///   - Assign sets a variable; Input, Variable and Assign stand in no body, Parameter in nothing else;
+///   - each body belongs to at most one op, whose first inputs it declares and whose last inputs the bodies capture, in
+///     the order in which the op's definition names them; bodies nest at most kMaxNesting deep;
+///   - entries feed Input ops, fetch values and target ops that are there, each name once.
+/// Bodies are checked with their graph. Linear in time and memory, without recursion. Thread-safe.
+///
+///     check_legal(graph);
+void check_legal(const Graph& graph);
+
+/// Throws Error(plan) unless `name` may name something; `what` says what, for the message.
+void check_name(std::string_view name, std::string_view what);
+
+}  // namespace ferry
