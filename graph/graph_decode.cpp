@@ -107,7 +107,7 @@ class OpList {
     for (const file::Op& op : graph.op()) {
       check_name(op.name(), "an op's name");
       if (!index_.emplace(op.name(), static_cast<Index>(index_.size())).second)
-        fail("two ops have the name " + quoted(op.name()));
+        fail("two ops have the name " + in_quotes(op.name()));
     }
     sort();
   }
@@ -122,7 +122,7 @@ class OpList {
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
     if (const auto found = find(name)) return *found;
-    throw Error(Code::file, user() + ": there is no op " + quoted(name)).hint(like(name));
+    throw Error(Code::file, user() + ": there is no op " + in_quotes(name)).hint(like(name));
   }
   [[nodiscard]] Index at(std::string_view name) const {
     return at(name, [] { return std::string("a body"); });
@@ -146,7 +146,7 @@ class OpList {
     order_ = std::move(sorted.order);
   }
 
-  [[nodiscard]] std::string user(Index i) const { return quoted(op(i).name()) + " (" + escaped(op(i).op()) + ")"; }
+  [[nodiscard]] std::string user(Index i) const { return in_quotes(op(i).name()) + " (" + escaped(op(i).op()) + ")"; }
 
   [[nodiscard]] std::string like(std::string_view name) const {
     constexpr std::size_t kMostNames = 10000;
@@ -154,7 +154,7 @@ class OpList {
     for (const file::Op& op : graph_.op())
       if (names.size() < kMostNames) names.push_back(op.name());
     const std::string close = nearest(name, names);
-    return close.empty() ? "name an op of the same graph" : "did you mean " + quoted(close) + "?";
+    return close.empty() ? "name an op of the same graph" : "did you mean " + in_quotes(close) + "?";
   }
 
   [[noreturn]] void refuse_cycle(const std::vector<Need>& cycle) const {
@@ -174,7 +174,7 @@ class OpList {
 /// Makes a Graph from a message.
 class Decoder {
  public:
-  Decoder(const file::GraphFile& file, const OpSet& ops, const TensorsBeside& beside)
+  Decoder(const file::GraphFile& file, const OpSet& ops, const TensorBeside& beside)
       : file_(file), ops_(ops), beside_(beside) {}
 
   std::unique_ptr<Graph> decode() {
@@ -227,7 +227,7 @@ class Decoder {
     const Parameters parameters = parameters_of(number, list);
     for (Index i : list.order()) {
       const file::Op& op = list.op(i);
-      in_part([&] { return quoted(op.name()) + " (" + escaped(op.op()) + ")"; },
+      in_part([&] { return in_quotes(op.name()) + " (" + escaped(op.op()) + ")"; },
               [&] { places[i] = build_op(number, graph, list, places, parameters, op); });
     }
     set_results(number, graph, list, places);
@@ -244,9 +244,9 @@ class Decoder {
     Parameters result;
     for (int k = 0; k < graph.parameter_size(); ++k) {
       if (list.op(list.at(graph.parameter(k))).op() != kParameter.name)
-        fail(quoted(graph.parameter(k)) + " is no parameter of its body");
+        fail(in_quotes(graph.parameter(k)) + " is no parameter of its body");
       if (!result.emplace(graph.parameter(k), k).second)
-        fail("a body lists the parameter " + quoted(graph.parameter(k)) + " twice");
+        fail("a body lists the parameter " + in_quotes(graph.parameter(k)) + " twice");
     }
     return result;
   }
@@ -278,7 +278,7 @@ class Decoder {
       std::vector<std::string> names;
       for (const OpDef* known : ops_.all()) names.emplace_back(known->name);
       const std::string close = nearest(op.op(), names);
-      Error error(Code::file, "there is no op " + quoted(op.op()));
+      Error error(Code::file, "there is no op " + in_quotes(op.op()));
       throw close.empty() ? error : error.hint("did you mean " + close + "?");
     }
     if (op.version() < 1 || op.version() > static_cast<std::uint32_t>(def->version))
@@ -321,10 +321,11 @@ class Decoder {
   static Value value(Graph& graph, const OpList& list, const Places& places, const std::string& text) {
     const graph_read::Reference ref = graph_read::reference(text);
     const OpId id = places[list.at(ref.op)];
-    if (id == kNotBuilt) fail(quoted(text) + " does not come before it");
+    if (id == kNotBuilt) fail(in_quotes(text) + " does not come before it");
     const Op op = graph.op(id);
     if (ref.output >= static_cast<std::uint32_t>(op.outputs()))
-      fail(quoted(text) + " is not there: " + quoted(op.name()) + " has " + std::to_string(op.outputs()) + " outputs");
+      fail(in_quotes(text) + " is not there: " + in_quotes(op.name()) + " has " + std::to_string(op.outputs()) +
+           " outputs");
     return graph.value(op.output(static_cast<int>(ref.output)));
   }
 
@@ -369,8 +370,8 @@ class Decoder {
   }
 
   static void add_entry(Graph& root, const file::Entry& entry) {
-    if (root.entries().contains(entry.name())) fail("two entries have the name " + quoted(entry.name()));
-    in_part([&] { return "entry " + quoted(entry.name()); },
+    if (root.entries().contains(entry.name())) fail("two entries have the name " + in_quotes(entry.name()));
+    in_part([&] { return "entry " + in_quotes(entry.name()); },
             [&] {
               Entry& out = root.entry(entry.name());
               const auto named = [&](const file::Entry::Named& item) {
@@ -380,7 +381,7 @@ class Decoder {
               for (const auto& fetch : entry.fetch()) out.fetches.push_back(named(fetch));
               for (const std::string& target : entry.target()) {
                 const auto op = root.find(target);
-                if (!op) fail("there is no op " + quoted(target));
+                if (!op) fail("there is no op " + in_quotes(target));
                 out.targets.push_back(*op);
               }
             });
@@ -390,13 +391,13 @@ class Decoder {
     const graph_read::Reference ref = graph_read::reference(text);
     const auto op = root.find(ref.op);
     if (!op || ref.output >= static_cast<std::uint32_t>(root.op(*op).outputs()))
-      fail("there is no value " + quoted(text));
+      fail("there is no value " + in_quotes(text));
     return root.op(*op).output(static_cast<int>(ref.output));
   }
 
   const file::GraphFile& file_;
   const OpSet& ops_;
-  const TensorsBeside& beside_;
+  const TensorBeside& beside_;
   std::vector<Type> types_;
   std::vector<bool> built_;
   std::vector<std::vector<Index>> children_;
@@ -407,7 +408,7 @@ class Decoder {
 }  // namespace
 
 std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format, std::string_view source,
-                                    const OpSet& ops, const TensorsBeside& beside) {
+                                    const OpSet& ops, const TensorBeside& beside) {
   return in_part([&] { return escaped(source, 400); },
                  [&] {
                    if (content.size() > kMaxGraphBytes)

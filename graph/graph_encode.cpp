@@ -35,8 +35,8 @@ std::string reference(const Graph& graph, ValueId value) {
 
 class Encoder {
  public:
-  Encoder(GraphFormat format, file::GraphFile& out, TensorsBeside& beside)
-      : format_(format), out_(out), beside_(beside) {}
+  Encoder(GraphFormat format, file::GraphFile& out, GraphContent& content)
+      : format_(format), out_(out), content_(content) {}
 
   void encode(const Graph& root) {
     out_.set_version(kGraphVersion);
@@ -151,7 +151,7 @@ class Encoder {
       const std::string name = std::to_string(number) + "/" + std::string(op.name()) + "/" + attr;
       out.set_beside(name);
       out.set_beside_hash(hash64(bytes));
-      beside_.emplace(name, tensor);
+      content_.beside.emplace(name, tensor);
     } else if (format_ == GraphFormat::binary || tensor.count() > kReadableElements || !encode_numbers(tensor, out)) {
       out.set_bytes(bytes.data(), bytes.size());
     }
@@ -212,7 +212,7 @@ class Encoder {
 
   GraphFormat format_;
   file::GraphFile& out_;
-  TensorsBeside& beside_;
+  GraphContent& content_;
   std::vector<const Graph*> graphs_;
   std::vector<std::uint32_t> parents_;  // of graphs_[i + 1]
   std::vector<std::uint32_t> numbers_;  // of the bodies of the graph at hand
@@ -245,7 +245,7 @@ GraphContent encode_graph(const Graph& graph, GraphFormat format) {
   GraphContent result;
   google::protobuf::Arena arena;
   auto* message = google::protobuf::Arena::CreateMessage<file::GraphFile>(&arena);
-  Encoder(format, *message, result.beside).encode(graph);
+  Encoder(format, *message, result).encode(graph);
   result.content = format == GraphFormat::binary ? binary_content(*message) : text_content(*message);
   return result;
 }

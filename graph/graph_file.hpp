@@ -8,12 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/files.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_def.hpp"
 #include "graph/tensor.hpp"
@@ -29,13 +31,13 @@ inline constexpr std::size_t kInlineTensorBytes = 1 << 20;
 
 enum class GraphFormat { binary, text };
 
-/// Tensors beside a graph file, by name.
-using TensorsBeside = std::map<std::string, Tensor, std::less<>>;
+/// Gives the tensor of that name that lies beside a graph file; undefined when there is none.
+using TensorBeside = std::function<Tensor(std::string_view name)>;
 
 /// A graph as the content of a file, and the tensors that lie beside it.
 struct GraphContent {
   std::string content;
-  TensorsBeside beside;
+  std::map<std::string, Tensor, std::less<>> beside;
 };
 
 /// Error(plan) when the graph is not legal (check_legal), Error(resource) when it takes more than kMaxGraphBytes.
@@ -49,6 +51,17 @@ struct GraphContent {
 /// Thread-safe.
 [[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,
                                                   std::string_view source, const OpSet& ops,
-                                                  const TensorsBeside& beside = {});
+                                                  const TensorBeside& beside = {});
+
+/// Writes `path` (`.pbtxt`: text, else binary), and `path`.safetensors when there are large tensors; each whole or not
+/// at all. Errors as encode_graph and FileSystem::write.
+void save_graph(const Graph& graph, const std::string& path, FileSystem& files = local_files());
+
+/// Reads `path` (`.pbtxt`: text, else binary), and `path`.safetensors when it names tensors there. Errors as
+/// decode_graph and FileSystem::read.
+///
+///     std::unique_ptr<Graph> graph = load_graph("add.pb", default_ops());
+[[nodiscard]] std::unique_ptr<Graph> load_graph(const std::string& path, const OpSet& ops,
+                                                FileSystem& files = local_files());
 
 }  // namespace ferry

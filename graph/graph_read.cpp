@@ -28,7 +28,7 @@ Dim dim(const file::Dim& from) {
     return from.symbol().empty() ? Dim::unknown() : Dim(std::string_view(from.symbol()));
   }
   if (from.size() < 0) fail("negative dim " + std::to_string(from.size()));
-  if (from.has_symbol()) fail("a dim has both a size and the symbol " + quoted(from.symbol()));
+  if (from.has_symbol()) fail("a dim has both a size and the symbol " + in_quotes(from.symbol()));
   return from.bounded() ? Dim::at_most(from.size()) : Dim(from.size());
 }
 
@@ -64,20 +64,20 @@ Tensor from_numbers(DType type, std::vector<std::int64_t> sizes, const Numbers& 
 }
 
 Tensor from_beside(const file::Tensor& from, DType type, const std::vector<std::int64_t>& sizes,
-                   const TensorsBeside& beside) {
-  const auto found = beside.find(from.beside());
-  if (found == beside.end()) fail("the tensor " + quoted(from.beside()) + " is not in the .safetensors file beside it");
-  const Tensor& tensor = found->second;
+                   const TensorBeside& beside) {
+  const Tensor tensor = beside ? beside(from.beside()) : Tensor();
+  if (!tensor.defined()) fail("the tensor " + in_quotes(from.beside()) + " is not in the .safetensors file beside it");
   if (tensor.dtype() != type || tensor.sizes() != sizes)
-    fail("the tensor " + quoted(from.beside()) + " should be " +
+    fail("the tensor " + in_quotes(from.beside()) + " should be " +
          Type{type, Shape(std::span<const std::int64_t>(sizes))}.str() + ", the .safetensors file has " +
          tensor.type().str());
   if (hash64(tensor.bytes()) != from.beside_hash())
-    fail("the tensor " + quoted(from.beside()) + " in the .safetensors file is damaged, or belongs to another graph");
+    fail("the tensor " + in_quotes(from.beside()) +
+         " in the .safetensors file is damaged, or belongs to another graph");
   return tensor;
 }
 
-AttrValue attr_value(const file::Attr& from, const TensorsBeside& beside,
+AttrValue attr_value(const file::Attr& from, const TensorBeside& beside,
                      const std::function<SubgraphRef(std::uint32_t)>& body) {
   switch (from.value_case()) {
     case file::Attr::kBool:
@@ -103,7 +103,7 @@ AttrValue attr_value(const file::Attr& from, const TensorsBeside& beside,
     case file::Attr::VALUE_NOT_SET:
       break;
   }
-  fail("the attribute " + quoted(from.name()) + " has no value that this ferry knows");
+  fail("the attribute " + in_quotes(from.name()) + " has no value that this ferry knows");
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Type type(const file::Type& from) {
   return {dtype(from.dtype()), shape(from.shape())};
 }
 
-Tensor tensor(const file::Tensor& from, const TensorsBeside& beside) {
+Tensor tensor(const file::Tensor& from, const TensorBeside& beside) {
   if (from.size_size() > kMaxRank)
     fail("a tensor of " + std::to_string(from.size_size()) + " dims; at most " + std::to_string(kMaxRank) +
          " are allowed");
@@ -162,7 +162,8 @@ Layout layout(const file::Layout& from) {
         const Reduce joins[] = {Reduce::sum, Reduce::max, Reduce::min};
         const auto* found = std::find_if(std::begin(joins), std::end(joins),
                                          [&](Reduce reduce) { return name_of(reduce) == axis.reduce(); });
-        if (found == std::end(joins)) fail("a partial layout joined by " + quoted(axis.reduce()) + ": sum, max or min");
+        if (found == std::end(joins))
+          fail("a partial layout joined by " + in_quotes(axis.reduce()) + ": sum, max or min");
         result.push_back(partial(*found));
         break;
       }
@@ -171,11 +172,11 @@ Layout layout(const file::Layout& from) {
   return result;
 }
 
-Attrs attrs(const file::Op& from, const TensorsBeside& beside, const std::function<SubgraphRef(std::uint32_t)>& body) {
+Attrs attrs(const file::Op& from, const TensorBeside& beside, const std::function<SubgraphRef(std::uint32_t)>& body) {
   if (from.attr_size() > kMaxAttrs) fail("it has " + std::to_string(from.attr_size()) + " attributes");
   Attrs result;
   for (const file::Attr& one : from.attr()) {
-    if (result.has(one.name())) fail("the attribute " + quoted(one.name()) + " is there twice");
+    if (result.has(one.name())) fail("the attribute " + in_quotes(one.name()) + " is there twice");
     result.set(one.name(), attr_value(one, beside, body));
   }
   return result;

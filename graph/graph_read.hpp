@@ -15,12 +15,12 @@ inline constexpr int kMaxAttrs = 256;
 
 [[nodiscard]] Shape shape(const file::Shape& from);
 [[nodiscard]] Type type(const file::Type& from);
-[[nodiscard]] Tensor tensor(const file::Tensor& from, const TensorsBeside& beside);
+[[nodiscard]] Tensor tensor(const file::Tensor& from, const TensorBeside& beside);
 [[nodiscard]] Mesh mesh(const file::Mesh& from);
 [[nodiscard]] Layout layout(const file::Layout& from);
 
 /// `body` gives the reference for the number of a body.
-[[nodiscard]] Attrs attrs(const file::Op& from, const TensorsBeside& beside,
+[[nodiscard]] Attrs attrs(const file::Op& from, const TensorBeside& beside,
                           const std::function<SubgraphRef(std::uint32_t)>& body);
 
 /// "name:2" as name and output number.

@@ -12,7 +12,7 @@ namespace ferry {
 namespace {
 
 [[noreturn]] void fail(const Op& op, const std::string& why) {
-  throw Error(Code::plan, quoted(op.name()) + " (" + std::string(op.def().name) + "): " + why).at(op.line());
+  throw Error(Code::plan, in_quotes(op.name()) + " (" + std::string(op.def().name) + "): " + why).at(op.line());
 }
 
 void require(bool holds, const Op& op, const char* why) {
@@ -166,12 +166,12 @@ class GraphCheck {
 
   void check(const std::string& name, const Entry& entry) const {
     check_name(name, "an entry's name");
-    const std::string where = "entry " + quoted(name);
+    const std::string where = "entry " + in_quotes(name);
     check_named(where, "feed", entry.feeds);
     check_named(where, "fetch", entry.fetches);
     for (const Entry::Named& feed : entry.feeds)
       if (&graph_.op(graph_.producer(feed.value)).def() != &kInput)
-        throw Error(Code::plan, where + ": feed " + quoted(feed.name) + " is no Input").at(line_of(feed.value));
+        throw Error(Code::plan, where + ": feed " + in_quotes(feed.name) + " is no Input").at(line_of(feed.value));
     for (OpId target : entry.targets)
       if (target >= graph_.size()) throw Error(Code::plan, where + ": a target is not there");
   }
@@ -181,9 +181,9 @@ class GraphCheck {
     for (const Entry::Named& item : items) {
       check_name(item.name, "in " + where + ", the name of a " + kind);
       if (item.value >= graph_.values())
-        throw Error(Code::plan, where + ": " + kind + " " + quoted(item.name) + " is of a value that is not there");
+        throw Error(Code::plan, where + ": " + kind + " " + in_quotes(item.name) + " is of a value that is not there");
       if (!seen.insert(item.name).second)
-        throw Error(Code::plan, where + ": " + kind + " " + quoted(item.name) + " is there twice");
+        throw Error(Code::plan, where + ": " + kind + " " + in_quotes(item.name) + " is there twice");
     }
   }
 
@@ -202,7 +202,7 @@ void check_name(std::string_view name, std::string_view what) {
                     : !is_valid_utf8(name)                      ? " is not UTF-8"
                                                                 : nullptr;
   if (why != nullptr)
-    throw Error(Code::plan, std::string(what) + why + ": " + quoted(name))
+    throw Error(Code::plan, std::string(what) + why + ": " + in_quotes(name))
         .hint("use 1 to " + std::to_string(kMaxNameBytes) + " bytes of UTF-8");
 }
 

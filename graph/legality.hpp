@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-/// Longest name of an op, entry, feed or fetch, in bytes.
-inline constexpr std::size_t kMaxNameBytes = 65535;
+/// Longest name of an op, entry, feed or fetch, in bytes: with a little around it, it fits a safetensors file.
+inline constexpr std::size_t kMaxNameBytes = 4000;
 /// Bodies of control flow within each other.
 inline constexpr int kMaxNesting = 32;
 

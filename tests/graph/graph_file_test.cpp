@@ -12,6 +12,7 @@
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
 #include "ops/state.hpp"
+#include "tests/support/temp_folder.hpp"
 
 using namespace ferry;
 
@@ -23,7 +24,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 std::unique_ptr<Graph> reload(const Graph& graph, GraphFormat format) {
   const GraphContent saved = encode_graph(graph, format);
-  return decode_graph(bytes_of(saved.content), format, "memory", default_ops(), saved.beside);
+  return decode_graph(bytes_of(saved.content), format, "memory", default_ops());
 }
 
 void same_op(const Op& a, const Op& b) {
@@ -110,9 +111,13 @@ TEST_CASE("large tensors lie beside the file, and must be those") {
   GraphContent saved = encode_graph(graph, GraphFormat::binary);
   CHECK(saved.content.size() < 1000);
   REQUIRE(saved.beside.size() == 1);
+  const auto beside = [&](std::string_view name) {
+    const auto found = saved.beside.find(name);
+    return found == saved.beside.end() ? Tensor() : found->second;
+  };
   const auto load = [&] {
     try {
-      return decode_graph(bytes_of(saved.content), GraphFormat::binary, "m.pb", default_ops(), saved.beside)
+      return decode_graph(bytes_of(saved.content), GraphFormat::binary, "m.pb", default_ops(), beside)
                      ->constant_value(0)
                      ->same_bits(large)
                  ? std::string("same")
@@ -123,10 +128,10 @@ TEST_CASE("large tensors lie beside the file, and must be those") {
     }
   };
   CHECK(load() == "same");
-  Tensor& beside = saved.beside.begin()->second;
-  beside = Tensor(DType::float32, {600, 512});
+  Tensor& stored = saved.beside.begin()->second;
+  stored = Tensor(DType::float32, {600, 512});
   CHECK(load().find("damaged, or belongs to another graph") != std::string::npos);
-  beside = Tensor(DType::float32, {512, 600});
+  stored = Tensor(DType::float32, {512, 600});
   CHECK(load().find("should be float32[600,512]") != std::string::npos);
   saved.beside.clear();
   CHECK(load().find("is not in the .safetensors file") != std::string::npos);
@@ -204,4 +209,19 @@ TEST_CASE("bodies nest as deep as the limit, and no deeper") {
   nested(kMaxNesting + 1);
   CHECK_THROWS_WITH_AS(static_cast<void>(encode_graph(graph, GraphFormat::binary)), doctest::Contains("nested more"),
                        Error);
+}
+
+TEST_CASE("a graph goes through files, with its large tensors") {
+  const test::TempFolder folder;
+  Graph graph;
+  fill(graph);
+  Tensor large(DType::int64, {400, 512});
+  large.mutable_data<std::int64_t>()[400 * 512 - 1] = -7;
+  graph.constant(large);
+  for (const char* name : {"m.pb", "m.pbtxt"}) {
+    save_graph(graph, folder / name);
+    same(graph, *load_graph(folder / name, default_ops()));
+    CHECK(local_files().exists(folder / (std::string(name) + ".safetensors")));
+  }
+  CHECK(local_files().read(folder / "m.pbtxt").text().starts_with("# A ferry graph"));
 }

@@ -1,0 +1,46 @@
+#include "graph/tensor_file.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "base/safetensors.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::pair<DType, std::string_view> kNames[] = {{DType::boolean, "BOOL"}, {DType::uint8, "U8"},
+                                                         {DType::int32, "I32"},    {DType::int64, "I64"},
+                                                         {DType::float32, "F32"},  {DType::float64, "F64"}};
+
+DType dtype_of(const SafeTensor& tensor, const std::string& path) {
+  for (const auto& [dtype, name] : kNames)
+    if (name == tensor.dtype) return dtype;
+  throw Error(Code::file, escaped(path, 400) + ": the tensor " + in_quotes(tensor.name) + " is of " + tensor.dtype +
+                              "; ferry has BOOL, U8, I32, I64, F32 and F64");
+}
+
+std::string_view safetensors_name(DType wanted) {
+  for (const auto& [dtype, name] : kNames)
+    if (dtype == wanted) return name;
+  return {};
+}
+
+}  // namespace
+
+NamedTensors read_tensors(FileSystem& files, const std::string& path) {
+  const auto content = std::make_shared<const SafeTensors>(read_safetensors(files, path));
+  NamedTensors result;
+  for (const SafeTensor& tensor : content->tensors)
+    result.emplace(tensor.name, Tensor(dtype_of(tensor, path), tensor.shape, content, tensor.bytes));
+  return result;
+}
+
+void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors) {
+  std::vector<SafeTensor> list;
+  for (const auto& [name, tensor] : tensors)
+    list.push_back({name, std::string(safetensors_name(tensor.dtype())), tensor.sizes(), tensor.bytes()});
+  write_safetensors(files, path, list);
+}
+
+}  // namespace ferry

@@ -1,0 +1,21 @@
+// Named tensors as safetensors files: large constants beside a graph, models and checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/files.hpp"
+#include "graph/tensor.hpp"
+
+namespace ferry {
+
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
+/// The tensors of a file; they share its bytes. Error(file) as read_safetensors, or for a dtype that ferry has not.
+[[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
+
+/// Writes a file, whole or not at all. Errors as write_safetensors.
+void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors);
+
+}  // namespace ferry
