@@ -18,11 +18,11 @@ struct CsvTable {
   std::vector<double> values;  ///< rows × columns, row after row
 };
 
-/// Reads numbers: decimal, scientific, inf, nan, with blanks and quotes around them. The first line is a header when none
-/// of its fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line, the last may lack it; empty
-/// lines may stand at the end only; a UTF-8 byte order mark is passed over. Throws Code::file with `name`:line:column
-/// (both from 1, the column in bytes) for a field that is empty, not a number or beyond float64's range, and for a row of
-/// another length.
+/// Reads numbers: decimal, scientific, inf, nan, with blanks and quotes around them. The first line is a header when
+/// none of its fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line, the last may lack
+/// it; empty lines may stand at the end only; a UTF-8 byte order mark is passed over. Throws Code::file with
+/// `name`:line:column (both from 1, the column in bytes) for a field that is empty, not a number or beyond float64's
+/// range, and for a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, char separator = ',');
 
 /// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.

@@ -158,7 +158,7 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
   std::unique_ptr<KernelState> state;
   std::vector<std::byte> scratch;
   if (kernel->prepare != nullptr || kernel->scratch_bytes != nullptr) {
-    const KernelSetup setup{op.name(),       op.attrs(),           facts.types(), types,
+    const KernelSetup setup{op.name(),      op.attrs(),           facts.types(), types,
                             options_.files, options_.data_folder, options_.seed};
     if (kernel->prepare != nullptr) state = kernel->prepare(setup);
     if (kernel->scratch_bytes != nullptr) scratch.resize(static_cast<std::size_t>(kernel->scratch_bytes(setup)));
