@@ -87,456 +87,109 @@ Sizes as_second(const std::vector<Nd>& in) {
 const Attrs kMiddle{{"axes", Ints{1}}, {"begin", Ints{1}}, {"end", Ints{-1}}, {"step", Ints{2}}};
 
 const std::vector<Case>& all() {
-  // clang-format off: one line for each op, so that a gap shows
+  // One line for each op, so that a gap shows.
+  // clang-format off
   static const std::vector<Case> kCases{
       // ---- math ----
       {"Add", [](X x) -> Values { return {x[0] + x[1]}; }, elements([](D a, D b) { return a + b; }), kTwo},
       {"Sub", [](X x) -> Values { return {x[0] - x[1]}; }, elements([](D a, D b) { return a - b; }), kTwo},
       {"Mul", [](X x) -> Values { return {x[0] * x[1]}; }, elements([](D a, D b) { return a * b; }), kTwo},
-      {"Div",
-       [](X x) -> Values { return {x[0] / x[1]}; },
-       elements([](D a, D b) { return a / b; }),
-       kTwo,
-       {{-9, 9}, {1, 4}}},
+      {"Div", [](X x) -> Values { return {x[0] / x[1]}; }, elements([](D a, D b) { return a / b; }), kTwo, {{-9, 9}, {1, 4}}},
       {"Neg", [](X x) -> Values { return {-x[0]}; }, elements([](D a) { return -a; }), kOne},
-      {"Pow",
-       [](X x) -> Values { return {pow(x[0], x[1])}; },
-       elements([](D a, D b) { return std::pow(a, b); }),
-       kTwo,
-       {kPositive, {}}},
+      {"Pow", [](X x) -> Values { return {pow(x[0], x[1])}; }, elements([](D a, D b) { return std::pow(a, b); }), kTwo, {kPositive, {}}},
       {"Maximum", [](X x) -> Values { return {maximum(x[0], x[1])}; }, elements(larger), kTwo},
       {"Minimum", [](X x) -> Values { return {minimum(x[0], x[1])}; }, elements(smaller), kTwo},
       {"Abs", [](X x) -> Values { return {abs(x[0])}; }, elements([](D a) { return std::abs(a); }), kOne},
-      {"Sign", [](X x) -> Values { return {sign(x[0])}; },
-       elements([](D a) { return static_cast<D>((a > 0) - (a < 0)); }), kOne},
+      {"Sign", [](X x) -> Values { return {sign(x[0])}; }, elements([](D a) { return static_cast<D>((a > 0) - (a < 0)); }), kOne},
       {"Square", [](X x) -> Values { return {square(x[0])}; }, elements([](D a) { return a * a; }), kOne},
       {"Exp", [](X x) -> Values { return {exp(x[0])}; }, elements([](D a) { return std::exp(a); }), kOne},
       {"Log", [](X x) -> Values { return {log(x[0])}; }, elements([](D a) { return std::log(a); }), kOne, {kPositive}},
-      {"Sqrt",
-       [](X x) -> Values { return {sqrt(x[0])}; },
-       elements([](D a) { return std::sqrt(a); }),
-       kOne,
-       {kPositive}},
-      {"Rsqrt",
-       [](X x) -> Values { return {rsqrt(x[0])}; },
-       elements([](D a) { return 1 / std::sqrt(a); }),
-       kOne,
-       {kPositive}},
+      {"Sqrt", [](X x) -> Values { return {sqrt(x[0])}; }, elements([](D a) { return std::sqrt(a); }), kOne, {kPositive}},
+      {"Rsqrt", [](X x) -> Values { return {rsqrt(x[0])}; }, elements([](D a) { return 1 / std::sqrt(a); }), kOne, {kPositive}},
       {"Tanh", [](X x) -> Values { return {tanh(x[0])}; }, elements([](D a) { return std::tanh(a); }), kOne},
-      {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }),
-       kOne},
+      {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }), kOne},
       {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, 0.0); }), kOne},
-      {"ReluGrad",
-       [](X x) { return op("ReluGrad", x); },
-       elements([](D dy, D y) { return y > 0 ? dy : 0; }),
-       kTwo,
-       {},
-       0b01},
+      {"ReluGrad", [](X x) { return op("ReluGrad", x); }, elements([](D dy, D y) { return y > 0 ? dy : 0; }), kTwo, {}, 0b01},
       {"Erf", [](X x) -> Values { return {erf(x[0])}; }, elements([](D a) { return std::erf(a); }), kOne},
 
       // ---- logic ----
       {"Equal", [](X x) -> Values { return {equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a == b); }), kTwo},
-      {"NotEqual", [](X x) -> Values { return {not_equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a != b); }),
-       kTwo},
+      {"NotEqual", [](X x) -> Values { return {not_equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a != b); }), kTwo},
       {"Less", [](X x) -> Values { return {less(x[0], x[1])}; }, elements([](D a, D b) { return D(a < b); }), kTwo},
-      {"LessEqual", [](X x) -> Values { return {less_equal(x[0], x[1])}; },
-       elements([](D a, D b) { return D(a <= b); }), kTwo},
-      {"Greater", [](X x) -> Values { return {greater(x[0], x[1])}; }, elements([](D a, D b) { return D(a > b); }),
-       kTwo},
-      {"GreaterEqual", [](X x) -> Values { return {greater_equal(x[0], x[1])}; },
-       elements([](D a, D b) { return D(a >= b); }), kTwo},
-      {"And",
-       [](X x) -> Values { return {logical_and(x[0], x[1])}; },
-       elements([](D a, D b) { return a * b; }),
-       kTwo,
-       {kBool, kBool}},
+      {"LessEqual", [](X x) -> Values { return {less_equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a <= b); }), kTwo},
+      {"Greater", [](X x) -> Values { return {greater(x[0], x[1])}; }, elements([](D a, D b) { return D(a > b); }), kTwo},
+      {"GreaterEqual", [](X x) -> Values { return {greater_equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a >= b); }), kTwo},
+      {"And", [](X x) -> Values { return {logical_and(x[0], x[1])}; }, elements([](D a, D b) { return a * b; }), kTwo, {kBool, kBool}},
       {"Or", [](X x) -> Values { return {logical_or(x[0], x[1])}; }, elements(larger), kTwo, {kBool, kBool}},
       {"Not", [](X x) -> Values { return {logical_not(x[0])}; }, elements([](D a) { return 1 - a; }), kOne, {kBool}},
-      {"Select",
-       [](X x) -> Values { return {select(x[0], x[1], x[2])}; },
-       elements([](D c, D a, D b) { return c != 0 ? a : b; }),
-       kThree,
-       {kBool}},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::float32}});
-       },
-       elements([](D a) { return a; }),
-       kOne,
-       {},
-       0},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::float64}});
-       },
-       elements([](D a) { return a; }), kOne},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::int64}});
-       },
-       elements([](D a) { return std::trunc(a); }),
-       kOne,
-       {},
-       0},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::int32}});
-       },
-       elements([](D a) { return std::trunc(a); }),
-       kOne,
-       {},
-       0},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::uint8}});
-       },
-       elements([](D a) { return std::trunc(a); }),
-       kOne,
-       {{0, 9}},
-       0},
-      {"Cast",
-       [](X x) {
-         return op("Cast", x, {{"dtype", DType::boolean}});
-       },
-       elements([](D a) { return D(a != 0); }),
-       kOne,
-       {},
-       0},
+      {"Select", [](X x) -> Values { return {select(x[0], x[1], x[2])}; }, elements([](D c, D a, D b) { return c != 0 ? a : b; }), kThree, {kBool}},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::float32}}); }, elements([](D a) { return a; }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::float64}}); }, elements([](D a) { return a; }), kOne},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int64}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int32}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint8}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::boolean}}); }, elements([](D a) { return D(a != 0); }), kOne, {}, 0},
 
       // ---- linalg ----
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1])}; },
-       einsum("mk,kn->mn"),
-       {{{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{0, 3}, {3, 2}}, {{2, 0}, {0, 3}}, {{40, 33}, {33, 50}}}},
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1], true)}; },
-       einsum("km,kn->mn"),
-       {{{3, 2}, {3, 4}}, {{33, 50}, {33, 40}}}},
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1], false, true)}; },
-       einsum("mk,nk->mn"),
-       {{{2, 3}, {4, 3}}, {{50, 33}, {40, 33}}}},
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; },
-       einsum("km,nk->mn"),
-       {{{3, 2}, {4, 3}}, {{33, 50}, {40, 33}}}},
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1])}; },
-       einsum("bmk,bkn->bmn"),
-       {{{2, 2, 3}, {2, 3, 4}}, {{1, 2, 3}, {3, 3, 2}}, {{0, 2, 3}, {1, 3, 2}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,kn->mn"), {{{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{0, 3}, {3, 2}}, {{2, 0}, {0, 3}}, {{40, 33}, {33, 50}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true)}; }, einsum("km,kn->mn"), {{{3, 2}, {3, 4}}, {{33, 50}, {33, 40}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], false, true)}; }, einsum("mk,nk->mn"), {{{2, 3}, {4, 3}}, {{50, 33}, {40, 33}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("km,nk->mn"), {{{3, 2}, {4, 3}}, {{33, 50}, {40, 33}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("bmk,bkn->bmn"), {{{2, 2, 3}, {2, 3, 4}}, {{1, 2, 3}, {3, 3, 2}}, {{0, 2, 3}, {1, 3, 2}}}},
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("bmk,kn->bmn"), {{{3, 2, 3}, {3, 4}}}},
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,bkn->bmn"), {{{2, 3}, {3, 3, 4}}}},
-      {"MatMul",
-       [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; },
-       einsum("abkm,bnk->abmn"),
-       {{{2, 1, 3, 2}, {3, 4, 3}}}},
+      {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("abkm,bnk->abmn"), {{{2, 1, 3, 2}, {3, 4, 3}}}},
 
       // ---- reshape ----
       {"Identity", [](X x) -> Values { return {identity(x[0])}; }, elements([](D a) { return a; }), kOne},
-      {"StopGradient",
-       [](X x) -> Values { return {stop_gradient(x[0])}; },
-       elements([](D a) { return a; }),
-       kOne,
-       {},
-       0},
-      {"Reshape",
-       [](X x) -> Values {
-         return {reshape(x[0], {2, 6})};
-       },
-       indexed(
-           [](auto&) {
-             return Sizes{2, 6};
-           },
-           [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }),
-       {{{3, 4}}, {{12}}, {{2, 3, 2}}}},
-      {"ReshapeLike",
-       [](X x) { return op("ReshapeLike", x); },
-       indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }),
-       {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{0}, {0, 3}}},
-       {},
-       0b01},
-      {"ExpandDims",
-       [](X x) -> Values {
-         return {expand_dims(x[0], {0, -1})};
-       },
-       indexed(
-           [](auto& in) {
-             return Sizes{1, in[0].sizes[0], in[0].sizes[1], 1};
-           },
-           [](auto& in, auto& i) {
-             return in[0].at({i[1], i[2]});
-           }),
-       {{{2, 3}}, {{0, 3}}}},
-      {"Squeeze",
-       [](X x) -> Values {
-         return {squeeze(x[0], {1, 3})};
-       },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[0].sizes[0], in[0].sizes[2]};
-           },
-           [](auto& in, auto& i) {
-             return in[0].at({i[0], 0, i[1], 0});
-           }),
-       {{{2, 1, 3, 1}}, {{0, 1, 3, 1}}}},
+      {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
+      {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{2, 3, 2}}}},
+      {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},
+      {"ExpandDims", [](X x) -> Values { return {expand_dims(x[0], {0, -1})}; }, indexed([](auto& in) { return Sizes{1, in[0].sizes[0], in[0].sizes[1], 1}; }, [](auto& in, auto& i) { return in[0].at({i[1], i[2]}); }), {{{2, 3}}, {{0, 3}}}},
+      {"Squeeze", [](X x) -> Values { return {squeeze(x[0], {1, 3})}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], 0, i[1], 0}); }), {{{2, 1, 3, 1}}, {{0, 1, 3, 1}}}},
 
       // ---- broadcast ----
-      {"BroadcastTo",
-       [](X x) {
-         return op("BroadcastTo", x, {{"shape", Ints{2, 3, 4}}});
-       },
-       indexed(
-           [](auto&) {
-             return Sizes{2, 3, 4};
-           },
-           [](auto& in, auto& i) { return in[0].at(i); }),
-       {{{}}, {{4}}, {{3, 1}}, {{2, 1, 4}}, {{2, 3, 4}}, {{1, 1, 1}}}},
-      {"BroadcastLike",
-       [](X x) { return op("BroadcastLike", x); },
-       elements([](D a, D) { return a; }),
-       {{{3}, {2, 3}}, {{}, {4}}, {{2, 1}, {2, 300}}, {{1, 3}, {0, 3}}},
-       {},
-       0b01},
-      {"SumLike",
-       [](X x) { return op("SumLike", x); },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 D s = 0;
-                 for (std::int64_t k = 0; k < in[0].sizes[0]; ++k) s += in[0].at({k, i[0]});
-                 return s;
-               }),
-       {{{2, 3}, {3}}, {{300, 3}, {3}}, {{0, 3}, {3}}},
-       {},
-       0b01},
-      {"SumLike",
-       [](X x) { return op("SumLike", x); },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 D s = 0;
-                 for (std::int64_t k = 0; k < in[0].sizes[1]; ++k) s += in[0].at({i[0], k});
-                 return s;
-               }),
-       {{{2, 3}, {2, 1}}, {{3, 9000}, {3, 1}}, {{2, 0}, {2, 1}}},
-       {},
-       0b01},
-      {"SizeOf",
-       [](X x) -> Values {
-         return {size_of(x[0], {0, -1}, DType::int64)};
-       },
-       indexed([](auto&) { return Sizes{}; },
-               [](auto& in, auto&) { return D(in[0].sizes.front() * in[0].sizes.back()); }),
-       {{{2, 3}}, {{2, 5, 0}}},
-       {},
-       0},
+      {"BroadcastTo", [](X x) { return op("BroadcastTo", x, {{"shape", Ints{2, 3, 4}}}); }, indexed([](auto&) { return Sizes{2, 3, 4}; }, [](auto& in, auto& i) { return in[0].at(i); }), {{{}}, {{4}}, {{3, 1}}, {{2, 1, 4}}, {{2, 3, 4}}, {{1, 1, 1}}}},
+      {"BroadcastLike", [](X x) { return op("BroadcastLike", x); }, elements([](D a, D) { return a; }), {{{3}, {2, 3}}, {{}, {4}}, {{2, 1}, {2, 300}}, {{1, 3}, {0, 3}}}, {}, 0b01},
+      {"SumLike", [](X x) { return op("SumLike", x); }, indexed(as_second, [](auto& in, auto& i) { D s = 0; for (std::int64_t k = 0; k < in[0].sizes[0]; ++k) s += in[0].at({k, i[0]}); return s; }), {{{2, 3}, {3}}, {{300, 3}, {3}}, {{0, 3}, {3}}}, {}, 0b01},
+      {"SumLike", [](X x) { return op("SumLike", x); }, indexed(as_second, [](auto& in, auto& i) { D s = 0; for (std::int64_t k = 0; k < in[0].sizes[1]; ++k) s += in[0].at({i[0], k}); return s; }), {{{2, 3}, {2, 1}}, {{3, 9000}, {3, 1}}, {{2, 0}, {2, 1}}}, {}, 0b01},
+      {"SizeOf", [](X x) -> Values { return {size_of(x[0], {0, -1}, DType::int64)}; }, indexed([](auto&) { return Sizes{}; }, [](auto& in, auto&) { return D(in[0].sizes.front() * in[0].sizes.back()); }), {{{2, 3}}, {{2, 5, 0}}}, {}, 0},
 
       // ---- reduce ----
-      {"Sum", [](X x) -> Values { return {sum(x[0])}; },
-       indexed([](auto&) { return Sizes{}; },
-               [](auto& in, auto&) {
-                 D s = 0;
-                 for (D v : in[0].data) s += v;
-                 return s;
-               }),
-       kOne},
+      {"Sum", [](X x) -> Values { return {sum(x[0])}; }, indexed([](auto&) { return Sizes{}; }, [](auto& in, auto&) { D s = 0; for (D v : in[0].data) s += v; return s; }), kOne},
       {"Sum", [](X x) -> Values { return {sum(x[0], {0})}; }, folded({0}, 0, add), kMatrix},
       {"Sum", [](X x) -> Values { return {sum(x[0], {1})}; }, folded({1}, 0, add), kMatrix},
       {"Sum", [](X x) -> Values { return {sum(x[0], {1})}; }, folded({1}, 0, add), kCube},
       {"Sum", [](X x) -> Values { return {sum(x[0], {0, 2})}; }, folded({0, 2}, 0, add), kCube},
-      {"Sum", [](X x) -> Values { return {sum(x[0], {0, 2}, true)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{1, in[0].sizes[1], 1};
-           },
-           [](auto& in, auto& i) {
-             D s = 0;
-             for (std::int64_t a = 0; a < in[0].sizes[0]; ++a)
-               for (std::int64_t b = 0; b < in[0].sizes[2]; ++b) s += in[0].at({a, i[1], b});
-             return s;
-           }),
-       kCube},
-      {"Max",
-       [](X x) -> Values { return {max(x[0], {1})}; },
-       folded({1}, -kInf, larger),
-       {{{2, 3}}, {{0, 3}}, {{30, 700}}, {{2, 3, 2}}}},
-      {"Min",
-       [](X x) -> Values { return {min(x[0], {0})}; },
-       folded({0}, kInf, smaller),
-       {{{2, 3}}, {{3, 0}}, {{700, 30}}, {{2, 3, 2}}}},
-      {"ArgMax",
-       [](X x) -> Values { return {argmax(x[0], 1)}; },
-       indexed([](auto& in) { return Sizes{in[0].sizes[0]}; },
-               [](auto& in, auto& i) {
-                 std::int64_t best = 0;
-                 for (std::int64_t k = 1; k < in[0].sizes[1]; ++k)
-                   if (in[0].at({i[0], k}) > in[0].at({i[0], best})) best = k;
-                 return D(best);
-               }),
-       {{{2, 3}}, {{3, 1}}, {{0, 2}}, {{400, 60}}}},
+      {"Sum", [](X x) -> Values { return {sum(x[0], {0, 2}, true)}; }, indexed([](auto& in) { return Sizes{1, in[0].sizes[1], 1}; }, [](auto& in, auto& i) { D s = 0; for (std::int64_t a = 0; a < in[0].sizes[0]; ++a) for (std::int64_t b = 0; b < in[0].sizes[2]; ++b) s += in[0].at({a, i[1], b}); return s; }), kCube},
+      {"Max", [](X x) -> Values { return {max(x[0], {1})}; }, folded({1}, -kInf, larger), {{{2, 3}}, {{0, 3}}, {{30, 700}}, {{2, 3, 2}}}},
+      {"Min", [](X x) -> Values { return {min(x[0], {0})}; }, folded({0}, kInf, smaller), {{{2, 3}}, {{3, 0}}, {{700, 30}}, {{2, 3, 2}}}},
+      {"ArgMax", [](X x) -> Values { return {argmax(x[0], 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0]}; }, [](auto& in, auto& i) { std::int64_t best = 0; for (std::int64_t k = 1; k < in[0].sizes[1]; ++k) if (in[0].at({i[0], k}) > in[0].at({i[0], best})) best = k; return D(best); }), {{{2, 3}}, {{3, 1}}, {{0, 2}}, {{400, 60}}}},
 
       // ---- array ----
       {"Transpose", [](X x) -> Values { return {transpose(x[0])}; }, einsum("ab->ba"), kMatrix},
       {"Transpose", [](X x) -> Values { return {transpose(x[0], {2, 0, 1})}; }, einsum("abc->cab"), kCube},
-      {"Concat",
-       [](X x) -> Values { return {concat({x[0], x[1]}, 1)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[0].sizes[0], in[0].sizes[1] + in[1].sizes[1]};
-           },
-           [](auto& in, auto& i) {
-             const std::int64_t n = in[0].sizes[1];
-             return i[1] < n ? in[0].at(i) : in[1].at({i[0], i[1] - n});
-           }),
-       {{{2, 3}, {2, 2}}, {{2, 0}, {2, 3}}, {{0, 3}, {0, 2}}, {{300, 40}, {300, 50}}}},
-      {"Concat",
-       [](X x) -> Values { return {concat({x[0], x[1]}, 0)}; },
-       indexed([](auto& in) { return Sizes{in[0].sizes[0] + in[1].sizes[0]}; },
-               [](auto& in, auto& i) {
-                 const std::int64_t n = in[0].sizes[0];
-                 return i[0] < n ? in[0].at(i) : in[1].at({i[0] - n});
-               }),
-       {{{2}, {3}}}},
-      {"Split",
-       [](X x) {
-         return split(x[0], 1, {1, 0, 2});
-       },
-       [](auto& in) {
-         std::vector<Nd> parts;
-         const std::int64_t sizes[] = {1, 0, 2};
-         std::int64_t from = 0;
-         for (std::int64_t n : sizes) {
-           parts.emplace_back(Sizes{in[0].sizes[0], n}, [&](const Sizes& i) { return in[0].at({i[0], i[1] + from}); });
-           from += n;
-         }
-         return parts;
-       },
-       {{{2, 3}}, {{0, 3}}}},
-      {"Slice",
-       [](X x) -> Values { return {slice(x[0], 1, 1, -1, 2)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[0].sizes[0], (in[0].sizes[1] - 1) / 2};
-           },
-           [](auto& in, auto& i) {
-             return in[0].at({i[0], 1 + 2 * i[1]});
-           }),
-       {{{2, 6}}, {{3, 5}}, {{0, 4}}, {{200, 301}}}},
-      {"Unslice",
-       [](X x) { return op("Unslice", x, kMiddle); },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 return i[1] % 2 == 1 && i[1] + 1 < in[1].sizes[1] ? in[0].at({i[0], i[1] / 2}) : 0;
-               }),
-       {{{2, 2}, {2, 6}}, {{3, 2}, {3, 5}}},
-       {},
-       0b01},
-      {"Pad",
-       [](X x) -> Values { return {pad(x[0], {1, 0}, {2, 3}, 1)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[0].sizes[0] + 3, in[0].sizes[1] + 3};
-           },
-           [](auto& in, auto& i) {
-             return i[0] >= 1 && i[0] <= in[0].sizes[0] && i[1] < in[0].sizes[1] ? in[0].at({i[0] - 1, i[1]}) : 1.0;
-           }),
-       {{{2, 3}}, {{0, 2}}, {{1, 1}}}},
+      {"Concat", [](X x) -> Values { return {concat({x[0], x[1]}, 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[0].sizes[1] + in[1].sizes[1]}; }, [](auto& in, auto& i) { const std::int64_t n = in[0].sizes[1]; return i[1] < n ? in[0].at(i) : in[1].at({i[0], i[1] - n}); }), {{{2, 3}, {2, 2}}, {{2, 0}, {2, 3}}, {{0, 3}, {0, 2}}, {{300, 40}, {300, 50}}}},
+      {"Concat", [](X x) -> Values { return {concat({x[0], x[1]}, 0)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0] + in[1].sizes[0]}; }, [](auto& in, auto& i) { const std::int64_t n = in[0].sizes[0]; return i[0] < n ? in[0].at(i) : in[1].at({i[0] - n}); }), {{{2}, {3}}}},
+      {"Split", [](X x) { return split(x[0], 1, {1, 0, 2}); }, [](auto& in) { std::vector<Nd> parts; const std::int64_t sizes[] = {1, 0, 2}; std::int64_t from = 0; for (std::int64_t n : sizes) { parts.emplace_back(Sizes{in[0].sizes[0], n}, [&](const Sizes& i) { return in[0].at({i[0], i[1] + from}); }); from += n; } return parts; }, {{{2, 3}}, {{0, 3}}}},
+      {"Slice", [](X x) -> Values { return {slice(x[0], 1, 1, -1, 2)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], (in[0].sizes[1] - 1) / 2}; }, [](auto& in, auto& i) { return in[0].at({i[0], 1 + 2 * i[1]}); }), {{{2, 6}}, {{3, 5}}, {{0, 4}}, {{200, 301}}}},
+      {"Unslice", [](X x) { return op("Unslice", x, kMiddle); }, indexed(as_second, [](auto& in, auto& i) { return i[1] % 2 == 1 && i[1] + 1 < in[1].sizes[1] ? in[0].at({i[0], i[1] / 2}) : 0; }), {{{2, 2}, {2, 6}}, {{3, 2}, {3, 5}}}, {}, 0b01},
+      {"Pad", [](X x) -> Values { return {pad(x[0], {1, 0}, {2, 3}, 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0] + 3, in[0].sizes[1] + 3}; }, [](auto& in, auto& i) { return i[0] >= 1 && i[0] <= in[0].sizes[0] && i[1] < in[0].sizes[1] ? in[0].at({i[0] - 1, i[1]}) : 1.0; }), {{{2, 3}}, {{0, 2}}, {{1, 1}}}},
 
       // ---- indexing ----
-      {"Gather",
-       [](X x) -> Values { return {gather(x[0], x[1], 0)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[1].sizes[0], in[0].sizes[1]};
-           },
-           [](auto& in, auto& i) {
-             return in[0].at({static_cast<std::int64_t>(in[1].at({i[0]})), i[1]});
-           }),
-       {{{4, 3}, {5}}, {{4, 3}, {0}}, {{4, 70}, {300}}},
-       {{}, index_below(4)},
-       0b01},
-      {"Gather",
-       [](X x) -> Values { return {gather(x[0], x[1], 1)}; },
-       indexed(
-           [](auto& in) {
-             return Sizes{in[0].sizes[0], in[1].sizes[0], in[1].sizes[1], in[0].sizes[2]};
-           },
-           [](auto& in, auto& i) {
-             return in[0].at({i[0], static_cast<std::int64_t>(in[1].at({i[1], i[2]})), i[3]});
-           }),
-       {{{2, 4, 3}, {2, 2}}},
-       {{}, index_below(4, DType::int32)},
-       0b01},
-      {"ScatterAdd",
-       [](X x) { return op("ScatterAdd", x, {{"axis", std::int64_t{0}}}); },
-       indexed([](auto& in) { return in[2].sizes; },
-               [](auto& in, auto& i) {
-                 D s = 0;
-                 for (std::int64_t k = 0; k < in[1].sizes[0]; ++k)
-                   if (in[1].at({k}) == D(i[0])) s += in[0].at({k, i[1]});
-                 return s;
-               }),
-       {{{5, 3}, {5}, {4, 3}}, {{0, 3}, {0}, {4, 3}}, {{300, 70}, {300}, {4, 70}}},
-       {{}, index_below(4)},
-       0b001},
-      {"OneHot",
-       [](X x) -> Values { return {one_hot(x[0], 3)}; },
-       indexed([](auto& in) { return with(in[0].sizes, 3); },
-               [](auto& in, auto& i) { return D(in[0].at(but_last(i)) == D(i.back())); }),
-       {{{4}}, {{}}, {{2, 3}}, {{0}}},
-       {{-1, 3}}},
-      {"NonZero",
-       [](X x) -> Values { return {nonzero(x[0])}; },
-       [](auto& in) {
-         std::vector<D> found;
-         const std::int64_t n = in[0].sizes[1];
-         for (std::size_t k = 0; k < in[0].data.size(); ++k)
-           if (in[0].data[k] != 0) {
-             found.push_back(D(static_cast<std::int64_t>(k) / n));
-             found.push_back(D(static_cast<std::int64_t>(k) % n));
-           }
-         return std::vector{Nd({static_cast<std::int64_t>(found.size() / 2), 2},
-                               [&](const Sizes& i) { return found[static_cast<std::size_t>(i[0] * 2 + i[1])]; })};
-       },
-       {{{2, 3}}, {{4, 5}}, {{0, 3}}},
-       {{0, 1}}},
+      {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 0)}; }, indexed([](auto& in) { return Sizes{in[1].sizes[0], in[0].sizes[1]}; }, [](auto& in, auto& i) { return in[0].at({static_cast<std::int64_t>(in[1].at({i[0]})), i[1]}); }), {{{4, 3}, {5}}, {{4, 3}, {0}}, {{4, 70}, {300}}}, {{}, index_below(4)}, 0b01},
+      {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[1].sizes[0], in[1].sizes[1], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], static_cast<std::int64_t>(in[1].at({i[1], i[2]})), i[3]}); }), {{{2, 4, 3}, {2, 2}}}, {{}, index_below(4, DType::int32)}, 0b01},
+      {"ScatterAdd", [](X x) { return op("ScatterAdd", x, {{"axis", std::int64_t{0}}}); }, indexed([](auto& in) { return in[2].sizes; }, [](auto& in, auto& i) { D s = 0; for (std::int64_t k = 0; k < in[1].sizes[0]; ++k) if (in[1].at({k}) == D(i[0])) s += in[0].at({k, i[1]}); return s; }), {{{5, 3}, {5}, {4, 3}}, {{0, 3}, {0}, {4, 3}}, {{300, 70}, {300}, {4, 70}}}, {{}, index_below(4)}, 0b001},
+      {"OneHot", [](X x) -> Values { return {one_hot(x[0], 3)}; }, indexed([](auto& in) { return with(in[0].sizes, 3); }, [](auto& in, auto& i) { return D(in[0].at(but_last(i)) == D(i.back())); }), {{{4}}, {{}}, {{2, 3}}, {{0}}}, {{-1, 3}}},
+      {"NonZero", [](X x) -> Values { return {nonzero(x[0])}; }, [](auto& in) { std::vector<D> found; const std::int64_t n = in[0].sizes[1]; for (std::size_t k = 0; k < in[0].data.size(); ++k) if (in[0].data[k] != 0) { found.push_back(D(static_cast<std::int64_t>(k) / n)); found.push_back(D(static_cast<std::int64_t>(k) % n)); } return std::vector{Nd({static_cast<std::int64_t>(found.size() / 2), 2}, [&](const Sizes& i) { return found[static_cast<std::size_t>(i[0] * 2 + i[1])]; })}; }, {{{2, 3}}, {{4, 5}}, {{0, 3}}}, {{0, 1}}},
 
       // ---- nn ----
       {"Softmax", [](X x) -> Values { return {softmax(x[0])}; }, rows(softmax_row), kMatrix},
-      {"Softmax", [](X x) -> Values { return {softmax(x[0], 0)}; },
-       indexed(as_first,
-               [](auto& in, auto& i) {
-                 D total = 0;
-                 for (std::int64_t k = 0; k < in[0].sizes[0]; ++k) total += std::exp(in[0].at({k, i[1]}));
-                 return std::exp(in[0].at(i)) / total;
-               }),
-       kMatrix},
+      {"Softmax", [](X x) -> Values { return {softmax(x[0], 0)}; }, indexed(as_first, [](auto& in, auto& i) { D total = 0; for (std::int64_t k = 0; k < in[0].sizes[0]; ++k) total += std::exp(in[0].at({k, i[1]})); return std::exp(in[0].at(i)) / total; }), kMatrix},
       {"LogSoftmax", [](X x) -> Values { return {log_softmax(x[0])}; }, rows(log_softmax_row), kMatrix},
-      {"SoftmaxCrossEntropy",
-       [](X x) -> Values { return {softmax_cross_entropy(x[0], x[1])}; },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 return -std::log(softmax_at(in[0], with(i, static_cast<std::int64_t>(in[1].at(i)))));
-               }),
-       {{{4, 3}, {4}}, {{2, 2, 3}, {2, 2}}, {{3}, {}}, {{0, 3}, {0}}, {{2000, 10}, {2000}}},
-       {{}, index_below(3)},
-       0b01},
-      {"SoftmaxCrossEntropy",
-       [](X x) -> Values { return {softmax_cross_entropy(x[0], x[1])}; },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 return -std::log(softmax_at(in[0], with(i, static_cast<std::int64_t>(in[1].at(i)))));
-               }),
-       {{{4, 3}, {4}}},
-       {{}, index_below(3, DType::uint8)},
-       0b01},
-      {"SoftmaxCrossEntropyGrad",
-       [](X x) { return op("SoftmaxCrossEntropyGrad", x); },
-       indexed(as_second,
-               [](auto& in, auto& i) {
-                 return in[0].at(but_last(i)) * (softmax_at(in[1], i) - D(in[2].at(but_last(i)) == D(i.back())));
-               }),
-       {{{4}, {4, 3}, {4}}, {{}, {3}, {}}, {{0}, {0, 3}, {0}}, {{2000}, {2000, 10}, {2000}}},
-       {{}, {}, index_below(3, DType::int32)},
-       0b011},
+      {"SoftmaxCrossEntropy", [](X x) -> Values { return {softmax_cross_entropy(x[0], x[1])}; }, indexed(as_second, [](auto& in, auto& i) { return -std::log(softmax_at(in[0], with(i, static_cast<std::int64_t>(in[1].at(i))))); }), {{{4, 3}, {4}}, {{2, 2, 3}, {2, 2}}, {{3}, {}}, {{0, 3}, {0}}, {{2000, 10}, {2000}}}, {{}, index_below(3)}, 0b01},
+      {"SoftmaxCrossEntropy", [](X x) -> Values { return {softmax_cross_entropy(x[0], x[1])}; }, indexed(as_second, [](auto& in, auto& i) { return -std::log(softmax_at(in[0], with(i, static_cast<std::int64_t>(in[1].at(i))))); }), {{{4, 3}, {4}}}, {{}, index_below(3, DType::uint8)}, 0b01},
+      {"SoftmaxCrossEntropyGrad", [](X x) { return op("SoftmaxCrossEntropyGrad", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].at(but_last(i)) * (softmax_at(in[1], i) - D(in[2].at(but_last(i)) == D(i.back()))); }), {{{4}, {4, 3}, {4}}, {{}, {3}, {}}, {{0}, {0, 3}, {0}}, {{2000}, {2000, 10}, {2000}}}, {{}, {}, index_below(3, DType::int32)}, 0b011},
   };
   // clang-format on
   return kCases;
