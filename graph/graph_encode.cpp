@@ -160,11 +160,13 @@ class Encoder {
   /// False when numbers would not keep the bits.
   static bool encode_numbers(const Tensor& tensor, file::Tensor& out) {
     if (!is_float(tensor.dtype())) {
+      out.mutable_ints();  // there also when the tensor is empty
       for (std::int64_t i = 0; i < tensor.count(); ++i) out.mutable_ints()->add_value(tensor.integer(i));
       return true;
     }
     for (std::int64_t i = 0; i < tensor.count(); ++i)
       if (!std::isfinite(tensor.number(i))) return false;
+    out.mutable_floats();
     for (std::int64_t i = 0; i < tensor.count(); ++i) out.mutable_floats()->add_value(tensor.number(i));
     return true;
   }
