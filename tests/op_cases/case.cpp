@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace ferry::test {
@@ -39,6 +40,35 @@ std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& i
   std::map<std::string, Tensor, std::less<>> feeds;
   for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace("x" + std::to_string(i), inputs[i]);
   return feeds;
+}
+
+std::string difference(const Tensor& got, const Nd& wanted) {
+  if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
+  const double tolerance = got.dtype() == DType::float64 ? 1e-11 : 3e-5;
+  for (std::int64_t i = 0; i < got.count(); ++i) {
+    const double reference = wanted.data[static_cast<std::size_t>(i)];
+    bool same = false;
+    if (is_float(got.dtype())) {
+      same = got.number(i) == reference || std::abs(got.number(i) - reference) <= tolerance * (1 + std::abs(reference));
+    } else {
+      dispatch(got.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        constexpr double kEnd = 9.2e18;  // an infinite reference stands for the end of the dtype's range
+        const T number = reference > kEnd    ? std::numeric_limits<T>::max()
+                         : reference < -kEnd ? std::numeric_limits<T>::lowest()
+                                             : static_cast<T>(static_cast<std::int64_t>(reference));
+        same = got.integer(i) == static_cast<std::int64_t>(number);
+      });
+    }
+    if (!same)
+      return "element " + std::to_string(i) + " is " + std::to_string(got.number(i)) + ", the reference says " +
+             std::to_string(reference);
+  }
+  return "";
+}
+
+const DTypeSet& dtypes_of(const OpDef& def) {
+  return def.types.find('T') != std::string_view::npos ? def.T : def.U;
 }
 
 }  // namespace ferry::test

@@ -46,4 +46,10 @@ struct CaseGraph {
 /// The inputs by name.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
 
+/// "" when `got` is what the reference says (floats nearly, all others exactly), or what differs.
+[[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted);
+
+/// The dtypes that a case of this op is tested with: those of T, or of U where the op has no T.
+[[nodiscard]] const DTypeSet& dtypes_of(const OpDef& def);
+
 }  // namespace ferry::test

@@ -23,37 +23,6 @@ std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>&
   return Evaluator(made.graph, options).run(made.y, feeds_of(inputs));
 }
 
-/// "" or what differs.
-std::string difference(const Tensor& got, const Nd& wanted) {
-  if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
-  const double tolerance = got.dtype() == DType::float64 ? 1e-11 : 3e-5;
-  for (std::int64_t i = 0; i < got.count(); ++i) {
-    const double reference = wanted.data[static_cast<std::size_t>(i)];
-    bool same = false;
-    if (is_float(got.dtype())) {
-      same = got.number(i) == reference || std::abs(got.number(i) - reference) <= tolerance * (1 + std::abs(reference));
-    } else {
-      dispatch(got.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        constexpr double kEnd = 9.2e18;  // an infinite reference stands for the end of the dtype's range
-        const T number = reference > kEnd    ? std::numeric_limits<T>::max()
-                         : reference < -kEnd ? std::numeric_limits<T>::lowest()
-                                             : static_cast<T>(static_cast<std::int64_t>(reference));
-        same = got.integer(i) == static_cast<std::int64_t>(number);
-      });
-    }
-    if (!same)
-      return "element " + std::to_string(i) + " is " + std::to_string(got.number(i)) + ", the reference says " +
-             std::to_string(reference);
-  }
-  return "";
-}
-
-/// The dtypes to test: those of T, or of U where the op has no T.
-const DTypeSet& dtypes_of(const OpDef& def) {
-  return def.types.find('T') != std::string_view::npos ? def.T : def.U;
-}
-
 /// f(case, shape, dtype, inputs) for all that the cases claim.
 template <class F>
 void for_each_run(const F& f) {

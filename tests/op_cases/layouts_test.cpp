@@ -1,0 +1,85 @@
+// Every case with every way to split one of its values, on one to four tasks, against the unsplit result: ops that can
+// work on parts must give parts of the same, and ops that cannot must be given whole values.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "executor/session.hpp"
+#include "ops/op_set.hpp"
+#include "ops/reshape.hpp"
+#include "tests/op_cases/case.hpp"
+#include "tests/support/evaluate.hpp"
+
+namespace ferry::test {
+namespace {
+
+/// A value that is split: an input, or behind the inputs an output.
+struct Cut {
+  std::size_t value;
+  int dim;
+};
+
+std::vector<Cut> cuts_of(const CaseGraph& made) {
+  std::vector<Cut> cuts;
+  Values all = made.x;
+  all.insert(all.end(), made.y.begin(), made.y.end());
+  for (std::size_t v = 0; v < all.size(); ++v)
+    for (int d = 0; d < all[v].rank() && !all[v].shape().bounded(); ++d)  // a bounded value is never split
+      cuts.push_back({v, d});
+  return cuts;
+}
+
+std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inputs, const Cut& cut, int tasks) {
+  Graph g;
+  Values x, y;
+  {
+    const auto scope = g.on(g.mesh("all"));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      x.push_back(g.input("x" + std::to_string(i), inputs[i].dtype(), inputs[i].type().shape));
+      if (cut.value == i) x.back().laid({split(cut.dim)});
+    }
+    y = which.build(x);
+    if (cut.value >= inputs.size()) {
+      Value& chosen = y[cut.value - inputs.size()];
+      chosen = identity(chosen).laid({split(cut.dim)});
+    }
+  }
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
+  return session.run(y, feeds_of(inputs));
+}
+
+DType dtype_for(const Case& which) {
+  const DTypeSet& known = dtypes_of(*default_ops().find(which.op));
+  for (DType dtype : {DType::float32, DType::int64})
+    if (known.has(dtype)) return dtype;
+  return DType::boolean;
+}
+
+}  // namespace
+
+TEST_CASE("ops give the same however their values are split") {
+  for (const Case& which : op_cases()) {
+    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
+      const std::vector<Tensor> inputs = inputs_for(which, shape, dtype_for(which));
+      std::int64_t elements = 0;
+      for (const Tensor& input : inputs) elements += input.count();
+      if (elements > 500) continue;
+      const CaseGraph made(which, inputs);
+      const std::vector<Tensor> wanted = Evaluator(made.graph).run(made.y, feeds_of(inputs));
+      for (const Cut& cut : cuts_of(made)) {
+        for (int tasks : {2, 3, 4}) {
+          CAPTURE(which.op);
+          CAPTURE(shape);
+          CAPTURE(cut.value);
+          CAPTURE(cut.dim);
+          CAPTURE(tasks);
+          std::vector<Tensor> got;
+          CHECK_NOTHROW(got = run_split(which, inputs, cut, tasks));
+          for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], Nd(wanted[i])) == "");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace ferry::test
