@@ -128,6 +128,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     return other.proof == me.proof && other.mask == me.mask;
   }));
   const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
+  if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
   if (!choice.warning.empty()) log_warn(choice.warning);
   state->options = std::move(options);
   return state;

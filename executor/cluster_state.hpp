@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "executor/affinity.hpp"
 #include "executor/cluster.hpp"
 
 namespace ferry {
@@ -20,6 +22,7 @@ struct Cluster::State {
   std::vector<int> local_tasks;
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
   bool crowded = false;                                ///< this host has more threads of ferry than cores
+  std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
 };
 
 /// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
+#include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -149,7 +151,8 @@ class RestoreGraph {
   RunRequest request_;
 };
 
-void check_restored(const Graph& model, const TensorMap& values) {
+/// What keeps `values` from being the variables of `model`; empty: nothing.
+std::string restore_problem(const Graph& model, const TensorMap& values) {
   std::vector<std::string> problems;
   for (OpId id : model.variables()) {
     const Op op = model.op(id);
@@ -166,11 +169,11 @@ void check_restored(const Graph& model, const TensorMap& values) {
     if (!op || &model.op(*op).def() != &kVariable)
       problems.push_back("extra: " + escaped(name) + " " + tensor.type().str());
   }
-  if (problems.empty()) return;
+  if (problems.empty()) return {};
   Error error(Code::file, "the saved variables do not fit the graph");
   for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 12); ++i) error.note(problems[i]);
   if (problems.size() > 12) error.note("and " + std::to_string(problems.size() - 12) + " more");
-  throw error;
+  return error.text();
 }
 
 }  // namespace
@@ -226,7 +229,21 @@ struct Session::State {
 Session::Session(const Graph& graph, const Cluster& cluster, SessionOptions options)
     : state_(std::make_unique<State>(graph, cluster, std::move(options))) {}
 
-Session::~Session() = default;
+/// A run in another thread ends with an error, and is waited for.
+Session::~Session() {
+  while (state_->busy) {
+    for (int task : state_->cluster.local_tasks()) {
+      Transport& transport = state_->cluster.transport(task);
+      if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
+    }
+    system_clock().sleep_for(std::chrono::milliseconds(1));
+  }
+  try {
+    close();
+  } catch (const Error& error) {
+    log_error(error.text());
+  }
+}
 
 std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const TensorMap& feeds) {
   RunRequest request;
@@ -253,7 +270,8 @@ TensorMap Session::variables() {
 
 void Session::restore(const TensorMap& variables) {
   if (state_->graph.variables().empty()) return;
-  if (state_->cluster.rank() == 0) check_restored(state_->graph, variables);
+  const std::string problem = state_->cluster.rank() == 0 ? restore_problem(state_->graph, variables) : std::string();
+  state_->on_all([&](TaskSession& task) { task.agree_on_problem(problem, Code::file); });
   const RestoreGraph restore(state_->graph, variables);
   state_->run(restore.graph(), restore.request());
 }
@@ -278,8 +296,16 @@ const PlanResult& Session::plan(const RunRequest& request) {
 
 void Session::close() {
   if (state_->closed) return;
+  std::string trace;
+  if (!state_->options.trace_file.empty() && state_->failure.empty()) {
+    state_->on_all([&](TaskSession& task) {
+      std::string whole = task.trace();
+      if (!whole.empty()) trace = std::move(whole);
+    });
+  }
   state_->closed = true;
   state_->tasks.clear();
+  if (!trace.empty()) local_files().write(state_->options.trace_file, trace);
 }
 
 }  // namespace ferry

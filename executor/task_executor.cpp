@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "executor/messages.hpp"
 #include "executor/resolved.hpp"
+#include "executor/trace.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry {
@@ -52,6 +53,8 @@ struct TaskExecutor::State {
         transport(the_transport),
         workers(the_workers),
         deadline(the_options.deadline),
+        trace(the_options.trace),
+        plan_id(the_options.plan_id),
         progress(resolved.threads()),
         walkers(resolved.threads()) {
     FERRY_ASSERT(resolved.threads() <= static_cast<std::size_t>(workers.threads()), "the plan has more threads");
@@ -66,6 +69,8 @@ struct TaskExecutor::State {
   Transport& transport;
   Workers& workers;
   const Duration deadline;
+  Trace* const trace;
+  const std::uint64_t plan_id;
 
   std::int64_t step = 0;
   std::span<const Tensor> feeds;
@@ -137,6 +142,7 @@ struct TaskExecutor::State {
 
   void walk(Walker& walker, std::uint32_t which) {
     ++walker.region_runs[which];
+    if (trace != nullptr) return walk_traced(walker, which);
     for (Resolved& r : resolved.list(which, walker.thread)) {
       walker.current = &r;
       if (r.plain) [[likely]] {
@@ -145,6 +151,15 @@ struct TaskExecutor::State {
       } else {
         execute(walker, r);
       }
+    }
+  }
+
+  void walk_traced(Walker& walker, std::uint32_t which) {
+    for (Resolved& r : resolved.list(which, walker.thread)) {
+      walker.current = &r;
+      const TimePoint begin = system_clock().now();
+      execute(walker, r);
+      trace->add(walker.thread, resolved.plan(), plan_id, *r.plan, begin, system_clock().now());
     }
   }
 

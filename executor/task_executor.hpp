@@ -18,6 +18,7 @@ namespace ferry {
 
 class FileSystem;
 class KernelTable;
+class Trace;
 
 struct ExecutorOptions {
   std::uint64_t seed = 0;
@@ -25,6 +26,8 @@ struct ExecutorOptions {
   Duration deadline = std::chrono::seconds(60);  ///< no progress for this long: Error(stalled)
   FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
+  Trace* trace = nullptr;                        ///< null: nothing is traced
+  std::uint64_t plan_id = 0;                     ///< the plan's in traces
 };
 
 /// One task's part of a plan, with resolved addresses. A step allocates nothing of ferry's own and looks nothing up.

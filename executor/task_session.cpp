@@ -18,6 +18,9 @@
 namespace ferry {
 namespace {
 
+/// How often a task that runs steps asks whether the job goes on.
+constexpr std::chrono::milliseconds kLookForFailure{10};
+
 /// The variables that a run reads (their values must be there) and writes.
 struct VariableUse {
   std::vector<OpId> read, written;
@@ -110,8 +113,11 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       options_(options),
       workers_({.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads,
                 .crowded = cluster.crowded,
-                .on_start = {}}),
-      variables_(task) {}
+                .on_start = cluster.pins ? [cores = *cluster.pins](int walker) { pin_to_core(cores, walker); }
+                                         : std::function<void(int)>()}),
+      variables_(task) {
+  if (!options.trace_file.empty()) trace_.emplace(task, workers_.threads());
+}
 
 /// What fails in here ends the job: the others are told, and this session is not used again.
 template <class F>
@@ -213,26 +219,30 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   Prepared& prepared = prepare(graph, agreed);
   const Plan& plan = prepared.planned->result.plan;
   return guarded([&] {
-    variables_.bind(plan, transport_, deadline());
-    std::vector<std::byte*> bound;
-    for (const PlanVariable& variable : plan.class_for(task_).variables)
-      bound.push_back(variables_.address(plan.string(variable.name)));
+    const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
     if (!prepared.executor || bound != prepared.bound) {
       ExecutorOptions options;
       options.seed = options_.seed;
       options.data_folder = options_.data_folder;
       options.deadline = cluster_.options.deadline;
+      options.trace = trace_ ? &*trace_ : nullptr;
+      options.plan_id = prepared.planned->fingerprint;
       prepared.executor = std::make_unique<TaskExecutor>(
           plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); }, options);
-      prepared.bound = std::move(bound);
+      prepared.bound = bound;
     }
     std::vector<Tensor> feeds(plan.feeds.size()), fetched(plan.fetches.size());
     for (std::size_t i = 0; i < feeds.size(); ++i)
       if (plan.feeds[i].task == task_) feeds[i] = request.feeds.find(plan.string(plan.feeds[i].name))->second;
     std::int64_t& step = next_step_[agreed.request];
     step_seconds_.clear();
+    TimePoint looked = system_clock().now();
     for (std::int64_t i = 0; i < agreed.steps; ++i, ++step) {
       const TimePoint start = system_clock().now();
+      if (start - looked > kLookForFailure) {  // a step without messages would not notice
+        looked = start;
+        transport_.idle(std::chrono::microseconds(0));
+      }
       prepared.executor->step(step, feeds, fetched);
       step_seconds_.push_back(seconds(system_clock().now() - start));
       if (request.on_step && task_ == 0) request.on_step(i, fetched);
@@ -240,6 +250,22 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
     for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
     last_ = &prepared;
     return fetched;
+  });
+}
+
+void TaskSession::agree_on_problem(const std::string& problem, Code code) {
+  for (const std::string& text : transport_.exchange(problem, deadline()))
+    if (!text.empty()) throw Error(code, text);
+}
+
+std::string TaskSession::trace() {
+  return guarded([&] {
+    const auto all = transport_.exchange(trace_->str(clock_offset(transport_, deadline())), deadline());
+    if (task_ != 0) return std::string();
+    std::string lines;
+    for (const std::string& task : all) lines += task;
+    if (!lines.empty()) lines.erase(lines.size() - 2);  // the last comma
+    return "[\n" + lines + "\n]\n";
   });
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "executor/cluster_state.hpp"
 #include "executor/session.hpp"
 #include "executor/task_executor.hpp"
+#include "executor/trace.hpp"
 #include "executor/variables.hpp"
 #include "executor/workers.hpp"
 #include "placement/planner.hpp"
@@ -47,6 +49,10 @@ class TaskSession {
   /// Agrees and plans.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
   [[nodiscard]] RunStats stats();
+  /// Error(code) on all tasks, with the first `problem` that is not empty.
+  void agree_on_problem(const std::string& problem, Code code);
+  /// The trace of all tasks as JSON, on task 0; all tasks call it.
+  [[nodiscard]] std::string trace();
   /// True once something has failed while the job was running.
   [[nodiscard]] bool failed() const { return failed_; }
 
@@ -54,7 +60,7 @@ class TaskSession {
   struct Prepared {
     std::shared_ptr<const PlanCache::Planned> planned;
     std::unique_ptr<TaskExecutor> executor;
-    std::vector<std::byte*> bound;  ///< where the executor believes the variables to be
+    std::uint64_t bound = 0;  ///< the state of the variables' storage that the executor knows
   };
 
   [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
@@ -73,6 +79,7 @@ class TaskSession {
   const SessionOptions& options_;
   Workers workers_;
   VariableStore variables_;
+  std::optional<Trace> trace_;
   std::map<std::string, Prepared> prepared_;
   std::map<std::string, std::int64_t> next_step_;  ///< by request
   Prepared* last_ = nullptr;

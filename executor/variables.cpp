@@ -1,5 +1,6 @@
 #include "executor/variables.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -65,19 +66,24 @@ std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> 
 
 }  // namespace
 
-void VariableStore::bind(const Plan& plan, Transport& transport, const Deadline& deadline) {
+std::uint64_t VariableStore::bind(const Plan& plan, Transport& transport, const Deadline& deadline) {
+  std::uint64_t newest = 1;  // never that of an executor which is not made yet
   for (auto& [name, wanted] : wanted_parts(plan)) {
     auto& [dtype, parts] = wanted;
     Variable& variable = variables_[name];
     variable.dtype = dtype;
-    if (variable.parts == parts) continue;
-    if (variable.has_value) {
-      lay(variable, std::move(parts), transport, deadline);
-      continue;
+    if (variable.parts != parts) {
+      if (variable.has_value) {
+        lay(variable, std::move(parts), transport, deadline);
+      } else {
+        variable.parts = std::move(parts);
+        variable.bytes = allocated(bytes_of(variable.parts[static_cast<std::size_t>(task_)], dtype), name);
+      }
+      variable.laid = ++version_;
     }
-    variable.parts = std::move(parts);
-    variable.bytes = allocated(bytes_of(variable.parts[static_cast<std::size_t>(task_)], dtype), name);
+    newest = std::max(newest, variable.laid + 1);
   }
+  return newest;
 }
 
 /// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.

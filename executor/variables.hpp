@@ -26,8 +26,9 @@ class VariableStore {
   explicit VariableStore(int task) : task_(task) {}
 
   /// Makes the parts that `plan` wants, and gives the address of each of this task's. What lies otherwise is laid anew
-  /// through whole values, for which all tasks must call this with the same plan.
-  void bind(const Plan& plan, Transport& transport, const Deadline& deadline);
+  /// through whole values, for which all tasks must call this with the same plan. The result is the same on all tasks:
+  /// while it stays as it is, so do the addresses of the plan's variables.
+  std::uint64_t bind(const Plan& plan, Transport& transport, const Deadline& deadline);
   [[nodiscard]] std::byte* address(std::string_view name) const;
 
   [[nodiscard]] bool has_value(std::string_view name) const;
@@ -38,12 +39,14 @@ class VariableStore {
     DType dtype = DType::float32;
     std::vector<VariablePart> parts;  ///< of all tasks
     std::shared_ptr<std::byte[]> bytes;
+    std::uint64_t laid = 0;  ///< version_ when the bytes got their place
     bool has_value = false;
   };
 
   void lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
 
   int task_;
+  std::uint64_t version_ = 0;
   std::map<std::string, Variable, std::less<>> variables_;
 };
 

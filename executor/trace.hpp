@@ -1,0 +1,46 @@
+// Trace: what ran when, for chrome://tracing and Perfetto. Format: the JSON array of "Trace Event Format" (Google,
+// 2016).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "comm/transport.hpp"
+#include "placement/plan.hpp"
+
+namespace ferry {
+
+/// The events of one task. A process in the picture is a task, a thread in it a walker. Messages are arrows from the
+/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks.
+class Trace {
+ public:
+  Trace(int task, int threads) : task_(task), events_(static_cast<std::size_t>(threads)) {}
+
+  /// Of walker `thread`. The plan must live until str(); `plan_id` is the same for that plan on all tasks.
+  void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
+           TimePoint end) {
+    events_[thread].push_back({&plan, plan_id, &instruction, begin, end});
+  }
+
+  /// The events as JSON objects, a line each with a comma at its end. `offset` is added to every time.
+  [[nodiscard]] std::string str(Duration offset) const;
+
+ private:
+  struct Event {
+    const Plan* plan;
+    std::uint64_t plan_id;
+    const Instruction* instruction;
+    TimePoint begin, end;
+  };
+
+  int task_;
+  std::vector<std::vector<Event>> events_;
+};
+
+/// What to add to this task's clock to get task 0's: the median over several exchanges, which all tasks leave at nearly
+/// the same time. All tasks call it.
+[[nodiscard]] Duration clock_offset(Transport& transport, const Deadline& deadline);
+
+}  // namespace ferry

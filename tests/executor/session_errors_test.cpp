@@ -1,0 +1,233 @@
+// What a session says of wrong feeds and fetches, of kernels that fail, and of being closed or destroyed; entries C, 78
+// and 86 of docs/faults. Also what variables do when plans that lay them differently take turns.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "executor/session.hpp"
+#include "graph/core_ops.hpp"
+#include "ops/control.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+
+using namespace ferry;
+
+namespace {
+
+Cluster tasks(int n, std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
+  ClusterOptions options;
+  options.tasks = n;
+  options.threads = 1;
+  options.deadline = deadline;
+  return Cluster::connect(options);
+}
+
+struct Model {
+  Graph g;
+  Value x = g.input("weights", DType::float32, {2});
+  Value y = (x + x).named("y");
+};
+
+Error error_of_run(Session& session, const RunRequest& request) {
+  try {
+    session.run(request);
+  } catch (const Error& error) {
+    return error;
+  }
+  return {Code::ok, ""};
+}
+
+RunRequest request(const Value& fetch, TensorMap feeds) {
+  RunRequest made;
+  made.fetches = {fetch};
+  made.feeds = std::move(feeds);
+  return made;
+}
+
+Tensor pair() {
+  return Tensor::of<float>({2}, {1, 2});
+}
+
+}  // namespace
+
+TEST_CASE("wrong feeds are refused by name, and the session stays usable") {
+  Model m;
+  const Cluster cluster = tasks(2);
+  Session session(m.g, cluster);
+  const struct {
+    TensorMap feeds;
+    const char* says;
+  } cases[] = {
+      {{}, "weights"},                                                         // 52: missing
+      {{{"weights", Tensor::of<std::int32_t>({2}, {1, 2})}}, "int32"},         // 53: dtype
+      {{{"weights", Tensor::of<float>({3}, {1, 2, 3})}}, "3"},                 // 54: shape
+      {{{"weights", pair()}, {"wieghts", pair()}}, "did you mean 'weights'"},  // 55: unknown
+  };
+  for (const auto& c : cases) {
+    const Error error = error_of_run(session, request(m.y, c.feeds));
+    CAPTURE(error.text());
+    CHECK(error.code() == Code::usage);
+    CHECK(error.text().find(c.says) != std::string::npos);
+  }
+  CHECK(session.run({m.y}, {{"weights", pair()}})[0].str() == "[2 4]");
+}
+
+TEST_CASE("a fetch of another graph or of a loop's body is refused") {
+  Model m;
+  Value inside;
+  const Values looped = while_loop(
+      {m.x, m.g.constant(0.0)}, [](const Values& v) { return less(v[1], 3.0); },
+      [&](const Values& v) {
+        inside = v[0] + v[0];
+        return Values{inside, v[1] + 1.0};
+      });
+  const Cluster cluster = tasks(1);
+  Session session(m.g, cluster);
+  const Error error = error_of_run(session, request(inside, {{"weights", pair()}}));
+  CHECK(error.code() == Code::usage);
+  CHECK(error.text().find("body") != std::string::npos);
+}
+
+TEST_CASE("a run after close is refused") {
+  Model m;
+  const Cluster cluster = tasks(2);
+  Session session(m.g, cluster);
+  session.run({m.y}, {{"weights", pair()}});
+  session.close();
+  session.close();
+  const Error error = error_of_run(session, request(m.y, {{"weights", pair()}}));
+  CHECK(error.code() == Code::usage);
+  CHECK(error.text().find("closed") != std::string::npos);
+}
+
+TEST_CASE("a second run at once is refused") {
+  Model m;
+  const Cluster cluster = tasks(1);
+  Session session(m.g, cluster);
+  RunRequest outer = request(m.y, {{"weights", pair()}});
+  Error inner(Code::ok, "");
+  outer.on_step = [&](std::int64_t, std::span<const Tensor>) {
+    inner = error_of_run(session, request(m.y, {{"weights", pair()}}));
+  };
+  session.run(outer);
+  CHECK(inner.code() == Code::usage);
+}
+
+TEST_CASE("a session destroyed during a run ends it and joins") {
+  Model m;
+  const Cluster cluster = tasks(2);
+  auto session = std::make_unique<Session>(m.g, cluster);
+  std::atomic<bool> running{false};
+  Error error(Code::ok, "");
+  RunRequest endless = request(m.y, {{"weights", pair()}});
+  endless.steps = std::int64_t{1} << 40;
+  endless.on_step = [&](std::int64_t, std::span<const Tensor>) {
+    running = true;
+    running.notify_all();
+  };
+  Session& alive = *session;
+  std::thread runner([&] { error = error_of_run(alive, endless); });
+  running.wait(false);
+  session.reset();
+  runner.join();
+  CHECK(error.text().find("destroyed during a run") != std::string::npos);
+}
+
+TEST_CASE("after a failed step nothing torn is read or saved") {
+  Graph g;
+  const Value v = g.variable("v", g.constant({1.0F, 2.0F}));
+  const Value added[] = {v, v + v};
+  const Value assign = g.add(kAssign, added, {}, SourceLine())[0];
+  const Cluster cluster = tasks(2);
+  Session session(g, cluster);
+  RunRequest failing;
+  failing.targets = {assign};
+  failing.fetches = {v};
+  failing.steps = 2;
+  failing.on_step = [](std::int64_t, std::span<const Tensor>) {
+    throw Error(Code::numeric, "the user's check failed");
+  };
+  const Error first = error_of_run(session, failing);
+  CHECK(first.text().find("the user's check failed") != std::string::npos);
+  const Error after = error_of_run(session, request(v, {}));
+  CHECK(after.text().find("the user's check failed") != std::string::npos);
+  CHECK_THROWS_AS(static_cast<void>(session.variables()), Error);
+}
+
+TEST_CASE("what does not fit the graph is not restored, and named") {
+  Graph g;
+  const Value v = g.variable("v", g.constant({1.0F, 2.0F}));
+  const Cluster cluster = tasks(2);
+  Session session(g, cluster);
+  try {
+    session.restore({{"w", pair()}});
+    FAIL("restored");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::file);
+    CHECK(error.text().find("missing: v") != std::string::npos);
+    CHECK(error.text().find("extra: w") != std::string::npos);
+  }
+  session.restore({{"v", pair()}});
+  CHECK(session.run({v})[0].str() == "[1 2]");
+}
+
+TEST_CASE("plans that lay a variable differently take turns") {
+  Graph g;
+  const MeshId all = g.mesh("dp");
+  const Value v = g.variable("v", g.constant({1.0F, 2.0F, 3.0F, 4.0F}));
+  Value twice, split;
+  {
+    const Scope here = g.on(all);
+    split = (v + 0.0).laid({ferry::split(0)});
+    twice = split + split;
+  }
+  Value alone;
+  {
+    const Scope here = g.device("/task:1");
+    alone = v + 1.0;
+  }
+  const Cluster cluster = tasks(3, std::chrono::seconds(5));
+  Session session(g, cluster);
+  for (int round = 0; round < 4; ++round) {
+    CHECK(session.run({twice})[0].str() == "[2 4 6 8]");
+    CHECK(session.run({alone})[0].str() == "[2 3 4 5]");
+  }
+}
+
+TEST_CASE("a trace has every task, and an arrow for each message") {
+  const std::string path = (std::filesystem::temp_directory_path() / "ferry_session_trace.json").string();
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2});
+  Value y;
+  {
+    const Scope here = g.device("/task:1");
+    y = x + x;
+  }
+  {
+    const Cluster cluster = tasks(2);
+    SessionOptions options;
+    options.trace_file = path;
+    Session session(g, cluster, options);
+    RunRequest twice = request(y, {{"x", pair()}});
+    twice.steps = 2;
+    session.run(twice);
+  }
+  std::ifstream file(path);
+  const auto events = nlohmann::json::parse(file);
+  std::set<std::string> starts, ends;
+  std::set<int> tasks_seen;
+  for (const auto& event : events) {
+    tasks_seen.insert(event["pid"].get<int>());
+    if (event["ph"] == "s") starts.insert(event["id"].get<std::string>());
+    if (event["ph"] == "f") ends.insert(event["id"].get<std::string>());
+  }
+  CHECK(tasks_seen == std::set<int>{0, 1});
+  CHECK(starts.size() == 4);  // to task 1 and back, twice
+  CHECK(starts == ends);
+  std::filesystem::remove(path);
+}
