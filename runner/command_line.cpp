@@ -53,7 +53,7 @@ Error unknown_word(CLI::App& app, const std::string& word) {
   const std::string name = option ? word.substr(0, word.find('=')) : word;
   const auto known = option ? option_names(command) : command_names(command);
   const std::string what = option ? "unknown option " : known.empty() ? "one argument too many: " : "unknown command ";
-  Error error(Code::usage, what + ferry::in_quotes(name));
+  Error error(Code::usage, what + in_quotes(name));
   if (const std::string like = nearest(name, known); !like.empty()) return error.hint(like + "?");
   return error.hint(help_of(command));
 }

@@ -5,6 +5,11 @@
 
 namespace ferry {
 
+void add_run_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
+void add_check_command(CLI::App& app, Action& action);
+void add_show_command(CLI::App& app, Action& action);
+void add_explain_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
 
 }  // namespace ferry

@@ -12,9 +12,16 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "ferry " FERRY_VERSION);
   app.require_subcommand(1);
   ferry::Action action;
+  ferry::add_run_command(app, action);
+  ferry::add_plan_command(app, action);
+  ferry::add_explain_command(app, action);
+  ferry::add_check_command(app, action);
+  ferry::add_show_command(app, action);
   ferry::add_doctor_command(app, action);
   ferry::add_examples(app, R"(
-    ferry doctor          what this machine and this job have
+    ferry run add.pb --tasks 3    runs a graph on three virtual tasks
+    mpirun -np 3 ferry run add.pb    the same on three processes
+    ferry plan add.pb --tasks 3    prints who does what, and every message
     ferry COMMAND --help  the options of a command, with examples)");
   return ferry::parse_command_line(app, argc, argv) ? action() : 0;
 }

@@ -1,0 +1,45 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "placement/verify.hpp"
+#include "runner/commands.hpp"
+#include "runner/planned.hpp"
+
+namespace ferry {
+namespace {
+
+struct Options : PlanCommandOptions {
+  bool as_json = false;
+};
+
+int check(const Options& options) {
+  const Verdict verdict = verify(plan_of(options).plan);
+  if (options.as_json) {
+    const nlohmann::ordered_json json = {
+        {"pass", verdict.pass}, {"proved", verdict.proved}, {"reason", verdict.reason}};
+    print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else if (verdict.pass) {
+    print("PASS\n");
+    for (const std::string& fact : verdict.proved) print("  " + fact + "\n");
+  }
+  if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
+  return 0;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("check", "Verifies a graph or plan: prints PASS and what was proved, or the reason");
+  auto options = std::make_shared<Options>();
+  add_plan_options(*command, *options);
+  command->add_flag("--json", options->as_json, "The verdict as JSON");
+  add_examples(*command, R"(
+    ferry check add.pb --tasks 3    exit 0, or 3 (bad file), 4 (cannot be placed or would not run)
+    ferry check model.plan)");
+  command->callback([&action, options] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace ferry

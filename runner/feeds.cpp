@@ -1,0 +1,70 @@
+#include "runner/feeds.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "runner/tensor_files.hpp"
+
+namespace ferry {
+namespace {
+
+/// The input of that name.
+Op input_named(const Graph& graph, const std::string& name) {
+  if (const auto id = graph.find(name); id && &graph.op(*id).def() == &kInput) return graph.op(*id);
+  std::vector<std::string> inputs;
+  for (OpId id = 0; id < graph.size(); ++id)
+    if (&graph.op(id).def() == &kInput) inputs.emplace_back(graph.op(id).name());
+  Error error(Code::usage, "--feed " + escaped(name) + ": the graph has no such input");
+  if (const std::string like = nearest(name, inputs); !like.empty()) throw error.hint(escaped(like) + "?");
+  throw error.hint(inputs.empty() ? "leave --feed out: the graph has no inputs"
+                                  : "one of " + escaped(join(inputs, ", "), 300));
+}
+
+bool fits(double number, DType dtype) {
+  if (is_float(dtype)) return true;
+  return dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    // Exact for all dtypes: the limit above is a power of two.
+    return number == std::trunc(number) && number >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+           number < std::ldexp(1.0, std::numeric_limits<T>::digits);
+  });
+}
+
+Tensor scalar(const Op& input, double number, const std::string& text) {
+  const Type& type = input.graph().type(input.output(0));
+  if (!fits(number, type.dtype))
+    throw Error(Code::usage, "--feed " + escaped(std::string(input.name())) + "=" + escaped(text) +
+                                 ": not a value of " + std::string(name_of(type.dtype)))
+        .at(input.line());
+  Tensor tensor(type.dtype, {});
+  dispatch(type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    tensor.mutable_data<T>()[0] = static_cast<T>(number);
+  });
+  return tensor;
+}
+
+}  // namespace
+
+TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
+  TensorMap tensors;
+  for (const std::string& feed : feeds) {
+    const std::size_t equals = feed.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
+      throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
+    const std::string name = feed.substr(0, equals);
+    const std::string text = feed.substr(equals + 1);
+    const Op input = input_named(graph, name);
+    if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    tensors[name] = is_number ? scalar(input, number, text) : read_npy_file(text);
+  }
+  return tensors;
+}
+
+}  // namespace ferry

@@ -1,0 +1,95 @@
+#include "runner/planned.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <map>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "executor/session.hpp"
+#include "graph/core_ops.hpp"
+#include "graph/graph_file.hpp"
+#include "ops/op_set.hpp"
+#include "placement/plan_file.hpp"
+#include "runner/feeds.hpp"
+#include "runner/selection.hpp"
+
+namespace ferry {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+Shapes parse_shapes(const std::vector<std::string>& texts) {
+  Shapes shapes;
+  for (const std::string& text : texts) {
+    const auto fail = [&] {
+      return Error(Code::usage, "--shape " + escaped(text) + ": expected NAME=SIZE,SIZE")
+          .hint("for example --shape x=64,784");
+    };
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) throw fail();
+    std::vector<std::int64_t> sizes;
+    for (const std::string_view item : split(std::string_view(text).substr(equals + 1), ',')) {
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
+      if (error != std::errc() || end != item.data() + item.size() || size < 0) throw fail();
+      sizes.push_back(size);
+    }
+    if (!shapes.emplace(text.substr(0, equals), std::move(sizes)).second)
+      throw Error(Code::usage, "--shape " + escaped(text) + ": given twice");
+  }
+  return shapes;
+}
+
+/// Zeros for the inputs that nobody feeds.
+void add_zeros(const Graph& graph, const Shapes& shapes, Selection& selection) {
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    const std::string name(op.name());
+    if (!needed[id] || &op.def() != &kInput || selection.request.feeds.contains(name)) continue;
+    const Type& type = graph.type(op.output(0));
+    const auto given = shapes.find(name);
+    if (given == shapes.end() && !type.shape.known())
+      throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
+          .at(op.line())
+          .hint("--shape " + escaped(name) + "=SIZE,SIZE");
+    selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
+  }
+}
+
+PlanResult plan_of_graph(const PlanCommandOptions& options) {
+  const std::unique_ptr<Graph> graph = load_graph(options.file, default_ops());
+  Selection selection = select_entry(*graph, options.entry, options.fetches);
+  selection.request.feeds = parse_feeds(*graph, options.feeds);
+  add_zeros(*graph, parse_shapes(options.shapes), selection);
+  ClusterOptions cluster = options.cluster;
+  cluster.transport = "inproc";
+  SessionOptions session_options;
+  session_options.soft_placement = options.soft_placement;
+  Session session(*graph, Cluster::connect(cluster), session_options);
+  return session.plan(selection.request);
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
+  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt) or a plan (.plan)")->required();
+  add_job_options(app, options);
+  app.add_option("--shape", options.shapes, "An input's shape, where the graph leaves it open; repeatable")
+      ->type_name("NAME=SIZE,SIZE")
+      ->allow_extra_args(false);
+}
+
+bool is_plan_file(const std::string& path) {
+  return path.ends_with(".plan");
+}
+
+PlanResult plan_of(const PlanCommandOptions& options) {
+  if (!is_plan_file(options.file)) return plan_of_graph(options);
+  PlanResult result;
+  result.plan = decode_plan(local_files().read(options.file, kMaxPlanBytes + kPlanHeadBytes).span(), options.file);
+  return result;
+}
+
+}  // namespace ferry

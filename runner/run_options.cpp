@@ -1,0 +1,51 @@
+#include "runner/run_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace ferry {
+
+void add_job_options(CLI::App& app, JobOptions& options) {
+  app.add_option("--entry", options.entry, "Which of the file's entries; default: train if there, else the outputs")
+      ->type_name("NAME");
+  app.add_option("--fetch", options.fetches, "Values to fetch; default: the entry's fetches")
+      ->type_name("NAME[,NAME...]")
+      ->allow_extra_args(false);
+  app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
+      ->type_name("NAME=FILE.npy|NUMBER")
+      ->allow_extra_args(false);
+  app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it")
+      ->check(CLI::Range(1, 1 << 16));
+  app.add_option("--jobs", options.cluster.jobs, "Names of jobs and their tasks; default: all are worker")
+      ->type_name("ps=0,worker=1-3");
+  app.add_option("--threads", options.cluster.threads,
+                 "Of each task; default: cores of the affinity mask / tasks that share it")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--soft-placement", options.soft_placement,
+               "An op whose device lacks it may move to the CPU; each move is reported");
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_job_options(app, options);
+  app.add_option("--out", options.out, "Writes DIR/NAME.npy for each fetch; else a summary is printed")
+      ->type_name("DIR");
+  app.add_option("--steps", options.steps, "Steps to run")->check(CLI::PositiveNumber);
+  app.add_option("--epochs", options.epochs, "Passes over the entry's data")
+      ->check(CLI::PositiveNumber)
+      ->excludes("--steps");
+  app.add_option("--eval-every", options.eval_every, "Runs the eval entry after every N steps, and at the end")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
+  app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
+  app.add_option("--seed", options.seed, "Of random numbers and of the order of data; default 0");
+  app.add_option("--transport", options.cluster.transport, "Default: auto")
+      ->check(CLI::IsMember({"auto", "inproc", "mpi"}));
+  app.add_option("--data", options.data, "The only folder that the graph's data ops may read")->type_name("DIR");
+  app.add_option("--deadline", options.deadline_seconds, "No progress for this long ends the job; default 60")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
+      ->type_name("FILE.json");
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// The options of `ferry run`, as `ferry run` and the programs that use run_main() take them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/cluster.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace ferry {
+
+/// How the job is formed, and what of the graph is meant: common to run, plan, check and explain.
+struct JobOptions {
+  std::string entry;
+  std::vector<std::string> fetches;
+  std::vector<std::string> feeds;
+  bool soft_placement = false;
+  ClusterOptions cluster;
+  double deadline_seconds = 60;
+};
+
+struct RunOptions : JobOptions {
+  std::string out;         ///< folder for NAME.npy
+  std::int64_t steps = 0;  ///< 0: one, or what the epochs make
+  std::int64_t epochs = 0;
+  std::int64_t eval_every = 0;
+  std::string model, save;
+  std::uint64_t seed = 0;
+  std::string data, trace, stats;
+};
+
+/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --soft-placement.
+void add_job_options(CLI::App& app, JobOptions& options);
+/// Those and all others of `ferry run`, but for FILE.
+void add_run_options(CLI::App& app, RunOptions& options);
+
+}  // namespace ferry

@@ -1,0 +1,94 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/text.hpp"
+#include "graph/graph_file.hpp"
+#include "ops/op_set.hpp"
+#include "runner/commands.hpp"
+#include "runner/model_files.hpp"
+
+namespace ferry {
+namespace {
+
+std::string list(const std::vector<std::string>& names) {
+  return escaped(join(names, ", "), 2000);
+}
+
+void show_entries(const Graph& graph) {
+  for (const auto& [name, entry] : graph.entries()) {
+    std::vector<std::string> feeds, fetches, targets;
+    for (const Entry::Named& feed : entry.feeds) feeds.push_back(feed.name);
+    for (const Entry::Named& fetch : entry.fetches) fetches.push_back(fetch.name);
+    for (const OpId target : entry.targets) targets.emplace_back(graph.op(target).name());
+    std::string text = "entry " + escaped(name) + ":";
+    if (!feeds.empty()) text += " feeds " + list(feeds) + ";";
+    if (!fetches.empty()) text += " fetches " + list(fetches) + ";";
+    if (!targets.empty()) text += " runs " + list(targets) + ";";
+    text.back() = '\n';
+    print(text);
+  }
+}
+
+std::string op_line(const Graph& graph, const Op& op) {
+  std::vector<std::string> inputs, types, attrs;
+  for (const ValueId input : op.inputs()) inputs.push_back(graph.value_name(input));
+  for (int i = 0; i < op.outputs(); ++i) types.push_back(graph.type(op.output(i)).str());
+  for (const auto& [name, value] : op.attrs()) attrs.push_back(escaped(name) + "=" + escaped(str(value), 60));
+  std::string text = escaped(op.name()) + " = " + std::string(op.def().name) + "(" + list(inputs) + ")";
+  if (!attrs.empty()) text += " {" + join(attrs, ", ") + "}";
+  text += " : " + join(types, ", ");
+  const Annotation& where = op.annotation();
+  if (!where.device.empty()) text += "  on " + where.device.str();
+  if (where.mesh != kNoMesh) text += "  on mesh " + graph.meshes()[where.mesh].str();
+  if (op.line().known()) text += "  at " + escaped(op.line().str());
+  return text;
+}
+
+void show_ops(const Graph& graph, const std::string& indent) {
+  std::string text;
+  for (OpId id = 0; id < graph.size(); ++id) text += indent + op_line(graph, graph.op(id)) + "\n";
+  print(text);
+  for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) {
+    print(indent + "body " + std::to_string(i) + "\n");
+    show_ops(graph.subgraph({i}), indent + "  ");
+  }
+}
+
+int show_graph(const std::string& file) {
+  const std::unique_ptr<Graph> graph = load_graph(file, default_ops());
+  print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
+        " variables, " + std::to_string(graph->entries().size()) + " entries\n");
+  show_entries(*graph);
+  show_ops(*graph, "");
+  return 0;
+}
+
+int show_model(const std::string& folder) {
+  std::int64_t bytes = 0;
+  std::string text;
+  const TensorMap variables = read_model(folder);
+  for (const auto& [name, tensor] : variables) {
+    text += escaped(name) + " : " + tensor.type().str() + "  " + tensor.str(3) + "\n";
+    bytes += static_cast<std::int64_t>(tensor.bytes().size());
+  }
+  print("model of " + std::to_string(variables.size()) + " variables, " +
+        human_bytes(static_cast<std::uint64_t>(bytes)) + "\n" + text);
+  return 0;
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("show", "What a graph file or a saved model holds");
+  auto file = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "A graph (.pb, .pbtxt), or a folder written by --save")->required();
+  add_examples(*command, R"(
+    ferry show add.pb    entries, then a line for each op
+    ferry show model     the variables of a saved model)");
+  command->callback([&action, file] {
+    action = [file] { return std::filesystem::is_directory(*file) ? show_model(*file) : show_graph(*file); };
+  });
+}
+
+}  // namespace ferry

@@ -1,0 +1,31 @@
+// Tensors in npy and safetensors files.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.hpp"
+#include "executor/session.hpp"
+#include "graph/tensor.hpp"
+
+namespace ferry {
+
+/// Error(file) names the file and what is wrong with it.
+[[nodiscard]] Tensor read_npy_file(const std::string& path);
+
+/// Writes folder/NAME.npy for each, making the folder. In a file's name all but letters, digits, '.', '-' and '_'
+/// become '_', so that no name leads out of the folder; Error(usage) when two names become one.
+void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors);
+
+/// The name of the file for a value of that name, without ".npy".
+[[nodiscard]] std::string file_name_of(const std::string& name);
+
+/// The tensors of a safetensors file, sharing its bytes. Error(file) for a dtype that ferry has not; `path` is for
+/// messages.
+[[nodiscard]] TensorMap tensors_of(SafeTensors file, const std::string& path);
+
+/// Writes a safetensors file, whole or not at all.
+void write_tensors(const std::string& path, const TensorMap& tensors, const SafeMetadata& metadata = {});
+
+}  // namespace ferry

@@ -1,0 +1,43 @@
+#include "runner/plan_pictures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ops/math.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+Plan three_machines() {
+  Graph g;
+  const Value a = g.constant({1, 2, 3}, on("/task:0")).named("a");
+  const Value b = g.constant({10, 20, 30}, on("/task:1")).named("b\"quoted");
+  const auto there = g.device("/task:2");
+  return test::planned(g, {(a + b).named("c")}, 3);
+}
+
+TEST_CASE("a plan as JSON has all its parts") {
+  const auto json = nlohmann::json::parse(plan_json(three_machines()));
+  CHECK(json["tasks"].size() == 3);
+  CHECK(json["channels"].size() == 3);
+  CHECK(json["channels"][0]["bytes"] == 12);
+  CHECK(json["fetches"][0]["name"] == "c");
+  CHECK(json["classes"].size() == 3);
+  CHECK(json["classes"][2]["tasks"] == std::vector<int>{2});
+  CHECK(plan_json(three_machines()).find("\"op\": \"Add\"") != std::string::npos);
+}
+
+TEST_CASE("a plan as a drawing has a box for each task and an edge for each message") {
+  const std::string dot = plan_dot(three_machines());
+  for (const char* part : {"subgraph cluster_0", "subgraph cluster_1", "subgraph cluster_2", "label=\"Add c\"",
+                           "label=\"Constant b\\\"quoted\""})
+    CHECK_MESSAGE(dot.find(part) != std::string::npos, part);
+  std::size_t messages = 0;
+  for (std::size_t at = dot.find("12 B"); at != std::string::npos; at = dot.find("12 B", at + 1)) ++messages;
+  CHECK(messages == 3);
+}
+
+}  // namespace
+}  // namespace ferry

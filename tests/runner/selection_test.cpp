@@ -1,0 +1,99 @@
+#include "runner/selection.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "ops/data.hpp"
+#include "ops/math.hpp"
+
+namespace ferry {
+namespace {
+
+struct Fixture {
+  Graph g;
+  Value a = g.constant({1, 2}).named("a");
+  Value b = g.constant({3, 4}).named("b");
+  Value sum = (a + b).named("sum");
+  Value product = (a * b).named("product");
+};
+
+using Names = std::vector<std::string>;
+
+std::string refusal(Graph& graph, const std::string& entry, const Names& fetches) {
+  try {
+    static_cast<void>(select_entry(graph, entry, fetches));
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::usage);
+    return error.text();
+  }
+  return "";
+}
+
+TEST_CASE("without entries the outputs are fetched") {
+  Fixture f;
+  const Selection selection = select_entry(f.g, "", {});
+  CHECK(selection.entry.empty());
+  CHECK(selection.names == Names{"sum", "product"});
+  CHECK(selection.request.fetches == Values{f.sum, f.product});
+}
+
+TEST_CASE("train is the default entry, else the only one besides init") {
+  Fixture f;
+  f.g.fetch("init", "i", f.a);
+  f.g.fetch("predict", "p", f.sum);
+  CHECK(select_entry(f.g, "", {}).entry == "predict");
+  f.g.fetch("eval", "e", f.product);
+  CHECK(select_entry(f.g, "", {}).entry.empty());
+  f.g.fetch("train", "t", f.product);
+  const Selection train = select_entry(f.g, "", {});
+  CHECK(train.entry == "train");
+  CHECK(train.names == Names{"t"});
+  CHECK(select_entry(f.g, "eval", {}).names == Names{"e"});
+}
+
+TEST_CASE("fetches are names of the entry's fetches or of values") {
+  Fixture f;
+  f.g.fetch("run", "result", f.sum);
+  const Selection selection = select_entry(f.g, "", {"result,a", "product"});
+  CHECK(selection.names == Names{"result", "a", "product"});
+  CHECK(selection.request.fetches == Values{f.sum, f.a, f.product});
+}
+
+TEST_CASE("what is unknown is named with the nearest that is there") {
+  Fixture f;
+  f.g.fetch("train", "loss", f.sum);
+  CHECK(refusal(f.g, "trian", {}) == "--entry trian: the graph has no such entry\n  try: --entry train?");
+  CHECK(refusal(f.g, "zzz", {}) == "--entry zzz: the graph has no such entry\n  try: one of train");
+  CHECK(refusal(f.g, "", {"los"}) == "--fetch los: there is no such fetch or value\n  try: loss?");
+  CHECK(refusal(f.g, "", {"produkt"}).find("product") != std::string::npos);
+  CHECK(refusal(f.g, "", {"loss,loss"}) == "--fetch loss: given twice");
+  CHECK(refusal(f.g, "", {"loss,"}).find("empty") != std::string::npos);
+}
+
+TEST_CASE("a fetch inside a body says whose body it is") {
+  Fixture f;
+  Graph& body = f.g.add_subgraph("body");
+  const Value inside = body.parameter(f.a.type(), {"m.cpp", 1});
+  const Value twice = (inside + inside).named("twice");
+  static constexpr AttrDef kAttrs[] = {{"body", "subgraph"}};
+  static constexpr OpDef kOwner{.name = "Owner", .types = "T->T", .attrs = kAttrs, .index = "...->..."};
+  const Value inputs[] = {f.a};
+  static_cast<void>(f.g.add(kOwner, inputs, {{"body", SubgraphRef{0}}}, {"m.cpp", 2})[0].named("loop"));
+  const std::string text = refusal(f.g, "", {twice.name()});
+  CHECK_MESSAGE(text.find("inside a body of 'loop'") != std::string::npos, text);
+}
+
+TEST_CASE("an entry's data gives the length of an epoch") {
+  Graph g;
+  const Value rows = read_npy(g, "x.npy", DType::float32, {100, 4});
+  const Values now = batch(Values{rows}, 30);
+  g.fetch("train", "x", now[0]);
+  const DataSize size = data_of(g, select_entry(g, "", {}));
+  CHECK(size.batch == 30);
+  CHECK(size.steps == 3);
+  Fixture f;
+  CHECK(data_of(f.g, select_entry(f.g, "", {})).steps == 0);
+}
+
+}  // namespace
+}  // namespace ferry

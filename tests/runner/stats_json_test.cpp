@@ -1,0 +1,47 @@
+#include "runner/stats_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ferry {
+namespace {
+
+TEST_CASE("the counters of --stats have the documented names") {
+  RunStats stats;
+  stats.fingerprint = 0xabc;
+  stats.steps = 5;
+  stats.median_seconds = 0.25;
+  TaskStats task;
+  task.task = 1;
+  task.host = "node";
+  task.threads = 2;
+  task.measured = {.sent_messages = 3, .sent_bytes = 36, .received_messages = 1, .received_bytes = 4, .copies = 2};
+  task.planned = task.measured;
+  task.peak_bytes = 100;
+  task.planned_peak_bytes = 128;
+  task.wire_messages = 4;
+  stats.tasks = {TaskStats(), task};
+  const auto json = nlohmann::json::parse(stats_json(stats));
+  CHECK(json["world"] == 2);
+  CHECK(json["fingerprint"] == "0000000000000abc");
+  CHECK(json["steps"] == 5);
+  CHECK(json["step_seconds"]["median"] == 0.25);
+  const auto& t = json["tasks"][1];
+  CHECK(t["task"] == 1);
+  CHECK(t["host"] == "node");
+  CHECK(t["threads"] == 2);
+  for (const auto* counters : {&t, &t["planned"]}) {
+    CHECK((*counters)["sent_messages"] == 3);
+    CHECK((*counters)["sent_bytes"] == 36);
+    CHECK((*counters)["received_messages"] == 1);
+    CHECK((*counters)["received_bytes"] == 4);
+    CHECK((*counters)["copies"] == 2);
+  }
+  CHECK(t["peak_bytes"] == 100);
+  CHECK(t["planned"]["peak_bytes"] == 128);
+  CHECK(t["wire_messages"] == 4);
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,80 @@
+#include "runner/tensor_files.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "runner/model_files.hpp"
+#include "tests/support/temp_folder.hpp"
+
+namespace ferry {
+namespace {
+
+const Tensor kFloats = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+const Tensor kFlags = Tensor::of<bool>({3}, {true, false, true});
+
+Code code_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Code::ok;
+}
+
+TEST_CASE("arrays come back from npy files as they were") {
+  const test::TempFolder folder;
+  const std::string out = folder / "out";
+  const std::vector<std::string> names{"c", "dense/w:1"};
+  const std::vector<Tensor> tensors{kFloats, kFlags};
+  write_npy_files(out, names, tensors);
+  CHECK(read_npy_file(out + "/c.npy").same_bits(kFloats));
+  CHECK(read_npy_file(out + "/dense_w_1.npy").same_bits(kFlags));
+}
+
+TEST_CASE("no name of a value leads out of the folder, and none overwrites another") {
+  CHECK(file_name_of("../../etc/passwd") == "_._.._etc_passwd");
+  CHECK(file_name_of(".hidden") == "_hidden");
+  const test::TempFolder folder;
+  const std::vector<std::string> names{"a/b", "a:b"};
+  const std::vector<Tensor> tensors{kFloats, kFlags};
+  CHECK(code_of([&] { write_npy_files(folder / "out", names, tensors); }) == Code::usage);
+  CHECK(!local_files().exists(folder / "out"));
+}
+
+TEST_CASE("a model comes back as it was saved, also in place of another") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model";
+  write_model(model, {{"w", kFloats}});
+  CHECK(read_model(model).at("w").same_bits(kFloats));
+  write_model(model + "/", {{"v", kFlags}});
+  const TensorMap second = read_model(model);
+  CHECK(second.size() == 1);
+  CHECK(second.at("v").same_bits(kFlags));
+  CHECK(local_files().list(folder.path()).size() == 1);
+}
+
+TEST_CASE("a folder that is no model is not replaced") {
+  const test::TempFolder folder;
+  local_files().make_folders(folder / "work");
+  local_files().write(folder / "work/thesis.txt", "years");
+  CHECK(code_of([&] { write_model(folder / "work", {{"w", kFloats}}); }) == Code::usage);
+  CHECK(local_files().read(folder / "work/thesis.txt").text() == "years");
+}
+
+TEST_CASE("a damaged model is refused") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model";
+  write_model(model, {{"w", kFloats}});
+  const std::string file = model + "/variables.safetensors";
+  std::string bytes(local_files().read(file).text());
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  local_files().write(file, bytes);
+  CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
+  local_files().write(model + "/manifest.json", R"({"ferry_model": 99, "hash": ""})");
+  CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
+  CHECK(code_of([&] { static_cast<void>(read_model(folder / "none")); }) == Code::file);
+}
+
+}  // namespace
+}  // namespace ferry
