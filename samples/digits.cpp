@@ -1,0 +1,27 @@
+// A 64-64-10 network on the 1,797 handwritten digits of UCI, data-parallel over all tasks: the first 1,437 rows train,
+// the last 360 test. Small and part of the repository: works offline.
+//
+//     build/ferry run build/samples/digits.pb --data samples/data --epochs 40 --save model --tasks 2
+//     build/ferry run build/samples/digits.pb --data samples/data --entry eval --model model
+#include <ferry/ferry.hpp>
+#include <ferry/runner/run_main.hpp>
+
+#include "samples/network.hpp"
+
+int main(int argc, char** argv) {
+  ferry::Graph g;
+  auto everywhere = g.on(g.mesh("dp"));
+  const ferry::Layout by_row{ferry::split(0)};
+  const samples::Network network(g, {64, 64, 10});
+
+  const ferry::Value table = ferry::read_csv(g, "digits.csv.gz", ferry::DType::float32, {1797, 65});
+  const ferry::Value pixels = ferry::slice(table, 1, 0, 64) / 16.0;
+  const ferry::Value labels = ferry::cast(ferry::reshape(ferry::slice(table, 1, 64, 65), {-1}), ferry::DType::int32);
+
+  const ferry::Values batch = ferry::batch({ferry::slice(pixels, 0, 0, 1437), ferry::slice(labels, 0, 0, 1437)}, 48);
+  samples::add_training(g, network, batch[0].laid(by_row), batch[1], 0.003);
+
+  const ferry::Value tested = ferry::slice(pixels, 0, 1437).laid(by_row);
+  g.fetch("eval", "accuracy", samples::accuracy(network.logits(tested), ferry::slice(labels, 0, 1437)));
+  return ferry::run_main(argc, argv, g);
+}
