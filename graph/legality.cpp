@@ -79,6 +79,7 @@ class GraphCheck {
     require(annotation.layouts.empty() || static_cast<int>(annotation.layouts.size()) == op.outputs(), op,
             "it has not one layout for each output");
     for (std::size_t i = 0; i < annotation.layouts.size(); ++i) {
+      if (annotation.layouts[i].empty()) continue;  // free: another output of the op is laid
       require(annotation.layouts[i].size() == axes, op, "a layout has not one entry for each axis of its mesh");
       const int rank = graph_.type(op.output(static_cast<int>(i))).shape.rank();
       for (const AxisLayout& axis : annotation.layouts[i]) check_axis(op, axis, rank);
