@@ -1,0 +1,70 @@
+// A session over MPI tasks that do not all say the same. Every task prints what it found; the exit code is 0 when all
+// is as it should be.
+#include <cstdio>
+
+#include "executor/session.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+
+namespace {
+
+using namespace ferry;
+
+int failures = 0;
+
+void check(bool holds, const char* what, int rank) {
+  if (holds) return;
+  ++failures;
+  std::printf("task %d: %s: failed\n", rank, what);
+}
+
+/// x is known to task 0 alone, and has another size in each run.
+void feed_at_task_0(Session& session, const Value& total, int rank) {
+  for (std::int64_t batch = 1; batch < 6; ++batch) {
+    TensorMap feeds;
+    if (rank == 0) feeds["x"] = Tensor::of<float>({batch}, std::vector<float>(static_cast<std::size_t>(batch), 2.0F));
+    const Tensor got = session.run({total}, feeds)[0];
+    check(rank == 0 ? got.defined() && got.number(0) == 4.0 * static_cast<double>(batch) : !got.defined(),
+          "a feed known to task 0", rank);
+    const RunStats stats = session.stats();
+    for (const TaskStats& task : stats.tasks) check(task.measured == task.planned, "the traffic planned", rank);
+  }
+}
+
+/// Task 1 asks for something else: all learn it, and the session can still be used.
+void other_fetches(Session& session, const Value& total, const Value& doubled, int rank) {
+  TensorMap feeds;
+  feeds["x"] = Tensor::of<float>({1}, {3.0F});
+  std::string text;
+  try {
+    session.run({rank == 1 ? doubled : total}, feeds);
+  } catch (const Error& error) {
+    text = error.text();
+    check(error.code() == Code::usage, "the code of different fetches", rank);
+  }
+  check(text.find("task 1") != std::string::npos, "different fetches name the task", rank);
+  const Tensor got = session.run({total}, feeds)[0];
+  check(rank != 0 || got.number(0) == 6.0, "the session after it", rank);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Cluster cluster = Cluster::connect(argc, argv);
+  Graph g;
+  const Value x = g.input("x", DType::float32, {"batch"});
+  Value doubled, total;
+  {
+    const Scope there = g.device("/task:1");
+    doubled = x + x;
+  }
+  {
+    const Scope there = g.device("/task:2");
+    total = sum(doubled);
+  }
+  Session session(g, cluster);
+  feed_at_task_0(session, total, cluster.rank());
+  other_fetches(session, total, doubled, cluster.rank());
+  session.close();
+  return failures == 0 ? 0 : 1;
+}
