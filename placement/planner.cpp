@@ -1,6 +1,7 @@
 #include "placement/planner.hpp"
 
 #include "base/clock.hpp"
+#include "graph/legality.hpp"
 #include "placement/program.hpp"
 
 namespace ferry {
@@ -35,6 +36,7 @@ class Pipeline {
 
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                      const Capabilities& capabilities, const PlanOptions& options) {
+  check_legal(graph);
   Pipeline pipeline(options);
   Program program = pipeline.run("select", [&] { return select(graph, signature, topology, capabilities, options); });
   pipeline.run("assign_devices", [&] { assign_devices(program); });

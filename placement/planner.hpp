@@ -48,7 +48,8 @@ struct PlanResult {
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 
-/// Error(plan) names op, device and line; Error(usage) for a signature that does not fit the graph.
+/// Error(plan) names op, device and line, of an illegal graph too (check_legal); Error(usage) for a signature that does
+/// not fit the graph.
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                                    const Capabilities& capabilities, const PlanOptions& options = {});
 
