@@ -16,7 +16,8 @@ inline constexpr int kMaxNesting = 32;
 /// Throws Error(plan), naming the op and its line, unless
 ///   - names are 1 to kMaxNameBytes bytes of UTF-8 without NUL;
 ///   - inputs and control inputs come before their op, and types are what inference gives;
-///   - annotations name meshes of this graph, with one layout for each output and axis, splits of dims that are there;
+///   - annotations name meshes of this graph, with one layout for each output (or an empty one: free), one
+///     entry for each axis, splits of dims that are there;
 ///   - Assign sets a variable; Input, Variable and Assign stand in no body, Parameter in nothing else;
 ///   - each body belongs to at most one op, whose first inputs it declares and whose last inputs the bodies capture, in
 ///     the order in which the op's definition names them; bodies nest at most kMaxNesting deep;
