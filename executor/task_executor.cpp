@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/files.hpp"
+#include "base/interrupt.hpp"
 #include "executor/messages.hpp"
 #include "executor/resolved.hpp"
 #include "executor/trace.hpp"
@@ -117,10 +118,13 @@ struct TaskExecutor::State {
 
   void run_walker(Walker& walker) {
     try {
+      check_interrupt();
       walk(walker, region);
     } catch (const Stopped&) {
     } catch (const Error& error) {
-      const bool told = error.code() == Code::peer_lost || error.code() == Code::stalled || error.code() == Code::bug;
+      const Code code = error.code();
+      const bool told =
+          code == Code::peer_lost || code == Code::stalled || code == Code::bug || code == Code::interrupted;
       fail(told ? error : located(error, resolved.plan(), *walker.current->plan, resolved.task()));
     } catch (const std::bad_alloc&) {
       fail(located(Error(Code::resource, "out of memory"), resolved.plan(), *walker.current->plan, resolved.task()));
@@ -343,6 +347,7 @@ struct TaskExecutor::State {
         last = system_clock().now();
         continue;
       }
+      check_interrupt();
       if (system_clock().now() - last >= deadline) throw verdict(r, system_clock().now() - last);
       transport.idle(resolved.single() ? kLongIdle : kShortIdle);
     }

@@ -11,5 +11,6 @@ void add_check_command(CLI::App& app, Action& action);
 void add_show_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
 
 }  // namespace ferry

@@ -18,6 +18,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_check_command(app, action);
   ferry::add_show_command(app, action);
   ferry::add_doctor_command(app, action);
+  ferry::add_bench_command(app, action);
   ferry::add_examples(app, R"(
     ferry run add.pb --tasks 3    runs a graph on three virtual tasks
     mpirun -np 3 ferry run add.pb    the same on three processes

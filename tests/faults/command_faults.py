@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Faults of docs that a user of the `ferry` command can make: command_faults.py FERRY
+
+Each case has the number it has in the list of faults, gives the command bad input, and checks the exit code, the text on
+stderr, and that no output file was touched. Prints a line for each case; ends with 1 if one fails.
+"""
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FERRY, MPIRUN = sys.argv[1], shutil.which("mpirun")
+SECONDS = 60  # for a command that hangs; no case waits for it
+FOLDER = Path(tempfile.mkdtemp(prefix="ferry-faults-"))
+
+
+def op(name, kind, inputs=(), device="", attrs=""):
+    text = f'op {{ name: "{name}" op: "{kind}" '
+    text += "".join(f'input: "{i}" ' for i in inputs) + attrs
+    return text + (f' device: "{device}"' if device else "") + f' file: 1 line: {len(name)} }}\n'
+
+
+def graph(*ops, fetches=()):
+    named = "".join(f'fetch {{ name: "{f}" value: "{f}" }} ' for f in fetches)
+    return f'version: 1\ngraph {{\n{"".join(ops)}}}\nentry {{ name: "run" {named}}}\nfile: "model.cpp"\n'
+
+
+def ints(values):
+    return ('attr { name: "value" tensor { dtype: INT32 size: %d ints { %s } } }'
+            % (len(values), " ".join(f"value: {v}" for v in values)))
+
+
+def typed(dtype, *sizes):
+    dims = " ".join(f"dim {{ size: {s} }}" for s in sizes)
+    return f'attr {{ name: "dtype" dtype: {dtype} }} attr {{ name: "shape" shape {{ {dims} }} }}'
+
+
+def add(a="/task:0", b="/task:1", c="/task:2", third=3):
+    return graph(op("a", "Constant", device=a, attrs=ints([1, 2, third])), op("b", "Constant", device=b, attrs=ints([10, 20, 30])),
+                 op("c", "Add", ["a", "b"], device=c), fetches=["c"])
+
+
+FED = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("y", "Add", ["x", "x"]), fetches=["y"])
+
+
+def npy(descr, shape, bytes_of_data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes_of_data
+
+
+def write(name, content):
+    path = FOLDER / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "SLURM_", "NO_COLOR"))}
+    return dict(env, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
+
+
+def run(*words, env=None):
+    done = subprocess.run([FERRY, *words], capture_output=True, text=True, timeout=SECONDS, env=environment(**(env or {})))
+    return done.returncode, done.stdout, done.stderr
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(result, code, *parts):
+    got, _, errors = result
+    if got != code:
+        raise Failed(f"exit code {got}, not {code}; it said:\n{errors}")
+    for part in parts:
+        if part not in errors:
+            raise Failed(f"{part!r} is not in:\n{errors}")
+    if len(errors.splitlines()) > 45:
+        raise Failed(f"more than a screen:\n{errors}")
+
+
+def refused(code, parts, *words, env=None):
+    """The command fails as it should and touches no output."""
+    out, stats = FOLDER / "out", FOLDER / "stats.json"
+    expect(run("run", *words, "--out", str(out), "--stats", str(stats), env=env), code, *parts)
+    if out.exists() or stats.exists():
+        raise Failed("a run that failed has written a file")
+
+
+def case_034_malformed_device():
+    refused(3, ["/task:x", "^"], write("device.pbtxt", add(c="/task:x")), "--tasks", "3")
+
+
+def case_035_task_out_of_range():
+    refused(4, ["/task:2", "model.cpp:1"], write("add.pbtxt", add()), "--tasks", "2")
+
+
+def case_037_no_kernel_for_the_device():
+    refused(4, ["gpu", "c"], write("gpu.pbtxt", add(c="/task:0/gpu:0")), "--tasks", "2")
+
+
+def case_043_graphs_differ():
+    if not MPIRUN:
+        return "no mpirun here"
+    one, other = write("one.pbtxt", add("/task:0", "/task:1", "/task:0")), write("other.pbtxt", add("/task:0", "/task:1", "/task:0", third=4))
+    done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "1", FERRY, "run", one, ":", "-np", "1", FERRY, "run", other],
+                          capture_output=True, text=True, timeout=SECONDS, env=environment())
+    expect((done.returncode, "", ""), done.returncode or 1)
+    if "differ" not in done.stderr:
+        raise Failed(f"'differ' is not in:\n{done.stderr}")
+    return None
+
+
+def case_046_launcher_variable_missing():
+    refused(2, ["OMPI_COMM_WORLD_SIZE"], write("add.pbtxt", add()), env={"OMPI_COMM_WORLD_RANK": "0"})
+
+
+def case_052_missing_feed():
+    refused(2, ["'x'", "float32[2,3]", "--feed x="], write("fed.pbtxt", FED))
+
+
+def case_053_wrong_dtype():
+    refused(2, ["x", "float64", "float32"], write("fed.pbtxt", FED), "--feed", "x=" + write("f8.npy", npy("<f8", (2, 3), bytes(48))))
+
+
+def case_054_wrong_shape():
+    refused(2, ["x", "[3,2]", "[2,3]"], write("fed.pbtxt", FED), "--feed", "x=" + write("f4.npy", npy("<f4", (3, 2), bytes(24))))
+
+
+def case_055_unknown_feed():
+    refused(2, ["--feed xx: the graph has no such input", "try: x?"], write("fed.pbtxt", FED), "--feed", "xx=1")
+
+
+def case_055_unknown_fetch():
+    refused(2, ["sumb", "sum"], write("named.pbtxt", add("", "", "").replace('"c"', '"sum_of_both"')), "--fetch", "sumb_of_both")
+
+
+def case_056_duplicate_feed():
+    refused(2, ["x", "twice"], write("fed.pbtxt", FED), "--feed", "x=1", "--feed", "x=2")
+
+
+def case_056_duplicate_fetch():
+    refused(2, ["y", "twice"], write("fed.pbtxt", FED), "--fetch", "y,y")
+
+
+def case_078_kernel_throws():
+    text = graph(op("x", "Constant", device="/task:1", attrs=ints([1, 2, 3])), op("i", "Constant", device="/task:1", attrs=ints([0, 7])),
+                 op("picked", "Gather", ["x", "i"], device="/task:1", attrs='attr { name: "axis" int: 0 }'), fetches=["picked"])
+    refused(8, ["picked", "index 7", "3", "model.cpp:6", "task 1"], write("gather.pbtxt", text), "--tasks", "2")
+
+
+def case_080_interrupted():
+    path = write("long.pbtxt", add("/task:0", "/task:1", "/task:0"))
+    stats = FOLDER / "stats.json"
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        job = subprocess.Popen([FERRY, "run", path, "--tasks", "2", "--steps", "1000000000000", "--stats", str(stats)],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        while not catches(job.pid, sig) and job.poll() is None:
+            pass
+        job.send_signal(sig)
+        try:
+            _, errors = job.communicate(timeout=SECONDS)
+        finally:
+            job.kill()
+        expect((job.returncode, "", errors), 130, "interrupted")
+        if stats.exists():
+            raise Failed("an interrupted run has written a file")
+
+
+def catches(pid, sig):
+    """True once the process has a handler for the signal."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (sig - 1) & 1)
+    return False
+
+
+def case_083_stdout_closed():
+    reader, writer = os.pipe()
+    os.close(reader)
+    stats = FOLDER / "closed.json"
+    done = subprocess.run([FERRY, "run", write("here.pbtxt", add("", "", "")), "--stats", str(stats)], stdout=writer,
+                          stderr=subprocess.PIPE, text=True, timeout=SECONDS, env=environment())
+    os.close(writer)
+    expect((done.returncode, "", done.stderr), 0, "stdout", "results are not printed")
+    if not stats.exists():
+        raise Failed("the run did not go on")
+
+
+def main():
+    failed = 0
+    for name, case in sorted(globals().items()):
+        if not name.startswith("case_"):
+            continue
+        try:
+            skipped = case()
+            print(f"[skip] {name[5:]}: {skipped}" if skipped else f"ok {name[5:]}")
+        except (Failed, subprocess.TimeoutExpired) as why:
+            failed += 1
+            print(f"FAILED {name[5:]}: {why}")
+    shutil.rmtree(FOLDER)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

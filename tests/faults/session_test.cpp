@@ -1,0 +1,113 @@
+// Faults of a session's caller, by their numbers.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "executor/session.hpp"
+#include "ops/indexing.hpp"
+#include "ops/math.hpp"
+#include "ops/state.hpp"
+
+namespace ferry {
+namespace {
+
+Cluster tasks(int count) {
+  ClusterOptions options;
+  options.tasks = count;
+  options.transport = "inproc";
+  return Cluster::connect(options);
+}
+
+/// The error that `body` throws; an empty one with Code::ok when it throws none.
+Error thrown(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(Code::ok, "");
+}
+
+struct Fixture {
+  Graph g;
+  Value x = g.input("x", DType::float32, {2});
+  Value y = (x + x).named("y");
+};
+
+TEST_CASE("57: a value inside a body cannot be fetched") {
+  Fixture f;
+  Graph& body = f.g.add_subgraph("body");
+  const Value inside = body.parameter(f.x.type(), {"m.cpp", 1});
+  Session session(f.g, tasks(1));
+  const Error error = thrown([&] { static_cast<void>(session.run({inside}, {})); });
+  CHECK(error.code() == Code::usage);
+  CHECK(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}})[0].data<float>()[1] == 4);
+}
+
+TEST_CASE("58: a second run at once is refused, and the first goes on") {
+  Fixture f;
+  Session session(f.g, tasks(2));
+  Error second(Code::ok, "");
+  RunRequest request;
+  request.fetches = {f.y};
+  request.feeds = {{"x", Tensor::of<float>({2}, {1, 2})}};
+  request.on_step = [&](std::int64_t, std::span<const Tensor>) {
+    second = thrown([&] { static_cast<void>(session.run({f.y}, request.feeds)); });
+  };
+  CHECK(session.run(request)[0].data<float>()[0] == 2);
+  CHECK(second.code() == Code::usage);
+  CHECK(second.text().find("running already") != std::string::npos);
+}
+
+TEST_CASE("59: a run after close is refused") {
+  Fixture f;
+  Session session(f.g, tasks(1));
+  session.close();
+  const Error error = thrown([&] { static_cast<void>(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}})); });
+  CHECK(error.code() == Code::usage);
+  CHECK(error.text().find("closed") != std::string::npos);
+}
+
+TEST_CASE("78: after a kernel threw the session refuses to run and to save") {
+  Graph g;
+  const Value index = g.input("index", DType::int32, {1});
+  const Value table = g.constant({1, 2, 3}, on("/task:1"));
+  static_cast<void>(g.variable("state", g.constant(0.0)));
+  Value picked;
+  {
+    const auto there = g.device("/task:1");
+    picked = gather(table, index, 0).named("picked");
+  }
+  Session session(g, tasks(2));
+  const auto pick = [&](std::int32_t i) {
+    return session.run({picked}, {{"index", Tensor::of<std::int32_t>({1}, {i})}});
+  };
+  CHECK(pick(1)[0].data<std::int32_t>()[0] == 2);
+  const Error error = thrown([&] { static_cast<void>(pick(7)); });
+  CHECK(error.code() == Code::numeric);
+  CHECK(error.text().find("picked") != std::string::npos);
+  CHECK(thrown([&] { static_cast<void>(pick(1)); }).code() == Code::usage);
+  CHECK(thrown([&] { static_cast<void>(session.variables()); }).code() == Code::usage);
+}
+
+TEST_CASE("86: a session that goes while a run is left by an exception joins its threads") {
+  Fixture f;
+  {
+    Session session(f.g, tasks(3));
+    RunRequest request;
+    request.fetches = {f.y};
+    request.steps = 1000;
+    request.feeds = {{"x", Tensor::of<float>({2}, {1, 2})}};
+    request.on_step = [](std::int64_t step, std::span<const Tensor>) {
+      if (step == 2) throw std::runtime_error("enough");
+    };
+    CHECK_THROWS(static_cast<void>(session.run(request)));
+  }
+  Session fresh(f.g, tasks(1));
+  CHECK(fresh.run({f.y}, {{"x", Tensor::of<float>({2}, {3, 4})}})[0].data<float>()[0] == 6);
+}
+
+}  // namespace
+}  // namespace ferry
