@@ -115,6 +115,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
             .hint("give all tasks the same options");
     }
   }
+  if (local.size() == 1 && tasks.size() > 1) log_task(local[0]->task());
   state->topology = topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
   state->transports = std::move(local);

@@ -53,6 +53,7 @@ class Run {
     session_options.seed = options_.seed;
     session_options.data_folder = options_.data;
     session_options.soft_placement = options_.soft_placement;
+    session_options.trace_file = options_.trace;
     Session session(graph_, cluster_, session_options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     const std::vector<Tensor> fetched = all_steps(session);

@@ -44,6 +44,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--deadline", options.deadline_seconds, "No progress for this long ends the job; default 60")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  app.add_option("--trace", options.trace, "What ran when on each task, for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE.json");
   app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
       ->type_name("FILE.json");
 }
