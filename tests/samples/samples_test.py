@@ -1,0 +1,123 @@
+"""Runs the samples as a user would: their graph files through the ferry command, in-process and under mpirun.
+
+usage: samples_test.py FERRY SAMPLES_FOLDER DATA_FOLDER
+The last line is "N passed, N failed, N skipped".
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+FERRY, SAMPLES, DATA = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+MPIRUN = shutil.which("mpirun")
+
+
+def run(*arguments, ranks=0, code=0):
+    """Output of `ferry …`, under mpirun when `ranks` are given; the exit code must be `code`."""
+    command = [str(FERRY), *map(str, arguments)]
+    if ranks:
+        command = [MPIRUN, "--oversubscribe", "-np", str(ranks), *command]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, f"{' '.join(command)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def value(output, name):
+    """The number after "name = "."""
+    return float(re.search(rf"^{name} = (\S+)", output, re.M).group(1))
+
+
+def check_stats(path):
+    for task in json.loads(path.read_text())["tasks"]:
+        planned = task["planned"]
+        for field in ("sent_messages", "sent_bytes", "received_messages", "received_bytes", "copies"):
+            assert task[field] == planned[field], f"task {task['task']}: {field} {task[field]}, planned {planned[field]}"
+        assert task["peak_bytes"] <= planned["peak_bytes"], f"task {task['task']}: peak_bytes"
+
+
+def weights(folder):
+    """A hash of the saved variables."""
+    digest = hashlib.sha256()
+    for file in sorted(pathlib.Path(folder).rglob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def add(folder, ranks):
+    tasks = [] if ranks else ["--tasks", 3]
+    assert "[11 22 33]" in run("run", SAMPLES / "add.pb", "--stats", folder / "stats.json", *tasks, ranks=ranks)
+    check_stats(folder / "stats.json")
+
+
+def add_in_process(folder):
+    add(folder, 0)
+
+
+def add_over_mpi(folder):
+    add(folder, 3)
+
+
+def add_on_too_few_tasks(folder):
+    assert "'/task:2' is not there" in run("run", SAMPLES / "add.pb", "--tasks", 2, code=4)
+
+
+def jacobi_equals_one_task(folder):
+    assert value(run("run", SAMPLES / "jacobi.pb", "--tasks", 3, "--stats", folder / "stats.json"), "difference") == 0
+    check_stats(folder / "stats.json")
+
+
+def power_iteration_on_any_number_of_tasks(folder):
+    found = {value(run("run", SAMPLES / "power_iteration.pb", "--tasks", n), "eigenvalue") for n in (1, 2, 4)}
+    assert max(found) - min(found) < 1e-9 and abs(max(found) - 3.99989108) < 1e-3, found
+
+
+def train_digits(folder, *options, epochs=2, ranks=0):
+    run("run", SAMPLES / "digits.pb", "--data", DATA, "--epochs", epochs, "--save", folder, *options, ranks=ranks)
+    return weights(folder)
+
+
+def digits_has_the_same_bits_on_threads_and_transports(folder):
+    one = train_digits(folder / "one", "--tasks", 2, "--threads", 1)
+    assert one == train_digits(folder / "two", "--tasks", 2, "--threads", 2), "weights differ on 1 and 2 threads"
+    if MPIRUN:
+        assert one == train_digits(folder / "mpi", ranks=2), "weights differ in-process and over MPI"
+
+
+def digits_learns(folder):
+    train_digits(folder / "model", "--tasks", 2, epochs=40)
+    output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--entry", "eval", "--model", folder / "model")
+    assert value(output, "accuracy") >= 0.905, output
+
+
+CASES = [add_in_process, add_over_mpi, add_on_too_few_tasks, jacobi_equals_one_task, power_iteration_on_any_number_of_tasks,
+         digits_has_the_same_bits_on_threads_and_transports, digits_learns]
+
+
+def main():
+    passed = failed = skipped = 0
+    for case in CASES:
+        name = case.__name__.replace("_", " ")
+        if case is add_over_mpi and not MPIRUN:
+            print(f"SKIPPED {name}: no mpirun")
+            skipped += 1
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(pathlib.Path(folder))
+                print(f"passed {name}")
+                passed += 1
+            except Exception as error:  # a case that breaks counts as failed, the others go on
+                print(f"FAILED {name}: {error}")
+                failed += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+sys.exit(main())
