@@ -21,6 +21,8 @@ struct MpiOptions {
 
 /// This build can use MPI.
 [[nodiscard]] bool mpi_built();
+/// The MPI library's name and version, "Open MPI v4.1.4"; "" without MPI. Does not start MPI.
+[[nodiscard]] std::string mpi_version();
 
 /// What the launcher (mpirun, srun) says of this process in its environment, without starting MPI.
 struct MpiLaunch {

@@ -4,6 +4,9 @@
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
+#include "comm/backends.hpp"
+#include "executor/cluster.hpp"
+#include "kernels/kernel.hpp"
 #include "runner/commands.hpp"
 #include "runner/machine.hpp"
 
@@ -53,6 +56,30 @@ Finding launcher_finding() {
   return {"launcher", text.empty() ? "none: started by hand" : text, data};
 }
 
+Finding mpi_finding() {
+  if (!mpi_built()) return {"mpi", "none: built without MPI", {{"built", false}}};
+  return {"mpi",
+          mpi_version() + "; ferry asks for MPI_THREAD_FUNNELED",
+          {{"built", true}, {"version", mpi_version()}, {"thread_level", "MPI_THREAD_FUNNELED"}}};
+}
+
+/// The job that this process is in; joins it.
+Finding job_finding() {
+  const Cluster cluster = Cluster::connect();
+  nlohmann::json tasks = nlohmann::json::array();
+  std::string text = plural(static_cast<std::uint64_t>(cluster.size()), "task") + " over " +
+                     std::string(cluster.transport(cluster.rank()).name());
+  for (int task = 0; task < cluster.size(); ++task) {
+    const TaskInfo& info = cluster.topology().tasks[static_cast<std::size_t>(task)];
+    text += "\n             task " + std::to_string(task) + (task == cluster.rank() ? " (this one)" : "") + " on " +
+            info.host_name + ", " + plural(static_cast<std::uint64_t>(info.threads), "thread");
+    tasks.push_back({{"host", info.host_name}, {"threads", info.threads}});
+  }
+  return {"job",
+          text,
+          {{"task", cluster.rank()}, {"transport", cluster.transport(cluster.rank()).name()}, {"tasks", tasks}}};
+}
+
 std::vector<Finding> examine() {
   const Machine machine = this_machine();
   return {
@@ -63,7 +90,10 @@ std::vector<Finding> examine() {
       shm_finding(machine),
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
       {"gpus", "0: built without CUDA", {{"count", 0}, {"why", "built without CUDA"}}},
-      launcher_finding()};
+      {"kernels", "cpu, " + std::string(cpu_kernels().level()), {{"cpu", cpu_kernels().level()}}},
+      mpi_finding(),
+      launcher_finding(),
+      job_finding()};
 }
 
 int doctor(bool as_json) {

@@ -301,6 +301,14 @@ bool mpi_built() {
   return true;
 }
 
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string_view all(text, static_cast<std::size_t>(length));
+  return std::string(all.substr(0, all.find_first_of(",\n")));
+}
+
 std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
   mpi::start();
   int size = 1;
