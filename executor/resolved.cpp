@@ -175,6 +175,15 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   }
 }
 
+bool ResolvedPlan::runs_first(const Instruction& instruction) const {
+  const auto same = [&](const Instruction& other) {
+    return other.what == Do::kernel && other.op == instruction.op && other.name == instruction.name;
+  };
+  for (int task = 0; task < task_; ++task)
+    if (std::ranges::any_of(plan_.class_for(task).instructions, same)) return false;
+  return true;
+}
+
 void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                   std::uint32_t depth) {
   const std::string_view op = plan_.string(instruction.op);
@@ -201,7 +210,8 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .outputs = outputs,
                             .files = context.files,
                             .data_folder = context.data_folder,
-                            .seed = context.seed};
+                            .seed = context.seed,
+                            .first = kernel->effect && runs_first(instruction)};
     try {
       states_.push_back(kernel->prepare(setup));
     } catch (const Error& error) {

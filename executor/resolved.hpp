@@ -104,6 +104,8 @@ class ResolvedPlan {
   void resolve_region(std::uint32_t region, const ResolveContext& context);
   void mark_waits();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
+  /// Of the tasks that run this op, the one with the lowest number.
+  [[nodiscard]] bool runs_first(const Instruction& instruction) const;
   void resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                       std::uint32_t depth);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);

@@ -58,6 +58,7 @@ struct KernelSetup {
   FileSystem* files = nullptr;            ///< for data ops; null: there are none
   std::string_view data_folder;           ///< the only folder that data ops may read; empty: none
   std::uint64_t seed = 0;
+  bool first = true;  ///< for kernels that say `effect`: no task with a lower number runs this op too
 };
 
 /// What a kernel keeps from step to step (attributes in a ready form, tables, open data). Made once for each
@@ -87,6 +88,7 @@ struct Kernel {
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
+  bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
 };
 
 /// The kernels of one kind of device, by op.

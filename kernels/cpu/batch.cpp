@@ -52,6 +52,7 @@ void batch(KernelRun& run) {
     const Array& output = run.outputs[i];
     const std::int64_t row_bytes =
         product(input.sizes, 1, input.rank()) * static_cast<std::int64_t>(size_of(input.dtype));
+    if (row_bytes == 0) continue;
     for_chunks(run.parallel, output.sizes[0], grain_of(row_bytes / 8), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
         std::memcpy(output.data + row * row_bytes, input.data + batches.source(output.begin[0] + row) * row_bytes,
@@ -69,25 +70,32 @@ std::unique_ptr<KernelState> prepare_batch(const KernelSetup& setup) {
 
 // ---- Print ----
 
+struct Printed {
+  std::string label;
+  bool here;  ///< of the tasks that hold the value, one prints it
+};
+
 void print(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
+  const auto& printed = kept<Printed>(run);
   if (output.rank() > 0) output.sizes[0] = input.sizes[0];
   const auto bytes = static_cast<std::size_t>(input.count()) * size_of(input.dtype);
-  std::memmove(output.data, input.data, bytes);
+  if (bytes > 0) std::memmove(output.data, input.data, bytes);
+  if (!printed.here) return;
   const std::shared_ptr<const void> borrowed(std::shared_ptr<const void>(), input.data);
   const Tensor shown(input.dtype, {input.sizes.begin(), input.sizes.end()}, borrowed, {input.data, bytes});
-  const std::string line = kept<std::string>(run) + ": " + shown.str() + "\n";
+  const std::string line = printed.label + ": " + shown.str() + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 std::unique_ptr<KernelState> prepare_print(const KernelSetup& setup) {
-  return keep(setup.attrs.get<std::string>("label"));
+  return keep(Printed{setup.attrs.get<std::string>("label"), setup.first});
 }
 
 constexpr Kernel kKernels[] = {
     {.op = "Batch", .run = batch, .prepare = prepare_batch},
-    {.op = "Print", .run = print, .prepare = prepare_print, .in_place = 1},
+    {.op = "Print", .run = print, .prepare = prepare_print, .in_place = 1, .effect = true},
 };
 
 }  // namespace

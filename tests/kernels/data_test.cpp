@@ -117,7 +117,7 @@ TEST_CASE("batches go on from a restored step, and in order without shuffling") 
 TEST_CASE("a constant's part is cut out of it") {
   const Kernel* kernel = cpu_kernels().find("Constant");
   const Attrs attrs{{"value", counting({4, 5})}};
-  const auto state = kernel->prepare({"c", attrs, {}, {}, nullptr, {}, 0});
+  const auto state = kernel->prepare({"c", attrs, {}, {}, nullptr, {}, 0, true});
   std::int32_t part[4] = {};
   std::int64_t sizes[] = {2, 2};
   const std::int64_t whole[] = {4, 5};

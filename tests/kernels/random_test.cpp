@@ -33,7 +33,7 @@ Moments moments(const Tensor& x) {
 std::vector<float> drawn_part(std::int64_t begin, std::int64_t rows, std::int64_t left, std::int64_t columns) {
   const Kernel* kernel = cpu_kernels().find("RandomNormal");
   const Attrs attrs{{"mean", 0.0}, {"stddev", 1.0}, {"seed", std::int64_t{3}}};
-  const auto state = kernel->prepare({"noise", attrs, {}, {}, nullptr, {}, 0});
+  const auto state = kernel->prepare({"noise", attrs, {}, {}, nullptr, {}, 0, true});
   std::vector<float> numbers(static_cast<std::size_t>(rows * columns));
   std::int64_t sizes[] = {rows, columns};
   const std::int64_t whole[] = {6, 10};
