@@ -9,83 +9,29 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/text.hpp"
 #include "graph/core_ops.hpp"
 #include "placement/classes.hpp"
 #include "placement/memory.hpp"
+#include "placement/messages.hpp"
+#include "placement/plan_tables.hpp"
 #include "placement/program.hpp"
 #include "placement/strategy.hpp"
 
 namespace ferry {
 namespace {
 
-/// Interns the plan's tables.
-class Tables {
- public:
-  explicit Tables(Plan& plan) : plan_(plan) {}
-
-  std::uint32_t string(std::string_view text) {
-    const std::uint32_t id = pool_.intern(text);
-    if (id == plan_.strings.size()) plan_.strings.emplace_back(text);
-    return id;
-  }
-  std::uint32_t line(const SourceLine& line) {
-    if (!line.known()) return kNone;
-    const auto key = std::make_pair(string(line.file), line.line);
-    const auto [at, fresh] = lines_.try_emplace(key, static_cast<std::uint32_t>(plan_.lines.size()));
-    if (fresh) plan_.lines.push_back({key.first, key.second});
-    return at->second;
-  }
-  std::uint32_t attrs(const Attrs* attrs) {
-    if (attrs == nullptr || attrs->empty()) return kNone;
-    const auto [at, fresh] = attrs_.try_emplace(attrs, static_cast<std::uint32_t>(plan_.attrs.size()));
-    if (fresh) plan_.attrs.push_back(*attrs);
-    return at->second;
-  }
-  std::uint32_t window(Window window) {
-    const auto found = std::find(plan_.windows.begin(), plan_.windows.end(), window);
-    if (found != plan_.windows.end()) return static_cast<std::uint32_t>(found - plan_.windows.begin());
-    plan_.windows.push_back(std::move(window));
-    return static_cast<std::uint32_t>(plan_.windows.size() - 1);
-  }
-  std::uint32_t schedule(const Schedule& schedule) {
-    const auto found = std::find(plan_.schedules.begin(), plan_.schedules.end(), schedule);
-    if (found != plan_.schedules.end()) return static_cast<std::uint32_t>(found - plan_.schedules.begin());
-    plan_.schedules.push_back(schedule);
-    return static_cast<std::uint32_t>(plan_.schedules.size() - 1);
-  }
-  std::uint32_t grouping(const Grouping& grouping) {
-    const auto found = std::find(plan_.groupings.begin(), plan_.groupings.end(), grouping);
-    if (found != plan_.groupings.end()) return static_cast<std::uint32_t>(found - plan_.groupings.begin());
-    plan_.groupings.push_back(grouping);
-    return static_cast<std::uint32_t>(plan_.groupings.size() - 1);
-  }
-
- private:
-  Plan& plan_;
-  StringPool pool_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> lines_;
-  std::unordered_map<const Attrs*, std::uint32_t> attrs_;
-};
-
-/// What the classes share: the numbers of channels and collectives.
+/// What the classes share.
 struct Shared {
   const Program& program;
-  Plan& plan;
-  Tables& tables;
-  std::unordered_map<NodeId, std::uint32_t> channels;
-  /// A collective whose groups have parts of different sizes becomes several.
-  std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
-  /// Transfers by the node that makes their value.
-  std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
+  const Plan& plan;
+  PlanTables& tables;
+  const MessageNumbers& messages;
 };
-
-constexpr std::uint64_t kExtentBytes = 8;
 
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
-  ClassBuilder(Shared& shared, std::int32_t task)
+  ClassBuilder(const Shared& shared, std::int32_t task)
       : shared_(shared), program_(shared.program), tables_(shared.tables), task_(task) {}
 
   PlanClass build() {
@@ -132,8 +78,8 @@ class ClassBuilder {
   }
 
   void start_transfers(NodeId id) {
-    const auto found = shared_.transfers_after.find(id);
-    if (found == shared_.transfers_after.end()) return;
+    const auto found = shared_.messages.transfers_after.find(id);
+    if (found == shared_.messages.transfers_after.end()) return;
     for (NodeId transfer : found->second) {
       start_transfer(transfer);
       start_transfers(transfer);
@@ -317,7 +263,7 @@ class ClassBuilder {
     const Node& node = program_.nodes[id];
     const std::uint32_t outer = region_;
     if (node.once) region_ = 0;
-    const std::uint32_t channel = shared_.channels.at(id);
+    const std::uint32_t channel = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
       Instruction send = named(Do::send, node);
       send.target = channel;
@@ -355,7 +301,7 @@ class ClassBuilder {
 
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
-    for (std::uint32_t number : shared_.collectives.at(id)) {
+    for (std::uint32_t number : shared_.messages.collectives.at(id)) {
       const Collective& collective = shared_.plan.collectives[number];
       const Membership place = membership(shared_.plan.groupings[collective.grouping], task_);
       if (place.group == nullptr) continue;
@@ -610,9 +556,9 @@ class ClassBuilder {
 
   static constexpr std::size_t kSendsUnderWay = 16;
 
-  Shared& shared_;
+  const Shared& shared_;
   const Program& program_;
-  Tables& tables_;
+  PlanTables& tables_;
   std::int32_t task_;
   PlanClass plan_class_;
   std::vector<std::vector<Instruction>> lists_;  // of each region
@@ -623,101 +569,7 @@ class ClassBuilder {
   std::vector<Assigned> assigns_;
 };
 
-/// Numbers the channels and collectives in global order.
-class Numberer {
- public:
-  explicit Numberer(Shared& shared) : shared_(shared), program_(shared.program) {}
-
-  void run() { region(0); }
-
- private:
-  void region(RegionId id) {
-    for (NodeId node_id : program_.regions[id].order) {
-      const Node& node = program_.nodes[node_id];
-      if (node.kind == NodeKind::transfer) {
-        channel(node_id);
-      } else if (node.kind == NodeKind::collective) {
-        collective(node_id);
-      } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
-        region(node.detail);
-        region(node.detail + 1);
-      }
-    }
-  }
-
-  void channel(NodeId id) {
-    const Node& node = program_.nodes[id];
-    const PValue& value = program_.values[node.first_output];
-    Channel channel;
-    channel.from = sender_of(program_, node);
-    channel.to = program_.where(node).tasks[0];
-    channel.dtype = value.type.dtype;
-    channel.bytes = message_bytes(value.type);
-    channel.name = shared_.tables.string(program_.name(node));
-    channel.line = shared_.tables.line(program_.line(node));
-    shared_.channels[id] = static_cast<std::uint32_t>(shared_.plan.channels.size());
-    shared_.plan.channels.push_back(channel);
-    shared_.transfers_after[program_.values[program_.inputs(node)[0]].producer].push_back(id);
-  }
-
-  static std::uint64_t message_bytes(const Type& type) {
-    return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
-  }
-
-  void collective(NodeId id) {
-    const Node& node = program_.nodes[id];
-    const ProgramCollective& wanted = program_.collectives[node.detail];
-    std::map<std::vector<std::int64_t>, Grouping> by_parts;
-    for (const auto& group : program_.groupings[wanted.grouping]) by_parts[parts(node, wanted, group)].push_back(group);
-    for (const auto& [sizes, grouping] : by_parts) {
-      Collective collective;
-      collective.schedule =
-          shared_.tables.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()), wanted.root));
-      collective.grouping = shared_.tables.grouping(grouping);
-      collective.reduce = wanted.reduce;
-      const Type& type = program_.values[node.first_output].type;
-      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
-      collective.parts = sizes;
-      collective.name = shared_.tables.string(program_.name(node));
-      collective.line = shared_.tables.line(program_.line(node));
-      shared_.collectives[id].push_back(static_cast<std::uint32_t>(shared_.plan.collectives.size()));
-      shared_.plan.collectives.push_back(std::move(collective));
-    }
-  }
-
-  /// Elements of each member's part.
-  std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
-                                  const std::vector<std::int32_t>& group) const {
-    const PValue& input = program_.values[program_.inputs(node)[0]];
-    const PValue& output = program_.values[node.first_output];
-    const auto members = static_cast<std::int64_t>(group.size());
-    std::vector<std::int64_t> sizes;
-    switch (wanted.kind) {
-      case CollectiveKind::broadcast:
-        return {input.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(input.type))
-                                           : input.type.shape.count()};
-      case CollectiveKind::reduce:
-        return {checked_count(local_sizes(program_, input, group[0]))};
-      case CollectiveKind::all_reduce: {
-        const std::int64_t count = checked_count(local_sizes(program_, input, group[0]));
-        for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
-        return sizes;
-      }
-      case CollectiveKind::all_gather:
-      case CollectiveKind::gather:
-        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, input, task)));
-        return sizes;
-      default:
-        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, output, task)));
-        return sizes;
-    }
-  }
-
-  Shared& shared_;
-  const Program& program_;
-};
-
-void add_ports(const Program& program, Plan& plan, Tables& tables) {
+void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   const Signature& signature = *program.signature;
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = program.graph->type(feed.value);
@@ -738,10 +590,10 @@ void add_ports(const Program& program, Plan& plan, Tables& tables) {
 Plan lower(const Program& program) {
   Plan plan;
   plan.topology = *program.topology;
-  Tables tables(plan);
-  Shared shared{program, plan, tables, {}, {}, {}};
+  PlanTables tables(plan);
   add_ports(program, plan, tables);
-  Numberer(shared).run();
+  const MessageNumbers messages = number_messages(program, plan, tables);
+  const Shared shared{program, plan, tables, messages};
   plan.class_of = task_classes(program);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())

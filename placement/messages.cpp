@@ -1,0 +1,117 @@
+#include "placement/messages.hpp"
+
+#include <map>
+
+#include "placement/classes.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kExtentBytes = 8;
+
+/// Numbers the channels and collectives in global order.
+class Numberer {
+ public:
+  Numberer(const Program& program, Plan& plan, PlanTables& tables) : program_(program), plan_(plan), tables_(tables) {}
+
+  MessageNumbers run() {
+    region(0);
+    return std::move(numbers_);
+  }
+
+ private:
+  void region(RegionId id) {
+    for (NodeId node_id : program_.regions[id].order) {
+      const Node& node = program_.nodes[node_id];
+      if (node.kind == NodeKind::transfer) {
+        channel(node_id);
+      } else if (node.kind == NodeKind::collective) {
+        collective(node_id);
+      } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
+        region(node.detail);
+        region(node.detail + 1);
+      }
+    }
+  }
+
+  void channel(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const PValue& value = program_.values[node.first_output];
+    Channel channel;
+    channel.from = sender_of(program_, node);
+    channel.to = program_.where(node).tasks[0];
+    channel.dtype = value.type.dtype;
+    channel.bytes = message_bytes(value.type);
+    channel.name = tables_.string(program_.name(node));
+    channel.line = tables_.line(program_.line(node));
+    numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
+    plan_.channels.push_back(channel);
+    numbers_.transfers_after[program_.values[program_.inputs(node)[0]].producer].push_back(id);
+  }
+
+  static std::uint64_t message_bytes(const Type& type) {
+    return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
+  }
+
+  void collective(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const ProgramCollective& wanted = program_.collectives[node.detail];
+    std::map<std::vector<std::int64_t>, Grouping> by_parts;
+    for (const auto& group : program_.groupings[wanted.grouping]) by_parts[parts(node, wanted, group)].push_back(group);
+    for (const auto& [sizes, grouping] : by_parts) {
+      Collective collective;
+      collective.schedule =
+          tables_.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()), wanted.root));
+      collective.grouping = tables_.grouping(grouping);
+      collective.reduce = wanted.reduce;
+      const Type& type = program_.values[node.first_output].type;
+      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
+      collective.parts = sizes;
+      collective.name = tables_.string(program_.name(node));
+      collective.line = tables_.line(program_.line(node));
+      numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));
+      plan_.collectives.push_back(std::move(collective));
+    }
+  }
+
+  /// Elements of each member's part.
+  std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
+                                  const std::vector<std::int32_t>& group) const {
+    const PValue& input = program_.values[program_.inputs(node)[0]];
+    const PValue& output = program_.values[node.first_output];
+    const auto members = static_cast<std::int64_t>(group.size());
+    std::vector<std::int64_t> sizes;
+    switch (wanted.kind) {
+      case CollectiveKind::broadcast:
+        return {input.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(input.type))
+                                           : input.type.shape.count()};
+      case CollectiveKind::reduce:
+        return {checked_count(local_sizes(program_, input, group[0]))};
+      case CollectiveKind::all_reduce: {
+        const std::int64_t count = checked_count(local_sizes(program_, input, group[0]));
+        for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
+        return sizes;
+      }
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather:
+        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, input, task)));
+        return sizes;
+      default:
+        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, output, task)));
+        return sizes;
+    }
+  }
+
+  const Program& program_;
+  Plan& plan_;
+  PlanTables& tables_;
+  MessageNumbers numbers_;
+};
+
+}  // namespace
+
+MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables) {
+  return Numberer(program, plan, tables).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,25 @@
+// number_messages: the channels and collectives of a plan, which all tasks number alike.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/plan_tables.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+
+/// Which channel or collectives a node of the program became.
+struct MessageNumbers {
+  std::unordered_map<NodeId, std::uint32_t> channels;
+  /// A collective whose groups have parts of different sizes becomes several.
+  std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
+  /// Transfers by the node that makes their value.
+  std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
+};
+
+/// Adds the program's channels and collectives to the plan, in global order.
+[[nodiscard]] MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables);
+
+}  // namespace ferry

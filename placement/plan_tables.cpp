@@ -1,0 +1,52 @@
+#include "placement/plan_tables.hpp"
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+/// The position of `entry` in a short table, added at its end if it is new.
+template <class T>
+std::uint32_t number_of(std::vector<T>& table, T entry) {
+  const auto found = std::find(table.begin(), table.end(), entry);
+  const auto number = static_cast<std::uint32_t>(found - table.begin());
+  if (found == table.end()) table.push_back(std::move(entry));
+  return number;
+}
+
+}  // namespace
+
+std::uint32_t PlanTables::string(std::string_view text) {
+  const std::uint32_t id = pool_.intern(text);
+  if (id == plan_.strings.size()) plan_.strings.emplace_back(text);
+  return id;
+}
+
+std::uint32_t PlanTables::line(const SourceLine& line) {
+  if (!line.known()) return kNone;
+  const auto key = std::make_pair(string(line.file), line.line);
+  const auto [at, fresh] = lines_.try_emplace(key, static_cast<std::uint32_t>(plan_.lines.size()));
+  if (fresh) plan_.lines.push_back({key.first, key.second});
+  return at->second;
+}
+
+std::uint32_t PlanTables::attrs(const Attrs* attrs) {
+  if (attrs == nullptr || attrs->empty()) return kNone;
+  const auto [at, fresh] = attrs_.try_emplace(attrs, static_cast<std::uint32_t>(plan_.attrs.size()));
+  if (fresh) plan_.attrs.push_back(*attrs);
+  return at->second;
+}
+
+std::uint32_t PlanTables::window(Window window) {
+  return number_of(plan_.windows, std::move(window));
+}
+
+std::uint32_t PlanTables::schedule(const Schedule& schedule) {
+  return number_of(plan_.schedules, schedule);
+}
+
+std::uint32_t PlanTables::grouping(const Grouping& grouping) {
+  return number_of(plan_.groupings, grouping);
+}
+
+}  // namespace ferry
