@@ -66,6 +66,8 @@ class IncludeRule(unittest.TestCase):
         self.allowed("runner/main.cpp", "ferry.hpp")
         self.allowed("runner/main.cpp", "graph/graph.hpp")
         self.allowed("runner/main.cpp", "runner/options.hpp")
+        self.allowed("runner/bench_command.cpp", "bench/benchmark.hpp")
+        self.refused("runner/main.cpp", "bench/process.hpp")
         self.refused("runner/main.cpp", "graph/string_pool.hpp")
         self.refused("samples/add.cpp", "placement/cut.hpp")
         self.refused("samples/add.cpp", "runner/options.hpp")

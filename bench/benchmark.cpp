@@ -1,0 +1,48 @@
+#include "bench/benchmark.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace ferry::bench {
+
+double median(std::vector<double> values) {
+  FERRY_ASSERT(!values.empty(), "the median of nothing");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Figure figure_of(const std::vector<Pair>& pairs) {
+  std::vector<double> ferry, peer, ratios;
+  for (const Pair& pair : pairs) {
+    ferry.push_back(pair.ferry);
+    peer.push_back(pair.peer);
+    ratios.push_back(pair.ferry / pair.peer);
+  }
+  Figure figure;
+  figure.ferry = median(std::move(ferry));
+  figure.peer_value = median(std::move(peer));
+  figure.ratio = median(std::move(ratios));
+  return figure;
+}
+
+Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer) {
+  static_cast<void>(ferry());
+  static_cast<void>(peer());
+  std::vector<Pair> measured;
+  for (int i = 0; i < pairs; ++i) {
+    const double ours = ferry();
+    measured.push_back({ours, peer()});
+  }
+  return figure_of(measured);
+}
+
+std::vector<Benchmark> benchmarks() {
+  std::vector<Benchmark> all;
+  for (const auto& family : {plan_benchmarks(), start_benchmarks()})
+    all.insert(all.end(), family.begin(), family.end());
+  return all;
+}
+
+}  // namespace ferry::bench

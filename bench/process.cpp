@@ -1,0 +1,86 @@
+#include "bench/process.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace ferry::bench {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> found;
+  for (std::string& text : texts) found.push_back(text.data());
+  found.push_back(nullptr);
+  return found;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  std::vector<std::string> all = settings;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  return all;
+}
+
+/// Starts it with its stdout going to `output`.
+pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& settings, int output) {
+  std::vector<std::string> words = arguments, environment = environment_with(settings);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  pid_t pid = 0;
+  const int failed =
+      posix_spawnp(&pid, words[0].c_str(), &files, nullptr, pointers(words).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) throw Error(Code::resource, "cannot start " + arguments[0] + ": " + std::strerror(failed));
+  return pid;
+}
+
+std::string all_of(int file) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = read(file, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  return text;
+}
+
+}  // namespace
+
+Finished run_program(const std::vector<std::string>& arguments, const std::vector<std::string>& settings) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(Code::resource, "no pipe to " + arguments[0]);
+  const TimePoint begin = system_clock().now();
+  pid_t pid = 0;
+  try {
+    pid = start(arguments, settings, ends[1]);
+  } catch (const Error&) {
+    close(ends[0]);
+    close(ends[1]);
+    throw;
+  }
+  close(ends[1]);
+  Finished finished;
+  finished.output = all_of(ends[0]);
+  close(ends[0]);
+  int status = 0;
+  rusage usage{};
+  wait4(pid, &status, 0, &usage);
+  finished.seconds = std::chrono::duration<double>(system_clock().now() - begin).count();
+  finished.resident_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  if (status != 0) throw Error(Code::resource, arguments[0] + " failed (wait status " + std::to_string(status) + ")");
+  return finished;
+}
+
+std::string this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,25 @@
+// Programs that a benchmark starts: this one, and those beside it in the build or installation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ferry::bench {
+
+/// What a program that has ended gave.
+struct Finished {
+  std::string output;       ///< on stdout
+  double seconds = 0;       ///< from its start until it was gone
+  double resident_mib = 0;  ///< at its largest
+};
+
+/// Runs a program to its end, its stderr shown. `arguments[0]` is looked for in PATH unless it has a slash. `settings`,
+/// "NAME=value", are added to its environment. Error(resource) when it cannot be started or ends with another exit code
+/// than 0.
+[[nodiscard]] Finished run_program(const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& settings = {});
+
+/// The file of this program.
+[[nodiscard]] std::string this_program();
+
+}  // namespace ferry::bench
