@@ -39,10 +39,8 @@ class Encoder {
   template <class T, class F>
   auto structs(const std::vector<T>& items, F one) {
     using S = decltype(one(items.front()));
-    S* place = nullptr;
-    const auto offset = out_.CreateUninitializedVectorOfStructs<S>(items.size(), &place);
-    for (const T& item : items) *place++ = one(item);
-    return offset;
+    // Not CreateUninitializedVectorOfStructs, which aligns by the size of S where that is no power of two.
+    return out_.CreateVectorOfStructs<S>(items.size(), [&](std::size_t i, S* place) { *place = one(items[i]); });
   }
 
  public:
