@@ -25,14 +25,15 @@ constexpr int kMaxDepth = 16;
   throw Error(Code::file, why);
 }
 
-/// Runs `part`; what it throws is a fault of the file, and is told of what().
+/// Runs `part`; what it throws is told of what(), and is a fault of the file, but for a malformed device: that is a
+/// fault of what was asked for, wherever it stands.
 template <class What, class F>
 auto in_part(What what, F part) {
   try {
     return part();
   } catch (const Error& error) {
     if (error.code() == Code::resource) throw;
-    throw Error(Code::file, what() + ": " + error.text());
+    throw Error(error.code() == Code::usage ? Code::usage : Code::file, what() + ": " + error.text());
   }
 }
 

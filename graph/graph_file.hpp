@@ -47,8 +47,8 @@ struct GraphContent {
 /// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in a
 /// topological one, as near to the file's as can be. Its tensors share nothing with `content`, but share bytes with
 /// `beside`. Error(file) says what is wrong, where: format or op versions that are newer (both are named), unknown ops
-/// (with the nearest that is known), cycles, types that inference does not give, and all that check_legal refuses.
-/// Thread-safe.
+/// (with the nearest that is known), cycles, types that inference does not give, and all that check_legal refuses;
+/// Error(usage) points at a malformed device. Thread-safe.
 [[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,
                                                   std::string_view source, const OpSet& ops,
                                                   const TensorBeside& beside = {});

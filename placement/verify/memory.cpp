@@ -107,8 +107,7 @@ class ClassMemory {
     if (b.space == Buffer::Space::none) return;
     const PlanDevice& device = class_.devices[b.device];
     const std::uint64_t arena = b.space == Buffer::Space::step ? device.step_bytes : device.state_bytes;
-    if (b.offset % kBufferAlign != 0 || (b.bounded && b.offset < kExtentBytes))
-      reject(name(id) + " is misaligned at " + std::to_string(b.offset));
+    if (b.bounded && b.offset < kExtentBytes) reject(name(id) + " has no room for its extent");
     if (b.offset > arena || b.bytes > arena - b.offset)
       reject(name(id) + " ends at " + std::to_string(b.offset + b.bytes) + ", its arena has " + std::to_string(arena) +
              " bytes");

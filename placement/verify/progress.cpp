@@ -169,12 +169,31 @@ class Progress {
       chain.erase(chain.begin(), seen);
       break;
     }
+    if (std::all_of(chain.begin(), chain.end(),
+                    [&](std::uint32_t c) { return walkers_[c].current()->what == Do::collective; }))
+      reject_order(chain);
     std::string text = "the plan would deadlock:";
     for (std::size_t k = 0; k < chain.size(); ++k)
       text += "\n  task " + std::to_string(first_task_[chain[k]]) + " waits in " +
               describe(plan_, *walkers_[chain[k]].current()) + " for task " +
               std::to_string(first_task_[chain[(k + 1) % chain.size()]]);
     throw Rejected{text};
+  }
+
+  /// A circle of collectives alone: each waits for a task that comes to another one first.
+  [[noreturn]] void reject_order(const std::vector<std::uint32_t>& chain) {
+    std::string text = "the collectives come in different orders on different tasks:";
+    for (std::size_t k = 0; k < chain.size(); ++k) {
+      const std::size_t next = (k + 1) % chain.size();
+      text += "\n  task " + std::to_string(first_task_[chain[next]]) + " comes to " +
+              described(*walkers_[chain[next]].current()) + " before " + described(*walkers_[chain[k]].current());
+    }
+    throw Rejected{text};
+  }
+
+  [[nodiscard]] std::string described(const Instruction& collective) const {
+    const Collective& what = plan_.collectives[collective.target];
+    return verifier::described(plan_, "collective", collective.target, what.name, what.line);
   }
 
   struct Meeting {

@@ -122,6 +122,8 @@ class Structure {
 
   void check_buffer(const PlanClass& c, const Buffer& buffer) const {
     require(buffer.device < c.devices.size() && string_ok(buffer.name), "a buffer is out of range");
+    require(buffer.space == Buffer::Space::none || buffer.offset % kBufferAlign == 0,
+            "a buffer is misaligned at " + std::to_string(buffer.offset));
     require(buffer.window == kNone || (buffer.window < plan_.windows.size() &&
                                        plan_.windows[buffer.window].sizes.size() == buffer.sizes.size()),
             "a buffer's window is out of range");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Faults of docs that a user of the `ferry` command can make: command_faults.py FERRY
+"""Faults that a user of the `ferry` command can make: command_faults.py FERRY BROKEN_PLANS JUMPING_CLOCK
 
+BROKEN_PLANS writes plan files (broken_plans.cpp), JUMPING_CLOCK is a library to preload (jumping_clock.cpp).
 Each case has the number it has in the list of faults, gives the command bad input, and checks the exit code, the text on
 stderr, and that no output file was touched. Prints a line for each case; ends with 1 if one fails.
 """
@@ -13,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-FERRY, MPIRUN = sys.argv[1], shutil.which("mpirun")
+FERRY, BROKEN_PLANS, JUMPING_CLOCK = sys.argv[1:4]
+MPIRUN = shutil.which("mpirun")
 SECONDS = 60  # for a command that hangs; no case waits for it
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-faults-"))
 
@@ -92,16 +94,74 @@ def refused(code, parts, *words, env=None):
         raise Failed("a run that failed has written a file")
 
 
-def case_034_malformed_device():
-    refused(3, ["/task:x", "^"], write("device.pbtxt", add(c="/task:x")), "--tasks", "3")
+def broken_plan(name):
+    """Path of the plan file with that fault."""
+    if not (FOLDER / "good.plan").exists():
+        subprocess.run([BROKEN_PLANS, str(FOLDER)], check=True, timeout=SECONDS)
+    return str(FOLDER / (name + ".plan"))
+
+
+def plan_refused(code, name, *parts):
+    """`ferry check` says why; the plan that is not broken passes."""
+    expect(run("check", broken_plan("good")), 0)
+    expect(run("check", broken_plan(name)), code, *parts)
+
+
+def case_029_misaligned_buffer_of_a_plan():
+    plan_refused(3, "misaligned", "misaligned.plan", "a buffer is misaligned at")
+
+
+def case_029_overlapping_buffers_of_a_plan():
+    plan_refused(4, "overlapping", "buffer", "has been overwritten", "broken_plans.cpp:")
+
+
+def case_031_big_endian_feed():
+    refused(3, ["f4.npy", "big-endian", "astype"], write("fed.pbtxt", FED), "--feed", "x=" + write("f4.npy", npy(">f4", (2, 3), bytes(24))))
+
+
+def caret_under(errors, text, column):
+    """The line `text` stands in the message, and below it a caret under that column."""
+    lines = errors.splitlines()
+    at = next((i for i, line in enumerate(lines) if line.strip() == text), None)
+    if at is None or lines[at + 1].strip() != "^" or lines[at + 1].index("^") - lines[at].index(text) != column:
+        raise Failed(f"no caret under place {column} of {text!r} in:\n{errors}")
+
+
+def case_034_malformed_device_in_a_graph():
+    result = run("run", write("device.pbtxt", add(c="/task:x")), "--tasks", "3")
+    expect(result, 2, "device.pbtxt", '"c" (Add)', "expected a number")
+    caret_under(result[2], "/task:x", 6)
 
 
 def case_035_task_out_of_range():
     refused(4, ["/task:2", "model.cpp:1"], write("add.pbtxt", add()), "--tasks", "2")
 
 
-def case_037_no_kernel_for_the_device():
-    refused(4, ["gpu", "c"], write("gpu.pbtxt", add(c="/task:0/gpu:0")), "--tasks", "2")
+def case_036_gpu_that_is_not_there():
+    refused(4, ["there is no device /task:0/gpu:7", "task 0 has cpu:0", "model.cpp:1"],
+            write("gpu.pbtxt", add(c="/task:0/gpu:7")), "--tasks", "2")
+
+
+def case_038_send_without_receive():
+    plan_refused(4, "no_receive", "question", "a send without a receive", "task 1 -> 0", "broken_plans.cpp:")
+
+
+def case_038_receive_without_send():
+    plan_refused(4, "no_send", "question", "a receive without a send", "task 1 -> 0", "broken_plans.cpp:")
+
+
+def case_039_tag_collision():
+    plan_refused(4, "tags", "two messages with one tag", "task 1 -> 0", "broken_plans.cpp:")
+
+
+def case_040_collectives_in_different_orders():
+    plan_refused(4, "orders", "the collectives come in different orders on different tasks", "task 0 comes to collective", "task 1 comes to collective",
+                 "(rows)", "(columns)", "broken_plans.cpp:")
+
+
+def case_041_deadlock():
+    plan_refused(4, "deadlock", "the plan would deadlock:", "task 0 waits in receive_wait 'question'", "for task 1",
+                 "task 1 waits in receive_wait 'answer'", "for task 0", "broken_plans.cpp:")
 
 
 def case_043_graphs_differ():
@@ -152,6 +212,20 @@ def case_078_kernel_throws():
     text = graph(op("x", "Constant", device="/task:1", attrs=ints([1, 2, 3])), op("i", "Constant", device="/task:1", attrs=ints([0, 7])),
                  op("picked", "Gather", ["x", "i"], device="/task:1", attrs='attr { name: "axis" int: 0 }'), fetches=["picked"])
     refused(8, ["picked", "index 7", "3", "model.cpp:6", "task 1"], write("gather.pbtxt", text), "--tasks", "2")
+
+
+def case_079_wall_clock_jumps():
+    """By a year, at every look; --deadline would notice at once."""
+    path = write("steps.pbtxt", add("/task:0", "/task:1", "/task:0"))
+    preload = {"LD_PRELOAD": JUMPING_CLOCK, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+    result = run("run", path, "--tasks", "2", "--steps", "2000", "--deadline", str(SECONDS), env=preload)
+    expect(result, 0)
+    if "c = [11 22 33]" not in result[1]:
+        raise Failed(f"another result: {result[1]}")
+    if MPIRUN:
+        done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "2", "-x", "LD_PRELOAD=" + JUMPING_CLOCK, FERRY, "run", path, "--steps", "200"],
+                              capture_output=True, text=True, timeout=SECONDS, env=environment(ASAN_OPTIONS=preload["ASAN_OPTIONS"]))
+        expect((done.returncode, "", done.stderr), 0)
 
 
 def case_080_interrupted():
