@@ -1,14 +1,19 @@
 // Faults of a session's caller, by their numbers.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 
-#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/npy.hpp"
 #include "executor/session.hpp"
+#include "ops/data.hpp"
 #include "ops/indexing.hpp"
 #include "ops/math.hpp"
+#include "ops/reduce.hpp"
 #include "ops/state.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace ferry {
 namespace {
@@ -36,7 +41,26 @@ struct Fixture {
   Value y = (x + x).named("y");
 };
 
-TEST_CASE("57: a value inside a body cannot be fetched") {
+TEST_CASE("030 a data file that is cut while a session reads it: the steps go on, or say so") {
+  const test::TempFolder folder;
+  const Tensor rows = Tensor::of<float>({4, 1}, {1, 2, 3, 4});
+  write_npy(local_files(), folder / "x.npy", "<f4", rows.sizes(), rows.bytes());
+  Graph g;
+  const Value x = read_npy(g, "x.npy", DType::float32, {4, 1});
+  const Value total = sum(x).named("total");
+  SessionOptions options;
+  options.data_folder = folder.path();
+  Session session(g, tasks(2), options);
+  CHECK(session.run({total})[0].data<float>()[0] == 10);
+  std::filesystem::resize_file(folder / "x.npy", 3);
+  CHECK(session.run({total})[0].data<float>()[0] == 10);
+  Session fresh(g, tasks(1), options);
+  const Error error = thrown([&] { static_cast<void>(fresh.run({total})); });
+  CHECK(error.code() == Code::file);
+  CHECK(error.text().find("x.npy") != std::string::npos);
+}
+
+TEST_CASE("057 a value inside a body cannot be fetched") {
   Fixture f;
   Graph& body = f.g.add_subgraph("body");
   const Value inside = body.parameter(f.x.type(), {"m.cpp", 1});
@@ -46,7 +70,7 @@ TEST_CASE("57: a value inside a body cannot be fetched") {
   CHECK(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}})[0].data<float>()[1] == 4);
 }
 
-TEST_CASE("58: a second run at once is refused, and the first goes on") {
+TEST_CASE("058 a second run at once is refused, and the first goes on") {
   Fixture f;
   Session session(f.g, tasks(2));
   Error second(Code::ok, "");
@@ -61,7 +85,7 @@ TEST_CASE("58: a second run at once is refused, and the first goes on") {
   CHECK(second.text().find("running already") != std::string::npos);
 }
 
-TEST_CASE("59: a run after close is refused") {
+TEST_CASE("059 a run after close is refused") {
   Fixture f;
   Session session(f.g, tasks(1));
   session.close();
@@ -70,7 +94,7 @@ TEST_CASE("59: a run after close is refused") {
   CHECK(error.text().find("closed") != std::string::npos);
 }
 
-TEST_CASE("78: after a kernel threw the session refuses to run and to save") {
+TEST_CASE("078 after a kernel threw the session refuses to run and to save") {
   Graph g;
   const Value index = g.input("index", DType::int32, {1});
   const Value table = g.constant({1, 2, 3}, on("/task:1"));
@@ -92,7 +116,7 @@ TEST_CASE("78: after a kernel threw the session refuses to run and to save") {
   CHECK(thrown([&] { static_cast<void>(session.variables()); }).code() == Code::usage);
 }
 
-TEST_CASE("86: a session that goes while a run is left by an exception joins its threads") {
+TEST_CASE("086 a session that goes while a run is left by an exception joins its threads") {
   Fixture f;
   {
     Session session(f.g, tasks(3));

@@ -1,0 +1,116 @@
+// Writes plan files that a broken planner could have made, for command_faults.py: broken_plans FOLDER. Each is a good
+// plan, changed in one place.
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "base/files.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "placement/plan_file.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+/// Two tasks with two collectives (rows, columns), then a question and its answer.
+Plan good_plan() {
+  Graph g;
+  const MeshId dp = g.mesh("dp");
+  Value rows, columns, question, answer;
+  {
+    auto all = g.on(dp);
+    const Value x = g.constant(Tensor(DType::float32, {6, 4})).laid({split(0)}).named("x");
+    rows = sum(x, {0}).named("rows");
+    columns = max(x * 2.0, {0}).named("columns");
+  }
+  {
+    auto here = g.device("/task:1");
+    question = (rows + columns).named("question");
+  }
+  {
+    auto here = g.device("/task:0");
+    answer = (question + 1.0).named("answer");
+  }
+  {
+    auto here = g.device("/task:1");
+    question = (answer * question).named("done");
+  }
+  return test::planned(g, {question}, 2);
+}
+
+using Instructions = std::vector<Instruction>;
+
+PlanClass& class_of(Plan& plan, int task) {
+  return plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
+}
+
+/// The k-th instruction of that kind.
+Instructions::iterator nth(PlanClass& c, Do what, int k = 0) {
+  for (auto at = c.instructions.begin(); at != c.instructions.end(); ++at)
+    if (at->what == what && k-- == 0) return at;
+  throw Error(Code::bug, "the plan has too few of " + std::string(name_of(what)));
+}
+
+/// Takes the first instruction of that kind out.
+void drop(PlanClass& c, Do what) {
+  const auto at = nth(c, what);
+  const auto index = static_cast<std::uint32_t>(at - c.instructions.begin());
+  c.instructions.erase(at);
+  for (Region& region : c.regions) {
+    if (region.instructions.begin > index)
+      --region.instructions.begin;
+    else if (region.instructions.begin + region.instructions.count > index)
+      --region.instructions.count;
+  }
+}
+
+void one_place_for_all(Plan& plan) {
+  for (Buffer& buffer : class_of(plan, 1).buffers)
+    if (buffer.space == Buffer::Space::step) buffer.offset = 0;
+}
+
+/// What task 1 sends second has the tag of what it sent first.
+void one_tag_for_two(Plan& plan) {
+  PlanClass& c = class_of(plan, 1);
+  nth(c, Do::send, 1)->target = nth(c, Do::send)->target;
+  nth(c, Do::send_wait, 1)->target = nth(c, Do::send_wait)->target;
+}
+
+/// Task 1 waits for the answer before it sends the question.
+void answer_first(Plan& plan) {
+  PlanClass& c = class_of(plan, 1);
+  const auto send = nth(c, Do::send), wait = nth(c, Do::receive_wait);
+  std::rotate(send, send + 1, wait + 1);
+}
+
+const std::pair<const char*, std::function<void(Plan&)>> kBroken[] = {
+    {"good", [](Plan&) {}},
+    {"misaligned", [](Plan& p) { class_of(p, 1).buffers[0].offset += 4; }},
+    {"overlapping", one_place_for_all},
+    {"no_receive", [](Plan& p) { drop(class_of(p, 0), Do::receive), drop(class_of(p, 0), Do::receive_wait); }},
+    {"no_send", [](Plan& p) { drop(class_of(p, 1), Do::send), drop(class_of(p, 1), Do::send_wait); }},
+    {"tags", one_tag_for_two},
+    {"orders",
+     [](Plan& p) { std::swap(*nth(class_of(p, 1), Do::collective), *nth(class_of(p, 1), Do::collective, 1)); }},
+    {"deadlock", answer_first},
+};
+
+}  // namespace
+}  // namespace ferry
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  try {
+    for (const auto& [name, change] : ferry::kBroken) {
+      ferry::Plan plan = ferry::good_plan();
+      change(plan);
+      ferry::local_files().write(argv[1] + std::string("/") + name + ".plan", ferry::encode_plan(plan));
+    }
+  } catch (const ferry::Error& error) {
+    std::cerr << error.text() << "\n";
+    return 1;
+  }
+  return 0;
+}

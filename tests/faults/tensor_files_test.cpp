@@ -1,0 +1,115 @@
+// FAULTS.md part A for tensors beside a graph: safetensors and npy.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/npy.hpp"
+#include "base/open_file.hpp"
+#include "graph/graph_file.hpp"
+#include "graph/tensor_file.hpp"
+#include "ops/math.hpp"
+#include "ops/op_set.hpp"
+#include "tests/support/temp_folder.hpp"
+
+using namespace ferry;
+
+namespace {
+
+/// A graph file with a constant large enough to lie beside it, in `folder`; its path.
+std::string saved(const test::TempFolder& folder) {
+  Graph graph;
+  Tensor large(DType::float32, {600, 512});
+  large.mutable_data<float>()[7] = 3.5F;
+  graph.fetch("predict", "y", graph.constant(large).named("large"));
+  save_graph(graph, folder / "m.pb");
+  REQUIRE(std::filesystem::exists(folder / "m.pb.safetensors"));
+  return folder / "m.pb";
+}
+
+/// What loading m.pb says once the file beside it is this.
+std::string refusal(const std::string& header, std::size_t data_bytes) {
+  const test::TempFolder folder;
+  const std::string path = saved(folder);
+  std::string padded = header;
+  padded.resize((padded.size() + 7) / 8 * 8, ' ');
+  std::string size(8, '\0');
+  const std::uint64_t bytes = padded.size();
+  std::memcpy(size.data(), &bytes, sizeof bytes);
+  local_files().write(path + ".safetensors", size + padded + std::string(data_bytes, '\0'));
+  try {
+    static_cast<void>(load_graph(path, default_ops()));
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::file);
+    CHECK(error.text().find("m.pb.safetensors") != std::string::npos);
+    return error.text();
+  }
+  return "accepted";
+}
+
+bool has(const std::string& text, std::string_view part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("not in: ", text);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("029 overlapping tensors beside a graph") {
+  CHECK(has(refusal(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
+                    R"("b":{"dtype":"F32","shape":[4],"data_offsets":[8,24]}})",
+                    24),
+            "tensor \"b\": its bytes [8, 24] overlap the tensor before, which ends at 16"));
+}
+
+TEST_CASE("029 misaligned tensors beside a graph") {
+  CHECK(has(refusal(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                    R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",
+                    6),
+            "tensor \"b\": its bytes [2, 6] are misaligned for F32"));
+}
+
+TEST_CASE("030 a file that shrinks or changes while it is read is refused") {
+  const test::TempFolder folder;
+  const std::string path = folder / "a.npy";
+  local_files().write(path, npy_header("<f4", std::vector<std::int64_t>{4096}) + std::string(16384, '\0'));
+  const OpenFile open = OpenFile::at(path);
+  std::filesystem::resize_file(path, 100);
+  try {
+    static_cast<void>(open.read_all(kNoLimit));
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::file);
+    CHECK(has(error.text(), "a.npy"));
+    CHECK(has(error.text(), "changed while it was read: 100 of"));
+  }
+}
+
+TEST_CASE("030 files that shrink or change after they were loaded change nothing, and kill nobody") {
+  const test::TempFolder folder;
+  const std::string path = saved(folder);
+  const auto graph = load_graph(path, default_ops());
+  const NamedTensors tensors = read_tensors(local_files(), path + ".safetensors");
+  std::filesystem::resize_file(path + ".safetensors", 0);
+  std::filesystem::resize_file(path, 0);
+  const Tensor& large = graph->op(*graph->find("large")).attrs().get<Tensor>("value");
+  CHECK(large.data<float>()[7] == 3.5F);
+  CHECK(large.data<float>()[600 * 512 - 1] == 0);
+  CHECK(tensors.begin()->second.data<float>()[7] == 3.5F);
+}
+
+TEST_CASE("031 a big-endian file says how to convert it") {
+  const test::TempFolder folder;
+  local_files().write(folder / "b.npy", npy_header("<i4", std::vector<std::int64_t>{1}) + std::string(4, '\0'));
+  std::string bytes(local_files().read(folder / "b.npy").text());
+  bytes[bytes.find("<i4")] = '>';
+  local_files().write(folder / "b.npy", bytes);
+  try {
+    static_cast<void>(read_npy(local_files(), folder / "b.npy"));
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::file);
+    CHECK(has(error.text(), "b.npy\": npy: big-endian elements: \">i4\""));
+    CHECK(has(error.text(), "newbyteorder"));
+  }
+}
