@@ -45,6 +45,7 @@ struct Pair {
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
 // The families.
+[[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
 

@@ -92,6 +92,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   command->add_option("NAME", options->names, "Which; a prefix selects all below it; default: all");
   command->add_flag("--json", options->as_json, "One JSON object a line");
   add_examples(*command, R"(
+    ferry bench hop allreduce    messages and sums between two tasks of this host, against hand-written MPI
     ferry bench start            from exec to the first result of c = a + b
     ferry bench plan.1M --json   build, save, load, plan and run a chain of a million adds and 100,000 random ops)");
   command->callback(

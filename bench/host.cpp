@@ -1,0 +1,97 @@
+// Two tasks of one host against hand-written MPI: what a message and a sum cost.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "bench/benchmark.hpp"
+#include "bench/process.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kPairs = 15;
+
+/// How Open MPI may be tuned for one host. The best of them counts.
+struct Tuning {
+  const char* name;
+  std::vector<std::string> options;
+};
+const std::vector<Tuning>& tunings() {
+  static const std::vector<std::string> eager = {"--mca", "btl_vader_eager_limit", "32768"};
+  static const std::vector<std::string> small = {"--mca", "btl_vader_eager_limit", "4096"};
+  static const std::vector<std::string> no_cma = {"--mca", "btl_vader_single_copy_mechanism", "none"};
+  static const auto joined = [](std::vector<std::string> a, const std::vector<std::string>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  static const std::vector<Tuning> all = {{"default", small},
+                                          {"eager limit 32 KB", eager},
+                                          {"no CMA", joined(small, no_cma)},
+                                          {"eager limit 32 KB, no CMA", joined(eager, no_cma)}};
+  return all;
+}
+
+/// The program beside this one, in the build folder or as installed.
+std::string tasks_program() {
+  const auto folder = std::filesystem::path(this_program()).parent_path();
+  for (const char* place : {"bench", "../libexec/ferry"}) {
+    const auto found = folder / place / "ferry-bench-tasks";
+    if (access(found.c_str(), X_OK) == 0) return found.string();
+  }
+  throw Error(Code::usage, "the program ferry-bench-tasks is not beside " + this_program())
+      .hint("build ferry with MPI");
+}
+
+std::vector<Pair> pairs_of(const std::string& output) {
+  std::vector<Pair> pairs;
+  for (std::string_view line : split(output, '\n')) {
+    Pair pair;
+    if (std::sscanf(std::string(line).c_str(), "%lf %lf", &pair.ferry, &pair.peer) == 2) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+/// Measures in a job of two ranks for each tuning; that in which the peer was fastest counts.
+std::vector<Figure> against_mpi(const std::string& what, std::int64_t bytes) {
+  std::optional<Figure> best;
+  for (const Tuning& tuning : tunings()) {
+    std::vector<std::string> command = {"mpirun", "--oversubscribe", "-np", "2"};
+    command.insert(command.end(), tuning.options.begin(), tuning.options.end());
+    for (const std::string& word : {tasks_program(), what, std::to_string(bytes), std::to_string(kPairs)})
+      command.push_back(word);
+    const std::vector<Pair> pairs =
+        pairs_of(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output);
+    if (pairs.empty()) throw Error(Code::bug, what + ": mpirun gave no figures");
+    Figure figure = figure_of(pairs);
+    figure.peer = std::string("raw MPI, ") + tuning.name;
+    if (!best || *figure.peer_value < *best->peer_value) best = figure;
+  }
+  return {*best};
+}
+
+struct Size {
+  const char* name;
+  std::int64_t bytes;
+};
+
+}  // namespace
+
+std::vector<Benchmark> host_benchmarks() {
+  std::vector<Benchmark> all;
+  const auto add = [&](const std::string& what, std::initializer_list<Size> sizes) {
+    for (const Size& size : sizes)
+      all.push_back({what + "." + size.name, "us", Benchmark::Better::lower, "raw MPI",
+                     [what, bytes = size.bytes] { return against_mpi(what, bytes); }});
+  };
+  add("hop", {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}});
+  add("handover", {{"16MB", 16 << 20}});
+  add("allreduce",
+      {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}});
+  return all;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,62 @@
+#include <mpi.h>
+
+#include <algorithm>
+
+#include "bench/tasks/two_tasks.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/state.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr float kHalf = 0.5F;
+
+/// The hand-written side: the faster of MPI_Allreduce in place and from one buffer to another.
+struct Sums {
+  explicit Sums(std::int64_t count) : mine(static_cast<std::size_t>(count), 1.0F), all(mine.size(), 1.0F) {}
+
+  void run(std::int64_t rounds, bool in_place) {
+    const auto count = static_cast<std::int64_t>(mine.size());
+    for (std::int64_t k = 0; k < rounds; ++k) {
+      float* made = in_place ? all.data() : mine.data();
+      scale_and_add(made, all.data(), count, kHalf, 0);
+      MPI_Allreduce(in_place ? MPI_IN_PLACE : made, all.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                    MPI_COMM_WORLD);
+    }
+  }
+
+  std::vector<float> mine, all;
+};
+
+}  // namespace
+
+/// Each round: a member's half of the last sums (consumed), which are summed over the members.
+Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
+  const Work work = work_for(bytes);
+  const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));
+  auto job = std::make_shared<Job>();
+  Graph& g = job->graph;
+  auto everywhere = g.on(g.mesh("dp"));
+  const Layout by_member{split(0)}, same{replicated()};
+  const Value first = g.variable("v", broadcast_to(g.constant(1.0), {count})).laid(same);
+  const Value halves =
+      g.variable("halves",
+                 broadcast_to(g.constant(0.5), {static_cast<std::int64_t>(cluster.size()), 1}).laid(by_member))
+          .laid(by_member);
+  Value value = first;
+  for (std::int64_t k = 0; k < work.per_step; ++k) value = sum((value * halves).laid(by_member), {0}).laid(same);
+  job->targets = {assign(first, value)};
+  job->session = std::make_unique<Session>(g, cluster);
+  auto sums = std::make_shared<Sums>(count);
+  return {[=] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
+          [=] {
+            const std::int64_t all = work.steps * work.per_step;
+            const double apart = micros([&] { sums->run(all, false); });
+            return std::min(apart, micros([&] { sums->run(all, true); })) / static_cast<double>(all);
+          }};
+}
+
+}  // namespace ferry::bench

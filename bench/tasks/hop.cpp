@@ -1,0 +1,64 @@
+#include <mpi.h>
+
+#include "bench/tasks/two_tasks.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/math.hpp"
+#include "ops/state.hpp"
+
+namespace ferry::bench {
+namespace {
+
+/// A hop's hand-written side: the data goes to and fro between two buffers on each rank.
+struct Hops {
+  explicit Hops(std::int64_t count) : in(static_cast<std::size_t>(count)), out(static_cast<std::size_t>(count)) {}
+
+  void send_next() {
+    const auto count = static_cast<std::int64_t>(in.size());
+    scale_and_add(out.data(), in.data(), count, 1, 1);
+    MPI_Send(out.data(), static_cast<int>(count), MPI_FLOAT, 1 - rank, 0, MPI_COMM_WORLD);
+  }
+  void receive() {
+    MPI_Recv(in.data(), static_cast<int>(in.size()), MPI_FLOAT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  void run(std::int64_t hops) {
+    for (std::int64_t k = 0; k < hops; k += 2) {
+      if (rank == 1) receive();
+      send_next();
+      if (rank == 0) receive();
+    }
+  }
+
+  int rank = 0;
+  std::vector<float> in, out;
+};
+
+}  // namespace
+
+Sides hop(const Cluster& cluster, std::int64_t bytes) {
+  const Work work = work_for(bytes);
+  const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));
+  auto job = std::make_shared<Job>();
+  Graph& g = job->graph;
+  const auto on_task = [&](std::int64_t k) { return g.device(k % 2 == 0 ? "/task:0" : "/task:1"); };
+  Value value, first;
+  {
+    auto here = on_task(0);
+    value = first = g.variable("v", broadcast_to(g.constant(0.0), {count}));
+  }
+  for (std::int64_t k = 0; k < work.per_step; ++k) {
+    auto here = on_task(k);
+    value = value + 1.0;
+  }
+  auto here = on_task(0);
+  job->targets = {assign(first, value)};
+  job->session = std::make_unique<Session>(g, cluster);
+  auto hops = std::make_shared<Hops>(count);
+  hops->rank = cluster.rank();
+  return {[=] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
+          [=] {
+            const std::int64_t all = work.steps * work.per_step;
+            return micros([&] { hops->run(all); }) / static_cast<double>(all);
+          }};
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,39 @@
+#include "bench/tasks/two_tasks.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ferry::bench {
+
+Work work_for(std::int64_t bytes) {
+  if (bytes <= 4096) return {.steps = 12, .per_step = 500};
+  if (bytes <= (64 << 10)) return {.steps = 9, .per_step = 100};
+  if (bytes <= (1 << 20)) return {.steps = 6, .per_step = 20};
+  return {.steps = 4, .per_step = 4};
+}
+
+void scale_and_add(float* output, const float* input, std::int64_t count, float factor, float added) {
+  for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] * factor + added;
+}
+
+double micros(const std::function<void()>& body) {
+  const TimePoint begin = system_clock().now();
+  body();
+  return std::chrono::duration<double, std::micro>(system_clock().now() - begin).count();
+}
+
+double run_steps(Job& job, std::int64_t steps) {
+  TimePoint first, last;
+  RunRequest request;
+  request.targets = job.targets;
+  request.steps = steps + 1;
+  request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
+    last = system_clock().now();
+    if (step == 0) first = last;
+  };
+  static_cast<void>(job.session->run(request));
+  return std::chrono::duration<double, std::micro>(last - first).count() / static_cast<double>(steps);
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,52 @@
+// Benchmarks between two tasks of a host: each is measured by ferry and by hand-written MPI in the same two processes,
+// one right after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "executor/cluster.hpp"
+#include "executor/session.hpp"
+#include "graph/graph.hpp"
+
+namespace ferry::bench {
+
+/// Both sides of one, as one rank runs them. Each gives microseconds on rank 0, and anything on the others.
+struct Sides {
+  std::function<double()> ferry, peer;
+};
+
+/// A chain that alternates between the tasks: each adds one to all the floats that it gets and hands them on. Time of
+/// one hop.
+[[nodiscard]] Sides hop(const Cluster& cluster, std::int64_t bytes);
+/// Task 0 makes floats, task 1 reads them all, and answers with one of them. Time of one round.
+[[nodiscard]] Sides handover(const Cluster& cluster, std::int64_t bytes);
+/// Both tasks make floats, get the sums of both, and make the next ones from these. Time of one round.
+[[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
+
+/// What to do in a step, and how often a step does what is measured.
+struct Work {
+  std::int64_t steps = 1;
+  std::int64_t per_step = 1;
+};
+/// Enough of it for a good clock, and few enough instructions for the caches; of messages of so many bytes.
+[[nodiscard]] Work work_for(std::int64_t bytes);
+
+/// output[i] = input[i] * factor + added: the work of hand-written programs.
+void scale_and_add(float* output, const float* input, std::int64_t count, float factor, float added);
+
+/// Microseconds of one call of `body`.
+[[nodiscard]] double micros(const std::function<void()>& body);
+
+/// A graph of a benchmark and the session that runs it.
+struct Job {
+  Graph graph;
+  std::vector<Value> targets;
+  std::unique_ptr<Session> session;
+};
+/// Runs its targets for `steps` steps; microseconds of a step, the mean without the first, on rank 0.
+[[nodiscard]] double run_steps(Job& job, std::int64_t steps);
+
+}  // namespace ferry::bench
