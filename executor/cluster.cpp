@@ -8,10 +8,12 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/host.hpp"
 #include "executor/affinity.hpp"
 #include "executor/blob.hpp"
+#include "executor/build.hpp"
 #include "executor/cluster_state.hpp"
 
 namespace ferry {
@@ -51,8 +53,10 @@ Introduction introduce(const ClusterOptions& options) {
   return {host.name, host.proof, cores.str(), cores.whole_machine, cores.count(), options.threads};
 }
 
+/// The build comes first: what follows is read only by tasks that have the same.
 std::string packed(const Introduction& task, const ClusterOptions& options) {
   return BlobWriter()
+      .add(build_text())
       .add(task.host_name)
       .add(task.proof)
       .add(task.mask)
@@ -65,6 +69,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
 
 Introduction unpacked(std::string_view bytes, std::string& jobs) {
   BlobReader reader(bytes);
+  static_cast<void>(reader.text());
   Introduction task;
   task.host_name = reader.text();
   task.proof = reader.text();
@@ -74,6 +79,25 @@ Introduction unpacked(std::string_view bytes, std::string& jobs) {
   task.threads = static_cast<int>(reader.number());
   jobs = reader.text();
   return task;
+}
+
+/// What task `task` says that it is; of bytes that no ferry sends, that.
+std::string build_of(std::string_view bytes) {
+  try {
+    return escaped(BlobReader(bytes).text(), 100);
+  } catch (const Error&) {
+    return "something else, of " + std::to_string(bytes.size()) + " bytes";
+  }
+}
+
+void require_one_build(const std::vector<std::string>& introductions) {
+  const std::string first = build_of(introductions[0]);
+  for (std::size_t t = 1; t < introductions.size(); ++t)
+    if (const std::string other = build_of(introductions[t]); other != first)
+      throw Error(Code::plan, "the tasks run different builds of ferry")
+          .note("task 0 is " + first)
+          .note("task " + std::to_string(t) + " is " + other)
+          .hint("start the same build on all hosts");
 }
 
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
@@ -106,6 +130,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     const auto all = local[0]->exchange(packed(me, options), Deadline(system_clock(), options.deadline));
+    require_one_build(all);
     for (std::size_t t = 0; t < all.size(); ++t) {
       std::string jobs;
       tasks.push_back(unpacked(all[t], jobs));

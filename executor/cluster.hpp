@@ -36,7 +36,8 @@ class Cluster {
  public:
   /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
   /// the command line as --tasks, --threads, --transport, --jobs, --deadline are taken out of argv. Error(usage) says
-  /// what is wrong with the launch, Error(stalled) which task did not come.
+  /// what is wrong with the launch, Error(plan) which task runs another build of ferry, Error(stalled) which task did
+  /// not come.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// A cluster over transports made elsewhere (ferry::adopt, tests).

@@ -208,6 +208,7 @@ struct Session::State {
   std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
     std::vector<Tensor> fetched(request.fetches.size());
     on_all([&](TaskSession& task) {
+      task.compare_graphs(graph);
       std::vector<Tensor> mine = task.run(g, request);
       for (std::size_t i = 0; i < mine.size(); ++i)
         if (mine[i].defined()) fetched[i] = std::move(mine[i]);
@@ -288,6 +289,7 @@ RunStats Session::stats() {
 const PlanResult& Session::plan(const RunRequest& request) {
   const PlanResult* result = nullptr;
   state_->on_all([&](TaskSession& task) {
+    task.compare_graphs(state_->graph);
     const PlanResult& plan = task.plan(state_->graph, request);
     if (&task == state_->tasks[0].get()) result = &plan;
   });

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "executor/affinity.hpp"
 #include "executor/blob.hpp"
+#include "executor/build.hpp"
 #include "executor/capabilities.hpp"
 #include "executor/cluster_state.hpp"
+#include "executor/difference.hpp"
 #include "graph/core_ops.hpp"
 #include "kernels/kernel.hpp"
-#include "ops/op_set.hpp"
 #include "placement/verify.hpp"
 
 namespace ferry {
@@ -41,15 +43,6 @@ VariableUse variable_use(const Graph& graph, const Signature& signature) {
     for (OpId earlier : op.after()) needed[earlier] = true;
   }
   return use;
-}
-
-/// Everything besides the plan that must be equal on all tasks.
-std::uint64_t build_hash() {
-  Hasher hasher;
-  hasher.add(std::uint64_t{kPlanVersion}).add(cpu_kernels().level());
-  for (const OpDef* def : default_ops().all())
-    hasher.add(def->name).add(def->version).add(def->types).add(def->index).add(static_cast<int>(def->reduce));
-  return hasher.digest();
 }
 
 std::vector<std::string> lines_of(const Plan& plan) {
@@ -97,7 +90,8 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   auto planned = std::make_shared<Planned>();
   planned->result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
   require_verified(planned->result.plan);
-  planned->fingerprint = Hasher().add(fingerprint(planned->result.plan)).add(build_hash()).digest();
+  planned->fingerprint =
+      Hasher().add(fingerprint(planned->result.plan)).add(build_text()).add(cpu_kernels().level()).digest();
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   return plans_[key] = std::move(planned);
 }
@@ -131,6 +125,17 @@ auto TaskSession::guarded(F f) {
   } catch (const std::exception& error) {
     failed_ = true;
     transport_.abort({task_, Code::bug, error.what()});
+    throw;
+  }
+}
+
+/// What fails in here fails on all tasks alike, so that none need be told.
+template <class F>
+void TaskSession::together(F f) {
+  try {
+    f();
+  } catch (const Error&) {
+    failed_ = true;
     throw;
   }
 }
@@ -184,35 +189,20 @@ TaskSession::Prepared& TaskSession::prepare(const Graph& graph, const Agreed& ag
   Prepared& prepared = prepared_[key];
   if (prepared.planned) return prepared;
   prepared.planned = plans_.get(key, graph, agreed.signature);
-  guarded([&] {
-    compare_fingerprints(*prepared.planned);
-    return 0;
-  });
+  together([&] { compare_fingerprints(*prepared.planned); });
   return prepared;
 }
 
 void TaskSession::compare_fingerprints(const PlanCache::Planned& planned) {
-  const auto differs = [&](const std::vector<std::string>& all) {
-    return std::find_if(all.begin(), all.end(), [&](const std::string& other) { return other != all[0]; }) -
-           all.begin();
-  };
-  const auto hashes = transport_.exchange(std::to_string(planned.fingerprint), deadline());
-  if (differs(hashes) == static_cast<std::ptrdiff_t>(hashes.size())) return;
-  const std::vector<std::string> mine = lines_of(planned.result.plan);
-  const auto texts = transport_.exchange(join(mine, "\n"), deadline());
-  const auto other = differs(hashes);
-  const auto ours = split(texts[0], '\n');
-  const auto theirs = split(texts[static_cast<std::size_t>(other)], '\n');
-  Error error(Code::plan, "the tasks have different plans: task 0 and task " + std::to_string(other));
-  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-    const std::string_view a = i < ours.size() ? ours[i] : "nothing more";
-    const std::string_view b = i < theirs.size() ? theirs[i] : "nothing more";
-    if (a == b) continue;
-    error.note("first difference: task 0 has " + std::string(a))
-        .note("task " + std::to_string(other) + " has " + std::string(b));
-    break;
-  }
-  throw error.hint("give all tasks the same graph and the same build of ferry");
+  const auto all = transport_.exchange(std::to_string(planned.fingerprint), deadline());
+  if (std::any_of(all.begin(), all.end(), [&](const std::string& other) { return other != all[0]; }))
+    reject_difference("plans", lines_of(planned.result.plan), transport_, deadline());
+}
+
+/// Once a session, where tasks are in processes of their own.
+void TaskSession::compare_graphs(const Graph& graph) {
+  if (std::exchange(compared_, true) || cluster_.transports.size() > 1 || transport_.tasks() == 1) return;
+  together([&] { require_same_graph(graph, transport_, deadline()); });
 }
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {

@@ -44,6 +44,8 @@ class TaskSession {
   TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
               const SessionOptions& options);
 
+  /// Error(plan) on all tasks unless they have the same graph. Looks at it the first time only.
+  void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. The fetches, defined where they arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Agrees and plans.
@@ -71,6 +73,8 @@ class TaskSession {
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
   template <class F>
   auto guarded(F f);
+  template <class F>
+  void together(F f);
 
   const int task_;
   Transport& transport_;
@@ -84,6 +88,7 @@ class TaskSession {
   std::map<std::string, std::int64_t> next_step_;  ///< by request
   Prepared* last_ = nullptr;
   std::vector<double> step_seconds_;
+  bool compared_ = false;
   bool failed_ = false;
 };
 

@@ -141,6 +141,12 @@ void abort_job(const Cluster& cluster, const Report& report) noexcept {
     cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
 }
 
+/// The code with which all tasks end: that of the one that failed first.
+Code code_of_job(const Cluster& cluster, const Error& error) {
+  const auto failure = cluster.transport(cluster.rank()).failure();
+  return error.code() == Code::peer_lost && failure ? failure->code : error.code();
+}
+
 }  // namespace
 
 std::string result_line(std::string_view name, const Tensor& value) {
@@ -155,6 +161,9 @@ int run_graph(Graph& graph, const RunOptions& options) {
   if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
   try {
     Run(graph, options, cluster).run();
+  } catch (const Error& error) {
+    abort_job(cluster, report_of(std::current_exception()));
+    throw Error(code_of_job(cluster, error), error.text());
   } catch (...) {
     abort_job(cluster, report_of(std::current_exception()));
     throw;

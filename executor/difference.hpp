@@ -1,0 +1,22 @@
+// What tasks have must be equal, and an error must say where it is not.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "graph/graph.hpp"
+
+namespace ferry {
+
+/// Throws Error(plan), the same on all tasks, all of which call it: "the tasks have different <what>", with the first
+/// of `lines` in which a task differs from task 0, as both have it. Moves 8 bytes a line, and one line.
+[[noreturn]] void reject_difference(std::string_view what, const std::vector<std::string>& lines, Transport& transport,
+                                    const Deadline& deadline);
+
+/// Error(plan), the same on all tasks, unless all have the same graph: names the first op that differs, and the task.
+/// All tasks call it.
+void require_same_graph(const Graph& graph, Transport& transport, const Deadline& deadline);
+
+}  // namespace ferry

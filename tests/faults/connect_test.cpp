@@ -1,0 +1,107 @@
+// Faults of tasks that meet, by their numbers.
+#include <doctest/doctest.h>
+
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "executor/build.hpp"
+#include "executor/cluster.hpp"
+
+namespace ferry {
+namespace {
+
+/// An end whose texts of the exchange are changed on their way: a task that runs another ferry.
+class Foreign final : public Transport {
+ public:
+  using Change = std::function<std::string(std::string)>;
+  Foreign(std::unique_ptr<Transport> inner, Change change) : inner_(std::move(inner)), change_(std::move(change)) {}
+
+  std::string_view name() const override { return inner_->name(); }
+  int task() const override { return inner_->task(); }
+  int tasks() const override { return inner_->tasks(); }
+  bool any_thread() const override { return inner_->any_thread(); }
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override {
+    return inner_->send(peer, channel, bytes);
+  }
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override {
+    return inner_->receive(peer, channel, bytes);
+  }
+  bool done(Ticket ticket) override { return inner_->done(ticket); }
+  void idle(std::chrono::microseconds at_most) override { inner_->idle(at_most); }
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override {
+    return inner_->exchange(change_(std::string(mine)), deadline);
+  }
+  void abort(const Failure& failure) noexcept override { inner_->abort(failure); }
+  std::optional<Failure> failure() override { return inner_->failure(); }
+  void close() override { inner_->close(); }
+  WireCount sent() const override { return inner_->sent(); }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  Change change_;
+};
+
+Error connected(std::unique_ptr<Transport> end) {
+  std::vector<std::unique_ptr<Transport>> local;
+  local.push_back(std::move(end));
+  try {
+    static_cast<void>(Cluster::over(std::move(local)));
+    return {Code::ok, ""};
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+/// What the tasks of a job of three say when task 2 introduces itself otherwise.
+std::vector<Error> with_foreign_task(const Foreign::Change& change) {
+  auto ends = inproc_transports(3);
+  ends[2] = std::make_unique<Foreign>(std::move(ends[2]), change);
+  std::vector<Error> errors(3, Error(Code::bug, ""));
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 3; ++t) threads.emplace_back([&, t] { errors[t] = connected(std::move(ends[t])); });
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const std::size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), with);
+}
+
+bool has(const Error& error, std::string_view part) {
+  const bool found = error.text().find(part) != std::string::npos;
+  if (!found) MESSAGE("not in: ", error.text());
+  return found;
+}
+
+TEST_CASE("044 equal builds meet") {
+  for (const Error& error : with_foreign_task([](std::string text) { return text; })) CHECK(error.code() == Code::ok);
+}
+
+TEST_CASE("044 builds or protocol versions that differ are named on all tasks") {
+  const std::string ours = build_text();
+  for (const auto& [part, other] : {std::pair("protocol 1", "protocol 2"), std::pair("ferry 0.", "ferry 7.")}) {
+    const auto change = [&, what = part, with = other](std::string text) { return replaced(text, what, with); };
+    for (const Error& error : with_foreign_task(change)) {
+      CHECK(error.code() == Code::plan);
+      CHECK(has(error, "the tasks run different builds of ferry"));
+      CHECK(has(error, "task 0 is " + ours));
+      CHECK(has(error, "task 2 is " + replaced(ours, part, other)));
+      CHECK(has(error, "the same build on all hosts"));
+    }
+  }
+}
+
+TEST_CASE("044 what is no introduction of ferry is refused, however it looks") {
+  for (const std::string& text : {std::string(), std::string("GET / HTTP/1.1\r\n"), std::string(4096, '\xff')})
+    for (const Error& error : with_foreign_task([&](const std::string&) { return text; })) {
+      CHECK(error.code() == Code::plan);
+      CHECK(has(error, "task 2 is something else, of " + std::to_string(text.size()) + " bytes"));
+    }
+}
+
+}  // namespace
+}  // namespace ferry
