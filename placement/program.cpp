@@ -53,6 +53,13 @@ NodeId Program::add(Node node, std::span<const PValueId> node_inputs, std::span<
   return id;
 }
 
+bool Program::crosses_hosts(const Grouping& grouping) const {
+  const auto host = [&](std::int32_t task) { return topology->tasks[static_cast<std::size_t>(task)].host; };
+  return std::any_of(grouping.begin(), grouping.end(), [&](const std::vector<std::int32_t>& group) {
+    return std::any_of(group.begin(), group.end(), [&](std::int32_t task) { return host(task) != host(group[0]); });
+  });
+}
+
 WhereId Program::intern(Where where) {
   const auto found = std::find(wheres.begin(), wheres.end(), where);
   if (found != wheres.end()) return static_cast<WhereId>(found - wheres.begin());
@@ -73,12 +80,13 @@ WhereId Program::intern(Where where) {
     inner *= size;
   }
   where.groupings = std::move(groupings_of_axes);
+  for (std::uint32_t grouping : where.groupings) where.between_hosts.push_back(crosses_hosts(groupings[grouping]));
   wheres.push_back(std::move(where));
   return static_cast<WhereId>(wheres.size() - 1);
 }
 
 WhereId Program::single(std::int32_t task, DeviceKind kind, std::int32_t index) {
-  return intern(Where{{task}, {}, kind, index, {}});
+  return intern(Where{{task}, {}, kind, index, {}, {}});
 }
 
 std::uint32_t Program::intern(Grouping grouping) {

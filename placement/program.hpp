@@ -33,6 +33,7 @@ struct Where {
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
   std::vector<std::uint32_t> groupings;  ///< of each axis: the tasks that differ in it alone
+  std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
 
   [[nodiscard]] bool single() const { return axes.empty(); }
   [[nodiscard]] bool has(std::int32_t task) const;
@@ -135,6 +136,8 @@ struct Program {
   WhereId intern(Where where);
   WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
   std::uint32_t intern(Grouping grouping);
+  /// Members of one group are on different hosts.
+  [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order: what pass tests compare.
   [[nodiscard]] std::string str() const;
 };

@@ -3,7 +3,7 @@
 // of that mesh.
 //
 // Along one axis: partial -> replicated all-reduce, partial -> split reduce-scatter, split -> replicated all-gather,
-// replicated -> split a local cut. Between device sets: device -> device a transfer, device -> mesh broadcast or
+// split -> split all-to-all, replicated -> split a local cut. Between device sets: device -> device a transfer, device -> mesh broadcast or
 // scatter, mesh -> device gather or reduce. A value goes to each device set and layout once, however many use it there.
 #include <algorithm>
 #include <map>
@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
 #include "ops/comm.hpp"
+#include "placement/conversion.hpp"
 #include "placement/program.hpp"
 #include "placement/strategy.hpp"
 
@@ -337,37 +338,41 @@ class Resharder {
   }
 
   PValueId convert_axes(PValueId value, const Layout& layout, NodeId why) {
-    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-      const PValue from = program_.values[value];
-      if (from.layout[axis] == layout[axis]) continue;
-      Layout step = from.layout;
-      step[axis] = from.layout[axis].kind == Kind::split ? replicated() : layout[axis];
-      value = convert_axis(value, axis, step, why);
-      if (step[axis] == layout[axis]) continue;
-      step[axis] = layout[axis];
-      value = convert_axis(value, axis, step, why);
-    }
+    for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
+      value = convert_axis(value, step, why);
     return value;
   }
 
-  PValueId convert_axis(PValueId value, std::size_t axis, const Layout& layout, NodeId why) {
+  PValueId convert_axis(PValueId value, const ConversionStep& step, NodeId why) {
     const PValue from = program_.values[value];
-    const Where where = program_.wheres[from.where];
-    const AxisLayout& before = from.layout[axis];
-    const AxisLayout& after = layout[axis];
-    FERRY_ASSERT(after.kind != Kind::partial, "a value cannot be made partial");
-    if (before.kind == Kind::replicated) return take_part(value, from.where, layout);
-    const std::uint32_t grouping = where.groupings[axis];
-    if (before.kind == Kind::split) {
-      const PValueId parts =
-          collective(value, CollectiveKind::all_gather, Reduce::none, grouping, 0, from.where, layout, why, before.dim);
-      return parts_op(kJoinParts, parts, before.dim, where.axes[axis], from.where, layout);
+    const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+    const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+    Layout layout = from.layout;
+    layout[step.axis] = step.after;
+    const bool to_parts = step.after.kind == Kind::split;
+    if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
+    if (step.before.kind == Kind::partial && !to_parts)
+      return collective(value, CollectiveKind::all_reduce, step.before.reduce, grouping, 0, from.where, layout, why);
+    if (step.before.kind == Kind::partial) {
+      const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+      return collective(cut, CollectiveKind::reduce_scatter, step.before.reduce, grouping, 0, from.where, layout, why,
+                        step.after.dim);
     }
-    if (after.kind == Kind::replicated)
-      return collective(value, CollectiveKind::all_reduce, before.reduce, grouping, 0, from.where, layout, why);
-    const PValueId cut = parts_op(kCutParts, value, after.dim, where.axes[axis], from.where, from.layout);
-    return collective(cut, CollectiveKind::reduce_scatter, before.reduce, grouping, 0, from.where, layout, why,
-                      after.dim);
+    if (to_parts) return exchange(value, step, layout, why);
+    const PValueId parts = collective(value, CollectiveKind::all_gather, Reduce::none, grouping, 0, from.where, layout,
+                                      why, step.before.dim);
+    return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
+  }
+
+  /// From parts along one dim to parts along another: each member gives each other one a block.
+  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, NodeId why) {
+    const PValue from = program_.values[value];
+    const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+    const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+    const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+    const PValueId blocks = collective(cut, CollectiveKind::all_to_all, Reduce::none, grouping, 0, from.where, layout,
+                                       why, step.after.dim);
+    return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
   }
 
   // ---- Adding nodes ----

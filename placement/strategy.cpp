@@ -1,8 +1,11 @@
 #include "placement/strategy.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "graph/index_notation.hpp"
+#include "placement/conversion.hpp"
 
 namespace ferry {
 namespace {
@@ -12,54 +15,81 @@ using Kind = AxisLayout::Kind;
 /// One way for one axis.
 struct Choice {
   std::vector<AxisLayout> inputs, outputs;
+  bool parallel = false;  ///< a letter is split: each task computes its part
 };
 
-class AxisChooser {
+// A core of today, roughly: what matters is that messages and redundant computing are weighed at all.
+constexpr std::int64_t kPicosecondsPerByte = 100;
+constexpr double kPicosecondsPerFlop = 20;
+
+std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
+  if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
+  const ProgramFacts facts(program, program.inputs(node), *node.attrs);
+  IndexSpace space = bind_index(notation_of(*node.def, facts), facts);
+  for (std::size_t o = 0; o < node.outputs; ++o)
+    for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
+      Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
+      if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
+    }
+  return space;
+}
+
+class Chooser {
  public:
-  AxisChooser(const Program& program, const Node& node, const IndexSpace* space, const std::vector<Layout>& given,
-              const std::vector<Layout>& wanted, std::size_t axis, const std::vector<bool>& taken)
+  Chooser(const Program& program, const Node& node, const std::vector<Layout>& given, const std::vector<Layout>& wanted)
       : program_(program),
         node_(node),
-        space_(space),
+        where_(program.where(node)),
+        space_(index_space(program, node)),
         given_(given),
         wanted_(wanted),
-        axis_(axis),
-        taken_(taken),
-        members_(program.where(node).axes[axis]) {}
+        tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
+               std::vector<Layout>(node.outputs, Layout(where_.axes.size()))},
+        parallel_(where_.axes.size(), false) {}
 
-  /// The cheapest choice, and the letter that it splits (-1: none).
-  std::pair<Choice, int> best() {
-    consider(replicated_choice(), -1);
-    if (members_ == 1 || space_ == nullptr) return {*best_, letter_};
-    for (int letter = 0; letter < static_cast<int>(space_->sizes.size()); ++letter)
-      if (const auto choice = split_choice(letter)) consider(*choice, letter);
-    if (const auto choice = linear_choice()) consider(*choice, -1);
-    return {*best_, letter_};
+  Strategy best() {
+    for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) choices_.push_back(choices(axis));
+    try_from(0);
+    FERRY_ASSERT(best_, "no layout for " + program_.name(node_));
+    return *best_;
   }
 
  private:
-  Choice replicated_choice() const {
-    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs)};
+  /// The candidates of an axis; on ties the first wins.
+  std::vector<Choice> choices(std::size_t axis) const {
+    std::vector<Choice> found;
+    if (where_.axes[axis] > 1 && space_) {
+      if (auto choice = linear_choice(axis)) found.push_back(std::move(*choice));
+      for (int letter = 0; letter < static_cast<int>(space_->sizes.size()); ++letter)
+        if (auto choice = split_choice(axis, letter)) found.push_back(std::move(*choice));
+    }
+    found.push_back(replicated_choice());
+    return found;
   }
 
-  std::optional<Choice> split_choice(int letter) const {
+  Choice replicated_choice() const {
+    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs), false};
+  }
+
+  std::optional<Choice> split_choice(std::size_t axis, int letter) const {
     const auto l = static_cast<std::size_t>(letter);
-    if (space_->whole[l] || taken_[l] || space_->sizes[l].bounded()) return std::nullopt;
+    if (space_->whole[l] || space_->sizes[l].bounded()) return std::nullopt;
     Choice choice = replicated_choice();
     bool asked = false;
     for (std::size_t i = 0; i < node_.inputs; ++i)
       for (std::size_t d = 0; d < space_->inputs[i].size(); ++d) {
         if (space_->inputs[i][d] != letter || space_->broadcast[i][d]) continue;
         choice.inputs[i] = split(static_cast<int>(d));
-        asked = asked || given_[i][axis_] == choice.inputs[i];
+        asked = asked || given_[i][axis] == choice.inputs[i];
       }
     for (std::size_t o = 0; o < node_.outputs; ++o) {
       const AxisLayout out = output_layout(letter, o);
       if (out.kind == Kind::partial && node_.def->reduce == Reduce::none) return std::nullopt;
       choice.outputs[o] = out;
-      asked = asked || (!wanted_[o].empty() && wanted_[o][axis_] == out);
+      asked = asked || (!wanted_[o].empty() && wanted_[o][axis] == out);
     }
     if (!asked) return std::nullopt;
+    choice.parallel = true;
     return choice;
   }
 
@@ -70,59 +100,94 @@ class AxisChooser {
     return partial(node_.def->reduce);
   }
 
-  std::optional<Choice> linear_choice() const {
+  std::optional<Choice> linear_choice(std::size_t axis) const {
     if (node_.def->linear == 0) return std::nullopt;
     Choice choice = replicated_choice();
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (i < 32 && (node_.def->linear >> i & 1U) == 0) continue;  // an op of more inputs is linear in all or none
       choice.inputs[i] = partial(Reduce::sum);
-      if (given_[i][axis_] != choice.inputs[i]) return std::nullopt;
+      if (given_[i][axis] != choice.inputs[i]) return std::nullopt;
     }
     for (AxisLayout& output : choice.outputs) output = partial(Reduce::sum);
     return choice;
   }
 
-  void consider(const Choice& choice, int letter) {
-    std::int64_t cost = 0;
+  /// Every combination of the axes' choices.
+  void try_from(std::size_t axis) {
+    if (axis == where_.axes.size()) return consider();
+    for (const Choice& choice : choices_[axis]) {
+      for (std::size_t i = 0; i < node_.inputs; ++i) tried_.inputs[i][axis] = choice.inputs[i];
+      for (std::size_t o = 0; o < node_.outputs; ++o) tried_.outputs[o][axis] = choice.outputs[o];
+      parallel_[axis] = choice.parallel;
+      try_from(axis + 1);
+    }
+  }
+
+  void consider() {
+    std::int64_t cost = computing();
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (is_unread(program_, node_, i)) continue;
-      const std::int64_t bytes = program_.values[program_.inputs(node_)[i]].type.bytes();
-      const std::int64_t moved = reshard_bytes(given_[i][axis_], choice.inputs[i], bytes, members_);
-      if (moved < 0) return;
-      cost += moved;
+      if (!add_cost(cost, program_.inputs(node_)[i], given_[i], tried_.inputs[i])) return;
     }
     bool matches = true;
-    for (std::size_t o = 0; o < node_.outputs; ++o) {
-      if (wanted_[o].empty()) continue;
-      const std::int64_t bytes = program_.values[node_.first_output + o].type.bytes();
-      const std::int64_t moved = reshard_bytes(choice.outputs[o], wanted_[o][axis_], bytes, members_);
-      if (moved < 0) return;
-      cost += moved;
-      matches = matches && choice.outputs[o] == wanted_[o][axis_];
+    for (std::uint32_t o = 0; o < node_.outputs; ++o) {
+      const Layout& to = wanted_[o].empty() ? joined(node_.first_output + o, tried_.outputs[o]) : wanted_[o];
+      if (!add_cost(cost, node_.first_output + o, tried_.outputs[o], to)) return;
+      matches = matches && (wanted_[o].empty() || tried_.outputs[o] == wanted_[o]);
     }
-    // Later candidates win ties with the replicated one, and those that give what is wanted win over those that do not.
-    const bool better =
-        !best_ || cost < cost_ || (cost == cost_ && (matches > matches_ || (matches == matches_ && replicated_)));
-    if (!better) return;
-    replicated_ = !best_.has_value();
-    best_ = choice;
+    if (best_ && (cost > cost_ || (cost == cost_ && matches <= matches_))) return;
+    best_ = tried_;
     cost_ = cost;
     matches_ = matches;
-    letter_ = letter;
+  }
+
+  /// What the kernel takes on one task, by the slower of arithmetic and memory.
+  std::int64_t computing() const {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < node_.inputs; ++i)
+      if (!is_unread(program_, node_, i))
+        bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
+    for (std::uint32_t o = 0; o < node_.outputs; ++o)
+      bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
+    return std::max<std::int64_t>(bytes * kPicosecondsPerByte, std::llround(flops() * kPicosecondsPerFlop));
+  }
+
+  /// Of the index space's part that a task computes.
+  double flops() const {
+    if (!space_) return 0;
+    double points = node_.def->flops;
+    for (const Dim& size : space_->sizes) points *= static_cast<double>(size.size());
+    for (std::size_t axis = 0; axis < parallel_.size(); ++axis)
+      if (parallel_[axis]) points /= static_cast<double>(where_.axes[axis]);
+    return points;
+  }
+
+  bool add_cost(std::int64_t& cost, PValueId value, const Layout& from, const Layout& to) const {
+    const std::int64_t more = conversion_cost(program_, program_.values[value].type, where_, from, to);
+    cost += more;
+    return more >= 0;
+  }
+
+  /// The least that joining partial sums will take: in parts along the first dim.
+  Layout joined(PValueId value, Layout layout) const {
+    const bool scalar = program_.values[value].type.shape.rank() == 0;
+    for (AxisLayout& axis : layout)
+      if (axis.kind == Kind::partial) axis = scalar ? replicated() : split(0);
+    return layout;
   }
 
   const Program& program_;
   const Node& node_;
-  const IndexSpace* space_;
+  const Where& where_;
+  const std::optional<IndexSpace> space_;
   const std::vector<Layout>&given_, &wanted_;
-  std::size_t axis_;
-  const std::vector<bool>& taken_;
-  std::int64_t members_;
+  std::vector<std::vector<Choice>> choices_;
+  Strategy tried_;
+  std::vector<bool> parallel_;  // of the tried choices, by axis
 
-  std::optional<Choice> best_;
+  std::optional<Strategy> best_;
   std::int64_t cost_ = 0;
-  bool matches_ = false, replicated_ = false;
-  int letter_ = -1;
+  bool matches_ = false;
 };
 
 }  // namespace
@@ -132,37 +197,9 @@ bool is_unread(const Program& program, const Node& node, std::size_t input) {
          !program.values[program.inputs(node)[input]].type.shape.bounded();
 }
 
-std::int64_t reshard_bytes(const AxisLayout& from, const AxisLayout& to, std::int64_t bytes, std::int64_t members) {
-  if (from == to || members == 1) return 0;
-  if (to.kind == Kind::partial) return -1;
-  if (from.kind == Kind::replicated) return 0;  // a part is cut out locally
-  const std::int64_t others = bytes / members * (members - 1) + bytes % members;
-  return from.kind == Kind::partial && to.kind == Kind::replicated ? 2 * others : others;
-}
-
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
                          const std::vector<Layout>& wanted) {
-  const std::size_t axes = program.where(node).axes.size();
-  Strategy strategy{std::vector<Layout>(node.inputs, Layout(axes)), std::vector<Layout>(node.outputs, Layout(axes))};
-  std::optional<IndexSpace> space;
-  if (!node.def->index.empty() || node.def->index_of != nullptr) {
-    const ProgramFacts facts(program, program.inputs(node), *node.attrs);
-    space = bind_index(notation_of(*node.def, facts), facts);
-    for (std::size_t o = 0; o < node.outputs; ++o)
-      for (std::size_t d = 0; d < space->outputs[o].size(); ++d) {
-        Dim& size = space->sizes[static_cast<std::size_t>(space->outputs[o][d])];
-        if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
-      }
-  }
-  std::vector<bool> taken(space ? space->sizes.size() : 0, false);
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    const auto [choice, letter] =
-        AxisChooser(program, node, space ? &*space : nullptr, given, wanted, axis, taken).best();
-    if (letter >= 0) taken[static_cast<std::size_t>(letter)] = true;
-    for (std::size_t i = 0; i < node.inputs; ++i) strategy.inputs[i][axis] = choice.inputs[i];
-    for (std::size_t o = 0; o < node.outputs; ++o) strategy.outputs[o][axis] = choice.outputs[o];
-  }
-  return strategy;
+  return Chooser(program, node, given, wanted).best();
 }
 
 }  // namespace ferry
