@@ -46,15 +46,21 @@ class Roles {
   }
 
   void part_sizes() {
-    std::set<std::tuple<WhereId, std::size_t, std::int64_t>> splits;
+    std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // size of a dim, axes that split it
     for (const PValue& value : program_.values)
-      for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
-        if (value.layout[axis].kind == AxisLayout::Kind::split)
-          splits.emplace(value.where, axis, value.type.shape[value.layout[axis].dim].size());
-    for (const auto& [where_id, axis, size] : splits) {
+      for (std::int16_t dim = 0; dim < value.type.shape.rank(); ++dim) {
+        std::vector<std::size_t> axes;
+        for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
+          if (value.layout[axis] == split(dim)) axes.push_back(axis);
+        if (!axes.empty()) splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
+      }
+    for (const auto& [where_id, size, axes] : splits) {
       const Where& where = program_.wheres[where_id];
-      for (std::size_t i = 0; i < where.tasks.size(); ++i)
-        mark(where.tasks[i], part_of(size, where.axes[axis], coordinate(where, i, axis)).size);
+      for (std::size_t i = 0; i < where.tasks.size(); ++i) {
+        std::int64_t part = size;
+        for (std::size_t axis : axes) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
+        mark(where.tasks[i], part);
+      }
     }
   }
 

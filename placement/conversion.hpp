@@ -28,8 +28,8 @@ struct ConversionStep {
 /// Elements ÷ parts of `layout`, rounded up, of a value on `where`, in bytes.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
-/// What one task's messages of the conversion take, in picoseconds by the links that each axis of `where` uses; integers,
-/// so that all compilers choose alike. Negative: not possible (a value cannot be made partial).
+/// What one task's messages of the conversion take, in picoseconds by the links that each axis of `where` uses;
+/// integers, so that all compilers choose alike. Negative: not possible (a value cannot be made partial).
 [[nodiscard]] std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where,
                                            const Layout& from, const Layout& to);
 

@@ -96,9 +96,23 @@ class Numberer {
       case CollectiveKind::gather:
         for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, input, task)));
         return sizes;
+      case CollectiveKind::all_to_all:
+        for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, input, task), wanted.dim, members);
+        return sizes;
       default:
         for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, output, task)));
         return sizes;
+    }
+  }
+
+  /// Elements of the blocks that a member cuts along `dim`, one for each member.
+  static void append_blocks(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, std::int16_t dim,
+                            std::int64_t members) {
+    std::int64_t& extent = local[static_cast<std::size_t>(dim)];
+    const std::int64_t whole = extent;
+    for (std::int64_t i = 0; i < members; ++i) {
+      extent = part_of(whole, members, i).size;
+      sizes.push_back(checked_count(local));
     }
   }
 

@@ -88,7 +88,7 @@ struct ProgramCollective {
   Reduce reduce = Reduce::none;
   std::uint32_t grouping = 0;
   std::int32_t root = 0;  ///< member index
-  std::int16_t dim = 0;   ///< of gathers and scatters: the dim that is cut
+  std::int16_t dim = 0;   ///< of gathers, scatters and all-to-all: the dim that is joined or cut
 };
 
 /// A region of the program: the step, or a body of control flow.

@@ -3,8 +3,9 @@
 // of that mesh.
 //
 // Along one axis: partial -> replicated all-reduce, partial -> split reduce-scatter, split -> replicated all-gather,
-// split -> split all-to-all, replicated -> split a local cut. Between device sets: device -> device a transfer, device -> mesh broadcast or
-// scatter, mesh -> device gather or reduce. A value goes to each device set and layout once, however many use it there.
+// split -> split all-to-all, replicated -> split a local cut. Between device sets: device -> device a transfer, device
+// -> mesh broadcast or scatter, mesh -> device gather or reduce. A value goes to each device set and layout once,
+// however many use it there.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -370,8 +371,8 @@ class Resharder {
     const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
     const std::int64_t members = program_.wheres[from.where].axes[step.axis];
     const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
-    const PValueId blocks = collective(cut, CollectiveKind::all_to_all, Reduce::none, grouping, 0, from.where, layout,
-                                       why, step.after.dim);
+    const PValueId blocks =
+        collective(cut, CollectiveKind::all_to_all, Reduce::none, grouping, 0, from.where, layout, why, step.after.dim);
     return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
   }
 

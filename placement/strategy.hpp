@@ -18,10 +18,10 @@ struct Strategy {
 
 /// Chooses the layouts that take the least time, over all axes of the mesh together: what each task computes, and its
 /// messages (conversion.hpp). Counted are the conversions of the inputs, those of the outputs to their annotations, and
-/// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an input (or the annotation
-/// `wanted` of an output) is split there already. Ties, axis by axis: what gives the annotated layouts as they are, then
-/// partial sums that pass through, then the first split letter, then replicated. `given`: the inputs' layouts on the
-/// node's mesh, `wanted`: empty where free.
+/// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an
+/// input (or the annotation `wanted` of an output) is split there already. Ties, axis by axis: what gives the annotated
+/// layouts as they are, then partial sums that pass through, then the first split letter, then replicated. `given`: the
+/// inputs' layouts on the node's mesh, `wanted`: empty where free.
 [[nodiscard]] Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
                                        const std::vector<Layout>& wanted);
 

@@ -57,11 +57,11 @@ class Structure {
 
   void check_window(const Window& window) const {
     for (std::int64_t size : window.sizes) require(size >= 0, "a window has a negative dim");
-    std::set<std::uint32_t> dims;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (const SplitDim& split : window.splits)
-      require(
-          split.dim < window.sizes.size() && split.grouping < plan_.groupings.size() && dims.insert(split.dim).second,
-          "a window's split is out of range");
+      require(split.dim < window.sizes.size() && split.grouping < plan_.groupings.size() &&
+                  seen.emplace(split.dim, split.grouping).second,
+              "a window's split is out of range");
   }
 
   void check_port(const PlanPort& port) const {

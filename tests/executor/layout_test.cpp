@@ -127,5 +127,63 @@ TEST_CASE("a branch on a sum of all tasks") {
   });
 }
 
+std::vector<Layout> layouts_of(std::size_t axes, int rank) {
+  std::vector<Layout> all{{}};
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    std::vector<Layout> longer;
+    for (const Layout& layout : all)
+      for (int dim = -1; dim < rank; ++dim) {
+        longer.push_back(layout);
+        longer.back().push_back(dim < 0 ? replicated() : split(dim));
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Fetches what `build` makes on a mesh of these axes, for every pair of layouts; it must equal `expected`.
+void equals_for_all_layouts(const std::vector<std::int64_t>& axes, const Tensor& expected,
+                            const std::function<Value(Graph&, const Layout&, const Layout&)>& build) {
+  Mesh::Axis first{"a", axes[0]}, second{"b", axes.back()};
+  Graph g;
+  RunRequest request;
+  {
+    auto mesh = g.on(axes.size() == 1 ? g.mesh({first}) : g.mesh({first, second}));
+    for (const Layout& from : layouts_of(axes.size(), 2))
+      for (const Layout& to : layouts_of(axes.size(), 2)) request.fetches.push_back(build(g, from, to));
+  }
+  const auto tasks = static_cast<int>(axes.size() == 1 ? axes[0] : axes[0] * axes[1]);
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
+  const std::vector<Tensor> got = session.run(request);
+  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK_MESSAGE(got[i].same_bits(expected), got[i].str() << " is not " << expected.str());
+  }
+}
+
+const std::vector<std::vector<std::int64_t>> kMeshes{{3}, {2, 2}, {3, 2}};
+
+TEST_CASE("every layout is turned into every other one") {
+  const Tensor x = counted({7, 5});
+  for (const auto& axes : kMeshes)
+    equals_for_all_layouts(axes, x, [&](Graph& g, const Layout& from, const Layout& to) {
+      return identity(identity(g.constant(x)).laid(from)).laid(to);
+    });
+}
+
+TEST_CASE("a product of any two layouts, its partial sums joined into any third") {
+  const Tensor x = counted({5, 4});
+  for (const auto& axes : kMeshes) {
+    const auto square_of = [&](Graph& g, const Layout& from, const Layout& to) {
+      return matmul(identity(g.constant(x)).laid(from), identity(transpose(g.constant(x))).laid(to)).laid(from);
+    };
+    Graph g;
+    const Tensor expected = Session(g, Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""}))
+                                .run({matmul(g.constant(x), transpose(g.constant(x)))})[0];
+    equals_for_all_layouts(axes, expected, square_of);
+  }
+}
+
 }  // namespace
 }  // namespace ferry
