@@ -71,9 +71,9 @@ class Roles {
         mark(program_.where(node).tasks[0], -2);
       } else if (node.kind == NodeKind::collective) {
         const ProgramCollective& collective = program_.collectives[node.detail];
-        for (const auto& group : program_.groupings[collective.grouping]) {
+        for (const auto& group : program_.groupings[collective.members.grouping]) {
           for (std::int32_t task : group) mark(task, -3);
-          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.root)], -4);
+          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], -4);
         }
       }
     }

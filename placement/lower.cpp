@@ -312,7 +312,8 @@ class ClassBuilder {
       std::vector<std::uint32_t> in, out;
       const bool from_root = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::scatter;
       const bool to_root = schedule.kind == CollectiveKind::gather || schedule.kind == CollectiveKind::reduce;
-      if (!from_root || is_root) in.push_back(use(program_.inputs(node)[0]));
+      const PValueId given = program_.inputs(node)[0];
+      if ((!from_root || is_root) && holds(given)) in.push_back(use(given));
       if (!(to_root && !is_root) && holds(node.first_output)) out.push_back(define(node.first_output));
       const std::int64_t staging = staging_bytes(schedule, collective.parts, collective.dtype, place.member);
       if (staging > 0) instruction.scratch = scratch_buffer(node, staging);

@@ -57,11 +57,12 @@ class Numberer {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
     std::map<std::vector<std::int64_t>, Grouping> by_parts;
-    for (const auto& group : program_.groupings[wanted.grouping]) by_parts[parts(node, wanted, group)].push_back(group);
+    for (const auto& group : program_.groupings[wanted.members.grouping])
+      by_parts[parts(node, wanted, group)].push_back(group);
     for (const auto& [sizes, grouping] : by_parts) {
       Collective collective;
-      collective.schedule =
-          tables_.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()), wanted.root));
+      collective.schedule = tables_.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()),
+                                                             wanted.members.root, wanted.members.guest_root));
       collective.grouping = tables_.grouping(grouping);
       collective.reduce = wanted.reduce;
       const Type& type = program_.values[node.first_output].type;
@@ -94,15 +95,20 @@ class Numberer {
       }
       case CollectiveKind::all_gather:
       case CollectiveKind::gather:
-        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, input, task)));
+        for (std::int32_t task : group) sizes.push_back(part_on(input, task));
         return sizes;
       case CollectiveKind::all_to_all:
         for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, input, task), wanted.dim, members);
         return sizes;
       default:
-        for (std::int32_t task : group) sizes.push_back(checked_count(local_sizes(program_, output, task)));
+        for (std::int32_t task : group) sizes.push_back(part_on(output, task));
         return sizes;
     }
+  }
+
+  /// Elements of the part that `task` holds; none outside the value's mesh.
+  std::int64_t part_on(const PValue& value, std::int32_t task) const {
+    return program_.wheres[value.where].has(task) ? checked_count(local_sizes(program_, value, task)) : 0;
   }
 
   /// Elements of the blocks that a member cuts along `dim`, one for each member.

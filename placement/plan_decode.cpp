@@ -172,6 +172,7 @@ class Decoder {
     result.algorithm = s.algorithm()->str();
     result.members = s.members();
     result.root = s.root();
+    result.guest_root = s.guest_root();
     result.slots = s.slots();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
       return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::fold), member(step.peer()), member(step.part()),

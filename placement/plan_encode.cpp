@@ -162,7 +162,7 @@ class Encoder {
       return fbs::Step(number(s.kind), member(s.peer), member(s.part), s.only, s.except);
     });
     return fbs::CreateSchedule(out_, number(schedule.kind), algorithm, schedule.members, schedule.root, schedule.slots,
-                               steps);
+                               steps, schedule.guest_root);
   }
 
   Offset<fbs::Collective> encode_collective(const Collective& c) {

@@ -82,13 +82,19 @@ struct PValue {
   ValueId value = 0;
 };
 
+/// Who takes part in a collective.
+struct Members {
+  std::uint32_t grouping = 0;
+  std::int32_t root = 0;    ///< member index
+  bool guest_root = false;  ///< the root is outside the value's mesh, the last member
+};
+
 /// A collective that placement decided on.
 struct ProgramCollective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduce reduce = Reduce::none;
-  std::uint32_t grouping = 0;
-  std::int32_t root = 0;  ///< member index
-  std::int16_t dim = 0;   ///< of gathers, scatters and all-to-all: the dim that is joined or cut
+  Members members;
+  std::int16_t dim = 0;  ///< of gathers, scatters and all-to-all: the dim that is joined or cut
 };
 
 /// A region of the program: the step, or a body of control flow.

@@ -276,9 +276,10 @@ class Resharder {
     const Where& source = program_.wheres[from.where];
     const Where& target = program_.wheres[where];
     if (!source.single()) {
-      if (target.single() && has_device(source, target)) {
+      if (target.single()) {
         if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
-        return need(value, from.where, Layout(source.axes.size()), why);  // the device reads its own copy
+        if (has_device(source, target))
+          return need(value, from.where, Layout(source.axes.size()), why);  // its own copy
       }
       const PValueId whole = need(value, from.where, Layout(source.axes.size()), why);
       if (!target.single() && covers(source, target)) return cut_after_moving(whole, where, layout);
@@ -308,13 +309,14 @@ class Resharder {
     if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind &&
         source.index == target.index)
       return value;
-    Grouping grouping{target.tasks};
-    if (!target.has(task)) grouping[0].push_back(task);
-    const auto root = std::find(grouping[0].begin(), grouping[0].end(), task) - grouping[0].begin();
-    const PValueId whole =
-        collective(value, CollectiveKind::broadcast, Reduce::none, program_.intern(std::move(grouping)),
-                   static_cast<std::int32_t>(root), where, Layout(target.axes.size()), why);
-    return need(whole, where, layout, why);
+    const Layout all(target.axes.size());
+    const bool scatters = target.axes.size() == 1 && layout[0].kind == Kind::split && !made(value, where, all);
+    if (layout != all && !scatters) return need(need(value, where, all, why), where, layout, why);
+    Members members = with_root(target.tasks, task);
+    if (!scatters) return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why);
+    const WhereId at = program_.values[value].where;
+    const PValueId cut = parts_op(kCutParts, value, layout[0].dim, target.axes[0], at, program_.values[value].layout);
+    return collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[0].dim}, where, layout, why);
   }
 
   /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
@@ -324,18 +326,29 @@ class Resharder {
     return take_part(whole, where, layout);
   }
 
-  /// Gathers or reduces to one device of a one-axis mesh, when nobody made the whole value there yet.
-  PValueId to_root(PValueId value, std::int32_t task, WhereId where, NodeId why) {
-    const PValue from = program_.values[value];
-    const Where source = program_.wheres[from.where];
-    if (source.axes.size() != 1 || from.layout[0].kind == Kind::replicated) return kNone;
-    if (made_.contains(std::make_tuple(value, from.where, str(Layout(1))))) return kNone;
-    const auto root = std::find(source.tasks.begin(), source.tasks.end(), task) - source.tasks.begin();
-    const bool joins = from.layout[0].kind == Kind::partial;
-    const PValueId moved =
-        collective(value, joins ? CollectiveKind::reduce : CollectiveKind::gather, from.layout[0].reduce,
-                   source.groupings[0], static_cast<std::int32_t>(root), where, {}, why, from.layout[0].dim);
-    return joins ? moved : parts_op(kJoinParts, moved, from.layout[0].dim, source.axes[0], where, {});
+  /// Gathers or reduces to one device along the first axis that needs it, the later ones joined before, when nobody
+  /// made the whole value on the mesh yet.
+  PValueId to_root(PValueId original, std::int32_t task, WhereId where, NodeId why) {
+    const WhereId at = program_.values[original].where;
+    const Where source = program_.wheres[at];
+    Layout layout = program_.values[original].layout;
+    const auto first =
+        std::find_if(layout.begin(), layout.end(), [](const AxisLayout& a) { return a != replicated(); });
+    if (first == layout.end() || made(original, at, Layout(layout.size()))) return kNone;
+    std::fill(first + 1, layout.end(), replicated());
+    const PValueId value = need(original, at, layout, why);
+    const Grouping& groups = program_.groupings[source.groupings[static_cast<std::size_t>(first - layout.begin())]];
+    const auto with_task = std::find_if(groups.begin(), groups.end(), [&](const std::vector<std::int32_t>& group) {
+      return std::find(group.begin(), group.end(), task) != group.end();
+    });
+    const std::vector<std::int32_t>& group = with_task == groups.end() ? groups[0] : *with_task;
+    const auto parts = static_cast<std::int64_t>(group.size());
+    const Members members = with_root(group, task);
+    if (first->kind == Kind::partial)
+      return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, {}, why);
+    const PValueId joined =
+        collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, {}, why);
+    return parts_op(kJoinParts, joined, first->dim, parts, where, {});
   }
 
   PValueId convert_axes(PValueId value, const Layout& layout, NodeId why) {
@@ -353,15 +366,15 @@ class Resharder {
     const bool to_parts = step.after.kind == Kind::split;
     if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
     if (step.before.kind == Kind::partial && !to_parts)
-      return collective(value, CollectiveKind::all_reduce, step.before.reduce, grouping, 0, from.where, layout, why);
+      return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why);
     if (step.before.kind == Kind::partial) {
       const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
-      return collective(cut, CollectiveKind::reduce_scatter, step.before.reduce, grouping, 0, from.where, layout, why,
-                        step.after.dim);
+      return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim},
+                        from.where, layout, why);
     }
     if (to_parts) return exchange(value, step, layout, why);
-    const PValueId parts = collective(value, CollectiveKind::all_gather, Reduce::none, grouping, 0, from.where, layout,
-                                      why, step.before.dim);
+    const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
+                                      from.where, layout, why);
     return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
   }
 
@@ -371,8 +384,8 @@ class Resharder {
     const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
     const std::int64_t members = program_.wheres[from.where].axes[step.axis];
     const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
-    const PValueId blocks =
-        collective(cut, CollectiveKind::all_to_all, Reduce::none, grouping, 0, from.where, layout, why, step.after.dim);
+    const PValueId blocks = collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim},
+                                       from.where, layout, why);
     return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
   }
 
@@ -399,16 +412,29 @@ class Resharder {
     return result;
   }
 
-  PValueId collective(PValueId value, CollectiveKind kind, Reduce reduce, std::uint32_t grouping, std::int32_t root,
-                      WhereId where, const Layout& layout, NodeId why, std::int16_t dim = 0) {
+  PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout, NodeId why) {
     Node node = added(NodeKind::collective, value);
     node.detail = static_cast<std::uint32_t>(program_.collectives.size());
-    program_.collectives.push_back({kind, reduce, grouping, root, dim});
+    program_.collectives.push_back(what);
     const PValueId result = finish(node, value, where, layout);
     explain(result,
-            std::string(name_of(kind)) + " over " + std::to_string(program_.groupings[grouping][0].size()) + " tasks",
+            std::string(name_of(what.kind)) + " over " +
+                std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks",
             why);
     return result;
+  }
+
+  /// A group of tasks and `root`, which comes last when it is none of them.
+  Members with_root(std::vector<std::int32_t> group, std::int32_t root) {
+    const auto at = std::find(group.begin(), group.end(), root);
+    Members members{.root = static_cast<std::int32_t>(at - group.begin()), .guest_root = at == group.end()};
+    if (members.guest_root) group.push_back(root);
+    members.grouping = program_.intern(Grouping{std::move(group)});
+    return members;
+  }
+
+  [[nodiscard]] bool made(PValueId value, WhereId where, const Layout& layout) const {
+    return made_.contains(std::make_tuple(value, where, str(layout)));
   }
 
   PValueId take_part(PValueId value, WhereId where, const Layout& layout) {

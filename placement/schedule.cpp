@@ -22,8 +22,11 @@ constexpr MemberRef fixed(int member) {
 /// What a member holds of the vector.
 enum class Holding : std::uint8_t { nothing, own_part, all_parts };
 
-Holding input_of(CollectiveKind kind, bool is_root) {
-  switch (kind) {
+Holding input_of(const Schedule& s, int member) {
+  const bool is_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::reduce:
+      return is_root && s.guest_root ? Holding::nothing : Holding::all_parts;
     case CollectiveKind::all_gather:
     case CollectiveKind::gather:
       return Holding::own_part;
@@ -35,8 +38,11 @@ Holding input_of(CollectiveKind kind, bool is_root) {
   }
 }
 
-Holding output_of(CollectiveKind kind, bool is_root) {
-  switch (kind) {
+Holding output_of(const Schedule& s, int member) {
+  const bool is_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::broadcast:
+      return is_root && s.guest_root ? Holding::nothing : Holding::all_parts;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::scatter:
       return Holding::own_part;
@@ -157,13 +163,17 @@ class Direct {
   void from_root(PartAt part_at, MemberRef mine) {
     if (s_.members > 1) add({Kind::receive_output, fixed(s_.root), mine, ScheduleStep::kAll, s_.root});
     each([&](int d) { add({Kind::send_input, next(d), part_at(d), s_.root}); });
-    add({Kind::copy, own, mine, s_.root});
+    if (!s_.guest_root) add({Kind::copy, own, mine, s_.root});
     wait();
   }
   void fold_in_order(MemberRef part, std::int32_t only = ScheduleStep::kAll) {
     wait(only);
-    add({Kind::copy, fixed(0), part, only});
-    each([&](int member) { add({Kind::fold, fixed(member), part, only}); });
+    Kind kind = Kind::copy;
+    for (int member = 0; member < s_.members; ++member) {
+      if (s_.guest_root && member == s_.root) continue;
+      add({kind, fixed(member), part, only});
+      kind = Kind::fold;
+    }
   }
 
   Schedule& s_;
@@ -230,22 +240,21 @@ std::int32_t Schedule::part_count() const {
 }
 
 PartRange Schedule::input_part(std::span<const std::int64_t> parts, int member, int part) const {
-  return range(*this, input_of(kind, member == root), member, part,
+  return range(*this, input_of(*this, member), member, part,
                [&](int at) { return input_size(*this, parts, member, at); });
 }
 
 PartRange Schedule::output_part(std::span<const std::int64_t> parts, int member, int part) const {
-  return range(*this, output_of(kind, member == root), member, part,
+  return range(*this, output_of(*this, member), member, part,
                [&](int at) { return output_size(*this, parts, member, at); });
 }
 
 std::int64_t Schedule::input_elements(std::span<const std::int64_t> parts, int member) const {
-  return elements(*this, input_of(kind, member == root), member,
-                  [&](int at) { return input_size(*this, parts, member, at); });
+  return elements(*this, input_of(*this, member), member, [&](int at) { return input_size(*this, parts, member, at); });
 }
 
 std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int member) const {
-  return elements(*this, output_of(kind, member == root), member,
+  return elements(*this, output_of(*this, member), member,
                   [&](int at) { return output_size(*this, parts, member, at); });
 }
 
@@ -267,9 +276,15 @@ std::int64_t staging_bytes(const Schedule& schedule, std::span<const std::int64_
   return schedule.slots_of(member) * slot_bytes(schedule, parts, dtype);
 }
 
-Schedule direct_schedule(CollectiveKind kind, int members, int root) {
+Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_root) {
   FERRY_ASSERT(members >= 1 && root >= 0 && root < members, "collective without members, or its root is none of them");
-  Schedule schedule{.kind = kind, .algorithm = "direct", .members = members, .root = root, .slots = 0, .steps = {}};
+  Schedule schedule{.kind = kind,
+                    .algorithm = "direct",
+                    .members = members,
+                    .root = root,
+                    .guest_root = guest_root,
+                    .slots = 0,
+                    .steps = {}};
   Direct direct(schedule);
   switch (kind) {
     case CollectiveKind::all_reduce:

@@ -84,6 +84,9 @@ struct Schedule {
   std::string algorithm;  ///< "direct", later "ring", "tree", …
   std::int32_t members = 1;
   std::int32_t root = 0;  ///< of broadcast, scatter, gather and reduce
+  /// The root is a guest: of a broadcast it has no output, of a reduce no input (of scatter and gather its part is
+  /// empty).
+  bool guest_root = false;
   /// Staging slots of a member that receives contributions, each of slot_elements(); members - 1, or 0. The slot of
   /// `peer` is number peer - (peer > self).
   std::int32_t slots = 0;
@@ -119,6 +122,6 @@ inline constexpr std::int64_t kSlotAlign = 64;
 
 /// Each member talks to each other member directly: on one host the fastest, and on few hosts. An all-reduce is a
 /// reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
-[[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0);
+[[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 }  // namespace ferry

@@ -139,10 +139,7 @@ class Messages {
       const auto [at, fresh] = met_.try_emplace({i.target, task}, Site{path, index, kNone});
       if (!fresh) reject(describe(plan_, i) + ": task " + std::to_string(task) + " takes part twice");
       check_size(i, i.inputs, schedule.input_elements(collective.parts, place.member), collective, "gives");
-      const bool outside =
-          i.outputs.count == 0 && schedule.kind == CollectiveKind::broadcast && place.member == schedule.root;
-      if (!outside)
-        check_size(i, i.outputs, schedule.output_elements(collective.parts, place.member), collective, "gets");
+      check_size(i, i.outputs, schedule.output_elements(collective.parts, place.member), collective, "gets");
       const std::int64_t staging = staging_bytes(schedule, collective.parts, collective.dtype, place.member);
       const std::uint64_t there = i.scratch == kNone ? 0 : plan_class().buffers[i.scratch].bytes;
       if (there < static_cast<std::uint64_t>(staging))

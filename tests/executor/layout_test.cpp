@@ -127,6 +127,41 @@ TEST_CASE("a branch on a sum of all tasks") {
   });
 }
 
+TEST_CASE("a server outside the mesh: it scatters the batch, broadcasts its variable, gets the sum of the gradients") {
+  const auto build = [](Graph& g, const std::string& server, const std::string& workers) {
+    Value x, w, loss;
+    {
+      auto here = g.device(server);
+      x = g.constant(counted({7, 4}));
+      w = g.variable("w", g.constant(counted({4, 2})));
+    }
+    {
+      auto mesh = g.on(g.mesh("dp", workers));
+      loss = sum(square(matmul(identity(x).laid({split(0)}), w)));
+    }
+    for (const Value& update : sgd(loss, {w}, 0.0078125)) g.target("train", update);
+    return Values{loss, w};
+  };
+  const auto run = [&](const ClusterOptions& options, const std::string& server, const std::string& workers) {
+    Graph g;
+    RunRequest request;
+    request.fetches = build(g, server, workers);
+    for (OpId target : g.entries().at("train").targets) request.targets.push_back(g.value(g.op(target).output(0)));
+    request.steps = 2;
+    Session session(g, Cluster::connect(options));
+    const std::vector<Tensor> got = session.run(request);
+    for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+    return got;
+  };
+  const auto expected = run({.tasks = 1, .threads = 1, .jobs = ""}, "/task:0", "/task:*");
+  for (int workers = 1; workers <= 3; ++workers) {
+    const auto got = run({.tasks = workers + 1, .threads = 1, .jobs = "ps=0,worker=1-" + std::to_string(workers)},
+                         "/job:ps/task:0", "/job:worker/task:*");
+    CHECK_MESSAGE(got[0].same_bits(expected[0]), got[0].str() << " is not " << expected[0].str());
+    CHECK_MESSAGE(got[1].same_bits(expected[1]), got[1].str() << " is not " << expected[1].str());
+  }
+}
+
 std::vector<Layout> layouts_of(std::size_t axes, int rank) {
   std::vector<Layout> all{{}};
   for (std::size_t axis = 0; axis < axes; ++axis) {

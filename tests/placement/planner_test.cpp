@@ -91,8 +91,8 @@ TEST_CASE("a batch split over a mesh: gradients would be summed, the loss is red
   }
   const Value loss = sum(y, {0, 1});
   const Plan plan = planned(g, {loss}, 4, {}, {{x.id(), {7, 4}}});
-  CHECK(step_of(plan, 0) == "feed collective.broadcast TakePart MatMul Sum collective.reduce fetch");
-  CHECK(step_of(plan, 3) == "collective.broadcast TakePart MatMul Sum collective.reduce");
+  CHECK(step_of(plan, 0) == "feed collective.scatter MatMul Sum collective.reduce fetch");
+  CHECK(step_of(plan, 3) == "collective.scatter MatMul Sum collective.reduce");
   CHECK(plan.class_of == std::vector<std::uint32_t>{0, 1, 1, 2});  // 7 rows over 4 tasks: 2, 2, 2, 1
   CHECK(begin_of(plan, plan.windows.at(0), 3) == std::vector<std::int64_t>{6, 0});
 }
