@@ -6,19 +6,27 @@ namespace ferry {
 
 Verdict verify(const Plan& plan) {
   Verdict verdict;
+  const auto proved = [&](std::string what) { verdict.proved.push_back(std::move(what)); };
+  const auto counted = [](std::size_t n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
   try {
     verifier::check_structure(plan);
-    verdict.proved.push_back("every index, region and size is in range");
-    verifier::check_messages(plan);
-    verdict.proved.push_back(std::to_string(plan.channels.size()) +
-                             " channels: one send and one receive each, equal in dtype and bytes");
-    verdict.proved.push_back(std::to_string(plan.collectives.size()) +
-                             " collectives: every member takes part, with the sizes of its schedule");
-    verifier::check_progress(plan);
-    verdict.proved.push_back("no task waits for ever, though nothing is buffered");
+    const verifier::Tables tables(plan);
+    verifier::check_values(plan, tables);
+    proved(
+        "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
+    verifier::check_messages(plan, tables);
+    proved(counted(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
+    proved(counted(plan.collectives.size(), "collective") +
+           ": every member takes part, with the sizes of its schedule");
+    verifier::check_schedules(plan);
+    proved(counted(plan.schedules.size(), "collective schedule") +
+           ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
+    verifier::check_progress(plan, tables);
+    proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
     verifier::check_memory(plan);
-    verdict.proved.push_back(
-        "no buffer is read before it is written or while it is overwritten; all lie within their arenas");
+    proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
     verdict.pass = true;
   } catch (const verifier::Rejected& rejected) {
     verdict.reason = rejected.reason;

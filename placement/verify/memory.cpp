@@ -1,102 +1,178 @@
+// Memory: each class's instructions are walked once, with a map of whose bytes lie where. What a loop's body or a whole
+// step leaves behind is known beforehand as its effects, so that the walk through it holds for every iteration.
+#include <algorithm>
 #include <map>
+#include <optional>
 
+#include "placement/verify/ranges.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
 namespace {
 
-[[noreturn]] void reject(std::string reason) {
-  throw Rejected{std::move(reason)};
-}
-
 constexpr std::uint64_t kExtentBytes = 8;
 
-/// Whose bytes lie where in one arena: ranges that do not overlap.
-class Contents {
+/// Bytes [begin, end) of an arena: two arenas for each device.
+struct Span {
+  std::size_t arena = 0;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// The buffer whose bytes these are; nobody's where there is no range.
+using Contents = std::vector<Ranges<std::uint32_t>>;
+
+/// What running a region does to some bytes: they become `owner`'s (kNone: nobody's), or stay so if they are that
+/// already and become nobody's otherwise (`maybe`: the region may not run, or may not write them).
+struct Effect {
+  std::uint32_t owner = kNone;
+  bool maybe = false;
+  bool operator==(const Effect&) const = default;
+};
+using Effects = std::vector<Ranges<Effect>>;
+
+constexpr Effect kLost{};
+
+/// First `before` (null: nothing), then `after`.
+Effect after(const Effect* before, const Effect& after) {
+  if (!after.maybe || before == nullptr) return after;
+  return before->owner == after.owner ? *before : kLost;
+}
+
+/// Either of two, null: nothing.
+Effect either(const Effect* a, const Effect* b) {
+  if (a == nullptr || b == nullptr) return {(a == nullptr ? b : a)->owner, true};
+  return a->owner == b->owner ? Effect{a->owner, a->maybe || b->maybe} : kLost;
+}
+
+void append(Effects& all, const Effects& next) {
+  for (std::size_t a = 0; a < all.size(); ++a)
+    next[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      all[a].change(begin, end, [&](const Effect* before) { return std::optional(after(before, effect)); });
+    });
+}
+
+Effects either(const Effects& one, const Effects& other) {
+  Effects both = one;
+  for (std::size_t a = 0; a < both.size(); ++a) {
+    other[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      both[a].change(begin, end, [&](const Effect* mine) { return std::optional(either(mine, &effect)); });
+    });
+    one[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      other[a].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, const Effect* theirs) {
+        if (theirs == nullptr) both[a].assign(from, to, {effect.owner, true});
+      });
+    });
+  }
+  return both;
+}
+
+Effects perhaps(Effects effects) {
+  for (Ranges<Effect>& arena : effects) {
+    const Ranges<Effect> sure = arena;
+    sure.each([&](std::uint64_t begin, std::uint64_t end, const Effect& e) {
+      arena.assign(begin, end, {e.owner, true});
+    });
+  }
+  return effects;
+}
+
+void affect(Contents& memory, const Effects& effects) {
+  for (std::size_t a = 0; a < memory.size(); ++a)
+    effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      memory[a].change(begin, end, [&](const std::uint32_t* owner) -> std::optional<std::uint32_t> {
+        const bool lost = effect.owner == kNone || (effect.maybe && (owner == nullptr || *owner != effect.owner));
+        if (lost) return std::nullopt;
+        return effect.owner;
+      });
+    });
+}
+
+/// What lies in the bytes that `effects` touches, to put it back later.
+class Saved {
  public:
-  /// Bytes [begin, end) are `owner`'s now.
-  void write(std::uint64_t begin, std::uint64_t end, std::uint32_t owner) {
-    cut(begin);
-    cut(end);
-    ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
-    if (begin < end) ranges_[begin] = {end, owner};
+  Saved(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
+    for (std::size_t a = 0; a < memory.size(); ++a)
+      effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect&) {
+        memory[a].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, const std::uint32_t* owner) {
+          pieces_[a].push_back({from, to, owner == nullptr ? std::nullopt : std::optional(*owner)});
+        });
+      });
   }
-
-  /// True when all of [begin, end) is `owner`'s.
-  [[nodiscard]] bool holds(std::uint64_t begin, std::uint64_t end, std::uint32_t owner) const {
-    while (begin < end) {
-      auto at = ranges_.upper_bound(begin);
-      if (at == ranges_.begin()) return false;
-      --at;
-      if (at->second.end <= begin || at->second.owner != owner) return false;
-      begin = at->second.end;
-    }
-    return true;
-  }
-
-  /// What both have in common: elsewhere nobody's.
-  void meet(const Contents& other) {
-    Contents both;
-    for (const auto& [begin, range] : ranges_) {
-      std::uint64_t from = begin;
-      while (from < range.end) {
-        std::uint64_t to = range.end;
-        const std::uint32_t theirs = other.owner_at(from, to);
-        if (theirs == range.owner) both.write(from, to, range.owner);
-        from = to;
-      }
-    }
-    ranges_ = std::move(both.ranges_);
+  void restore(Contents& memory) const {
+    for (std::size_t a = 0; a < memory.size(); ++a)
+      for (const Piece& piece : pieces_[a])
+        if (piece.owner)
+          memory[a].assign(piece.begin, piece.end, *piece.owner);
+        else
+          memory[a].erase(piece.begin, piece.end);
   }
 
  private:
-  struct Owned {
-    std::uint64_t end;
-    std::uint32_t owner;
+  struct Piece {
+    std::uint64_t begin, end;
+    std::optional<std::uint32_t> owner;
   };
-
-  void cut(std::uint64_t at) {
-    auto range = ranges_.upper_bound(at);
-    if (range == ranges_.begin()) return;
-    --range;
-    if (range->first == at || range->second.end <= at) return;
-    const Owned rest = range->second;
-    range->second.end = at;
-    ranges_[at] = rest;
-  }
-
-  /// The owner at `from`, and how far (at most `to`) it is the same.
-  [[nodiscard]] std::uint32_t owner_at(std::uint64_t from, std::uint64_t& to) const {
-    auto next = ranges_.upper_bound(from);
-    if (next != ranges_.end()) to = std::min(to, next->first);
-    if (next == ranges_.begin()) return kNone;
-    --next;
-    if (next->second.end <= from) return kNone;
-    to = std::min(to, next->second.end);
-    return next->second.owner;
-  }
-
-  std::map<std::uint64_t, Owned> ranges_;
+  std::vector<std::vector<Piece>> pieces_;
 };
 
-/// All arenas of a class: two for each device.
-using Memory = std::vector<Contents>;
+/// How many messages that are under way use which bytes.
+class UnderWay {
+ public:
+  explicit UnderWay(std::size_t arenas) : counts_(arenas) {}
+  void start(std::uint32_t channel, std::uint32_t buffer, const Span& span) {
+    buffer_of_[channel] = buffer;
+    add(span, 1);
+  }
+  void end(std::uint32_t channel, const Span& span) {
+    if (buffer_of_.erase(channel) > 0) add(span, -1);
+  }
+  /// How many use some byte of the span, at most; with one of them left out if it is `but`.
+  [[nodiscard]] bool uses(const Span& span) const {
+    bool found = false;
+    counts_[span.arena].visit(span.begin, span.end,
+                              [&](std::uint64_t, std::uint64_t, const int* n) { found = found || n != nullptr; });
+    return found;
+  }
+  [[nodiscard]] const std::map<std::uint32_t, std::uint32_t>& buffers() const { return buffer_of_; }
+
+ private:
+  void add(const Span& span, int by) {
+    counts_[span.arena].change(span.begin, span.end, [&](const int* n) -> std::optional<int> {
+      const int now = (n == nullptr ? 0 : *n) + by;
+      if (now == 0) return std::nullopt;
+      return now;
+    });
+  }
+
+  std::vector<Ranges<int>> counts_;
+  std::map<std::uint32_t, std::uint32_t> buffer_of_;  // of each channel
+};
 
 class ClassMemory {
  public:
-  ClassMemory(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
+  ClassMemory(const Plan& plan, const PlanClass& plan_class)
+      : plan_(plan),
+        class_(plan_class),
+        arenas_(2 * plan_class.devices.size()),
+        effects_(plan_class.regions.size()),
+        sending_(arenas_),
+        receiving_(arenas_) {}
 
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
-    Memory memory(2 * class_.devices.size());
+    for (std::uint32_t region : {0U, 1U}) find_effects(region);
+    Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
     walk(memory, 0);
+    affect(memory, perhaps(effects_[1]));  // the first step, or any later one
     walk(memory, 1);
-    walk(memory, 1);  // what one step leaves must not mislead the next
+    for (const PlanVariable& variable : class_.variables)
+      if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
   }
 
  private:
-  [[nodiscard]] std::uint64_t begin_of(const Buffer& b) const { return b.offset - (b.bounded ? kExtentBytes : 0); }
+  // ---- Places ----
+
   [[nodiscard]] std::string name(std::uint32_t b) const {
     const std::string_view text = plan_.string(class_.buffers[b].name);
     return "buffer " + std::to_string(b) + (text.empty() ? " (scratch)" : " (" + std::string(text) + ")");
@@ -104,6 +180,7 @@ class ClassMemory {
 
   void check_place(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
+    if (b.view_of != kNone) check_view(id);
     if (b.space == Buffer::Space::none) return;
     const PlanDevice& device = class_.devices[b.device];
     const std::uint64_t arena = b.space == Buffer::Space::step ? device.step_bytes : device.state_bytes;
@@ -111,83 +188,140 @@ class ClassMemory {
     if (b.offset > arena || b.bytes > arena - b.offset)
       reject(name(id) + " ends at " + std::to_string(b.offset + b.bytes) + ", its arena has " + std::to_string(arena) +
              " bytes");
-    if (b.view_of == kNone) return;
+  }
+
+  void check_view(std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
     const Buffer& viewed = class_.buffers[b.view_of];
     if (viewed.offset != b.offset || viewed.bytes != b.bytes || viewed.space != b.space || viewed.device != b.device)
       reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
   }
 
-  [[nodiscard]] std::size_t arena_of(const Buffer& b) const {
-    return 2 * b.device + (b.space == Buffer::Space::state ? 1 : 0);
+  [[nodiscard]] Span span(std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
+    return {2 * b.device + (b.space == Buffer::Space::state ? 1U : 0U), b.offset - (b.bounded ? kExtentBytes : 0),
+            b.offset + b.bytes};
   }
+  [[nodiscard]] bool has_bytes(std::uint32_t id) const { return class_.buffers[id].space != Buffer::Space::none; }
   [[nodiscard]] std::uint32_t storage(std::uint32_t id) const {
     return class_.buffers[id].view_of == kNone ? id : class_.buffers[id].view_of;
   }
 
-  void write(Memory& memory, std::uint32_t id) const {
-    const Buffer& b = class_.buffers[id];
-    if (b.space == Buffer::Space::none) reject(name(id) + " has no bytes and is written");
-    memory[arena_of(b)].write(begin_of(b), b.offset + b.bytes, storage(id));
-  }
-
-  void read(const Memory& memory, std::uint32_t id, const Instruction& i) const {
-    const Buffer& b = class_.buffers[id];
-    if (b.space == Buffer::Space::none) {
-      if (i.what != Do::kernel) reject(describe(plan_, i) + " reads " + name(id) + ", which has no bytes");
-      return;
-    }
-    if (!memory[arena_of(b)].holds(begin_of(b), b.offset + b.bytes, storage(id)))
-      reject(describe(plan_, i) + " reads " + name(id) + ", which is not written yet or has been overwritten");
-  }
-
   [[nodiscard]] bool overlap(std::uint32_t a_id, std::uint32_t b_id) const {
-    const Buffer& a = class_.buffers[a_id];
-    const Buffer& b = class_.buffers[b_id];
-    return a.space != Buffer::Space::none && b.space != Buffer::Space::none && arena_of(a) == arena_of(b) &&
-           begin_of(a) < b.offset + b.bytes && begin_of(b) < a.offset + a.bytes;
+    if (!has_bytes(a_id) || !has_bytes(b_id)) return false;
+    const Span a = span(a_id), b = span(b_id);
+    return a.arena == b.arena && a.begin < b.end && b.begin < a.end;
+  }
+  [[nodiscard]] bool same_place(std::uint32_t a_id, std::uint32_t b_id) const {
+    const Span a = span(a_id), b = span(b_id);
+    return a.arena == b.arena && a.begin == b.begin && a.end == b.end;
   }
 
-  [[nodiscard]] bool same_place(std::uint32_t a_id, std::uint32_t b_id) const {
-    const Buffer& a = class_.buffers[a_id];
-    const Buffer& b = class_.buffers[b_id];
-    return arena_of(a) == arena_of(b) && a.offset == b.offset && a.bytes == b.bytes;
-  }
+  // ---- Effects ----
 
   template <class F>
   void each(Range range, F f) const {
     for (std::uint32_t k = 0; k < range.count; ++k) f(class_.operands[range.begin + k], k);
   }
-
-  void walk(Memory& memory, std::uint32_t region) {
+  template <class F>
+  void each_instruction(std::uint32_t region, F f) const {
     const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) execute(memory, class_.instructions[k]);
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+  }
+  /// Buffers that an instruction itself writes; those of a loop or branch are written inside it.
+  template <class F>
+  void each_written(const Instruction& i, F f) const {
+    if (i.scratch != kNone) f(i.scratch);
+    if (i.what != Do::receive_wait) each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
   }
 
-  void execute(Memory& memory, const Instruction& i) {
-    if (i.what == Do::loop) return loop(memory, i);
-    if (i.what == Do::branch) return branch(memory, i);
-    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
-    check_sharing(i);
-    check_under_way(i);
-    if (i.scratch != kNone) write(memory, i.scratch);
-    if (i.what == Do::receive_wait) {
-      writing_.erase(i.target);
-      each(i.outputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
+  void find_effects(std::uint32_t region) {
+    effects_[region].resize(arenas_);
+    each_instruction(region, [&](const Instruction& i) {
+      if (i.what == Do::loop || i.what == Do::branch) {
+        find_effects(i.target);
+        find_effects(i.other);
+        append(effects_[region], effects_of(i));
+        return;
+      }
+      each_written(i, [&](std::uint32_t id) {
+        if (!has_bytes(id)) return;
+        const Span at = span(id);
+        effects_[region][at.arena].assign(at.begin, at.end, {storage(id), false});
+      });
+    });
+  }
+
+  [[nodiscard]] Effects effects_of(const Instruction& i) const {
+    if (i.what == Do::branch) return either(effects_[i.target], effects_[i.other]);
+    Effects all = effects_[i.target];
+    append(all, perhaps(round_of(i)));
+    return all;
+  }
+  /// Of a loop: the body and then the condition. More rounds change nothing more.
+  [[nodiscard]] Effects round_of(const Instruction& i) const {
+    Effects round = effects_[i.other];
+    append(round, effects_[i.target]);
+    return round;
+  }
+
+  // ---- The walk ----
+
+  void write(Contents& memory, std::uint32_t id) const {
+    if (!has_bytes(id)) reject(name(id) + " has no bytes and is written");
+    const Span at = span(id);
+    memory[at.arena].assign(at.begin, at.end, storage(id));
+  }
+
+  [[nodiscard]] bool holds(const Contents& memory, std::uint32_t id) const {
+    bool all = true;
+    const Span at = span(id);
+    memory[at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const std::uint32_t* owner) {
+      all = all && owner != nullptr && *owner == storage(id);
+    });
+    return all;
+  }
+
+  void read(const Contents& memory, std::uint32_t id, const Instruction& i) const {
+    if (!has_bytes(id)) {
+      if (i.what != Do::kernel) reject(describe(plan_, i) + " uses " + name(id) + ", which has no bytes");
       return;
     }
-    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { write(memory, id); });
-    if (i.what == Do::send) reading_[i.target] = class_.operands[i.inputs.begin];
-    if (i.what == Do::send_wait) reading_.erase(i.target);
-    if (i.what == Do::receive) writing_[i.target] = class_.operands[i.outputs.begin];
+    if (!holds(memory, id))
+      reject(describe(plan_, i) + " reads " + name(id) + ", which is not written yet or has been overwritten");
+  }
+  void read(const Contents& memory, Range range, const Instruction& i) const {
+    each(range, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
   }
 
-  /// Outputs may take the bytes of inputs only where the kernel allows it, and never each other's or the scratch
+  void walk(Contents& memory, std::uint32_t region) {
+    each_instruction(region, [&](const Instruction& i) { execute(memory, i); });
+  }
+
+  void execute(Contents& memory, const Instruction& i) {
+    if (i.what == Do::loop) return loop(memory, i);
+    if (i.what == Do::branch) return branch(memory, i);
+    read(memory, i.inputs, i);
+    check_sharing(i);
+    if (i.what == Do::receive_wait) receiving_.end(i.target, span(class_.operands[i.outputs.begin]));
+    check_under_way(i);
+    if (i.what == Do::receive_wait) return read(memory, i.outputs, i);
+    each_written(i, [&](std::uint32_t id) { write(memory, id); });
+    if (i.what == Do::send)
+      sending_.start(i.target, class_.operands[i.inputs.begin], span(class_.operands[i.inputs.begin]));
+    if (i.what == Do::send_wait) sending_.end(i.target, span(class_.operands[i.inputs.begin]));
+    if (i.what == Do::receive)
+      receiving_.start(i.target, class_.operands[i.outputs.begin], span(class_.operands[i.outputs.begin]));
+  }
+
+  /// Outputs may take the bytes of a kernel's inputs only where it allows that, and never each other's or the scratch
   /// buffer's.
   void check_sharing(const Instruction& i) const {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
-        const bool allowed = o == 0 && k < 32 && (i.in_place >> k & 1U) != 0 && same_place(out, in);
-        if (overlap(out, in) && !allowed && !(i.what == Do::copy && same_place(out, in)))
+        if (!overlap(out, in)) return;
+        const bool in_place = i.what == Do::kernel && o == 0 && k < 32 && (i.in_place >> k & 1U) != 0;
+        if (!(in_place || i.what == Do::copy) || !same_place(out, in))
           reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
       });
       each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {
@@ -204,50 +338,59 @@ class ClassMemory {
 
   /// Nothing touches a buffer that a message is being received into; nothing writes one that is being sent.
   void check_under_way(const Instruction& i) const {
-    const auto check = [&](std::uint32_t id, bool writes) {
-      for (const auto& [channel, buffer] : writing_)
-        if (overlap(id, buffer) && !(i.what == Do::receive_wait && i.target == channel))
-          reject(describe(plan_, i) + " touches " + name(id) + " while channel " + std::to_string(channel) +
-                 " is received into it");
-      for (const auto& [channel, buffer] : reading_)
-        if (writes && overlap(id, buffer))
-          reject(describe(plan_, i) + " writes " + name(id) + " while channel " + std::to_string(channel) +
-                 " is sent from it");
-    };
-    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { check(id, false); });
-    if (i.what != Do::receive_wait) each(i.outputs, [&](std::uint32_t id, std::uint32_t) { check(id, true); });
-    if (i.scratch != kNone) check(i.scratch, true);
+    each(i.inputs, [&](std::uint32_t id, std::uint32_t) {
+      if (has_bytes(id) && receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
+    });
+    each_written(i, [&](std::uint32_t id) {
+      if (!has_bytes(id)) return;
+      if (receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
+      if (sending_.uses(span(id))) reject_use(i, id, sending_, "writes", "sent from it");
+    });
   }
 
-  void loop(Memory& memory, const Instruction& i) {
+  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const UnderWay& messages, std::string_view verb,
+                               std::string_view how) const {
+    std::string text = describe(plan_, i) + " " + std::string(verb) + " " + name(id) + " while ";
+    for (const auto& [channel, buffer] : messages.buffers())
+      if (overlap(id, buffer))
+        reject(text + described(plan_, "channel", channel, plan_.channels[channel].name, plan_.channels[channel].line) +
+               " is " + std::string(how));
+    reject(text + "a message is " + std::string(how));
+  }
+
+  void loop(Contents& memory, const Instruction& i) {
+    affect(memory, perhaps(entering(i)));
     walk(memory, i.target);
-    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
-    Memory none = memory;  // no iteration at all
-    for (int round = 0; round < 2; ++round) {
-      walk(memory, i.other);
-      walk(memory, i.target);
-      each(i.inputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
-    }
-    meet(memory, none);
-    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
+    read(memory, i.inputs, i);
+    const Saved left(memory, round_of(i));
+    walk(memory, i.other);
+    left.restore(memory);
+    read(memory, i.outputs, i);
+  }
+  /// What a round leaves for the next one's condition.
+  [[nodiscard]] Effects entering(const Instruction& i) const {
+    Effects all = effects_[i.target];
+    append(all, effects_[i.other]);
+    return all;
   }
 
-  void branch(Memory& memory, const Instruction& i) {
-    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
-    Memory other = memory;
+  void branch(Contents& memory, const Instruction& i) {
+    read(memory, i.inputs, i);
+    const Effects both = either(effects_[i.target], effects_[i.other]);
+    const Saved before(memory, both);
     walk(memory, i.target);
-    walk(other, i.other);
-    meet(memory, other);
-    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
-  }
-
-  static void meet(Memory& memory, const Memory& other) {
-    for (std::size_t a = 0; a < memory.size(); ++a) memory[a].meet(other[a]);
+    before.restore(memory);
+    walk(memory, i.other);
+    before.restore(memory);
+    affect(memory, both);
+    read(memory, i.outputs, i);
   }
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::map<std::uint32_t, std::uint32_t> reading_, writing_;  // channel -> buffer
+  std::size_t arenas_;
+  std::vector<Effects> effects_;  // of each region
+  UnderWay sending_, receiving_;
 };
 
 }  // namespace

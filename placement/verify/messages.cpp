@@ -1,13 +1,10 @@
-#include <map>
+#include <algorithm>
+#include <optional>
 
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
 namespace {
-
-[[noreturn]] void reject(std::string reason) {
-  throw Rejected{std::move(reason)};
-}
 
 constexpr std::uint64_t kExtentBytes = 8;
 
@@ -15,31 +12,120 @@ std::uint64_t message_bytes(const Buffer& buffer) {
   return buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
 }
 
-/// Where an instruction stands in the program: "step/while_1:body". Equal on all tasks that meet there.
-struct Site {
-  std::string path;
+/// Where a message instruction stands.
+struct Spot {
+  std::uint32_t site = 0;
   std::uint32_t index = 0;  ///< in the class's list
   std::uint32_t buffer = kNone;
 };
 
 /// The ends of one channel.
 struct Ends {
-  std::vector<Site> sends, send_waits, receives, receive_waits;
+  std::vector<Spot> sends, send_waits, receives, receive_waits;
+};
+
+/// What a member of a collective must bring.
+struct Needs {
+  std::int64_t input = 0, output = 0;  ///< elements
+  std::int64_t staging = 0;            ///< bytes
+  bool operator==(const Needs&) const = default;
+};
+
+/// What each member of a collective must bring, from its kind, its parts and its schedule.
+class Sizes {
+ public:
+  Sizes(const Collective& collective, const Schedule& schedule) : collective_(collective), s_(schedule) {
+    for (std::int64_t part : collective.parts) {
+      total_ += part;
+      largest_ = std::max(largest_, part);
+    }
+    if (s_.kind == CollectiveKind::all_to_all) add_blocks();
+    find_staging();
+  }
+
+  [[nodiscard]] Needs of(std::int32_t member) const {
+    const auto m = static_cast<std::size_t>(member);
+    Needs needs{.staging = staged_[m] ? static_cast<std::int64_t>(s_.slots) * slot_bytes() : 0};
+    const bool root = member == s_.root;
+    const bool guest = root && s_.guest_root;
+    const std::int64_t all = total_;
+    switch (s_.kind) {
+      case CollectiveKind::all_reduce:
+        needs.input = needs.output = all;
+        break;
+      case CollectiveKind::reduce_scatter:
+        needs.input = all, needs.output = collective_.parts[m];
+        break;
+      case CollectiveKind::all_gather:
+        needs.input = collective_.parts[m], needs.output = all;
+        break;
+      case CollectiveKind::all_to_all:
+        needs.input = rows_[m], needs.output = columns_[m];
+        break;
+      case CollectiveKind::broadcast:
+        needs.input = root ? all : 0, needs.output = guest ? 0 : all;
+        break;
+      case CollectiveKind::scatter:
+        needs.input = root ? all : 0, needs.output = collective_.parts[m];
+        break;
+      case CollectiveKind::gather:
+        needs.input = collective_.parts[m], needs.output = root ? all : 0;
+        break;
+      case CollectiveKind::reduce:
+        needs.input = guest ? 0 : all, needs.output = root ? all : 0;
+        break;
+    }
+    return needs;
+  }
+
+ private:
+  void add_blocks() {
+    const auto n = static_cast<std::size_t>(s_.members);
+    rows_.resize(n);
+    columns_.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        rows_[i] += collective_.parts[i * n + j];
+        columns_[j] += collective_.parts[i * n + j];
+      }
+  }
+
+  /// Members that receive into slots.
+  void find_staging() {
+    staged_.assign(static_cast<std::size_t>(s_.members), false);
+    bool all = false;
+    for (const ScheduleStep& step : s_.steps) {
+      if (step.kind != ScheduleStep::Kind::receive_slot) continue;
+      if (step.only != ScheduleStep::kAll) {
+        staged_[static_cast<std::size_t>(step.only)] = true;
+      } else if (!all) {
+        for (std::int32_t m = 0; m < s_.members; ++m)
+          if (m != step.except) staged_[static_cast<std::size_t>(m)] = true;
+        all = step.except == ScheduleStep::kAll;
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t slot_bytes() const {
+    const std::int64_t bytes = largest_ * static_cast<std::int64_t>(size_of(collective_.dtype));
+    return (bytes + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+  }
+
+  const Collective& collective_;
+  const Schedule& s_;
+  std::int64_t total_ = 0, largest_ = 0;
+  std::vector<std::int64_t> rows_, columns_;
+  std::vector<bool> staged_;
 };
 
 class Messages {
  public:
-  explicit Messages(const Plan& plan) : plan_(plan), ends_(plan.channels.size()) {
-    for (std::size_t task = 0; task < plan.class_of.size(); ++task)
-      tasks_of_[plan.class_of[task]].push_back(static_cast<std::int32_t>(task));
-  }
+  Messages(const Plan& plan, const Tables& tables)
+      : plan_(plan), tables_(tables), ends_(plan.channels.size()), met_(plan.collectives.size()) {}
 
   void check() {
-    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) {
-      class_ = c;
-      walk(0, "setup");
-      walk(1, "step");
-    }
+    for (class_ = 0; class_ < plan_.classes.size(); ++class_)
+      for (std::uint32_t region = 0; region < plan_class().regions.size(); ++region) walk(region);
     for (std::uint32_t channel = 0; channel < plan_.channels.size(); ++channel) check_channel(channel);
     for (std::uint32_t collective = 0; collective < plan_.collectives.size(); ++collective) check_meeting(collective);
   }
@@ -47,49 +133,43 @@ class Messages {
  private:
   const PlanClass& plan_class() const { return plan_.classes[class_]; }
 
-  void walk(std::uint32_t region, const std::string& path) {
+  void walk(std::uint32_t region) {
     const Range range = plan_class().regions[region].instructions;
+    const std::uint32_t site = tables_.site_of[class_][region];
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
       const Instruction& i = plan_class().instructions[k];
       switch (i.what) {
         case Do::send:
-          ends(i, true).sends.push_back(site(i, k, path));
+          ends(i, true).sends.push_back(spot(i, k, site));
           break;
         case Do::send_wait:
-          ends(i, true).send_waits.push_back(site(i, k, path));
+          ends(i, true).send_waits.push_back(spot(i, k, site));
           break;
         case Do::receive:
-          ends(i, false).receives.push_back(site(i, k, path));
+          ends(i, false).receives.push_back(spot(i, k, site));
           break;
         case Do::receive_wait:
-          ends(i, false).receive_waits.push_back(site(i, k, path));
+          ends(i, false).receive_waits.push_back(spot(i, k, site));
           break;
         case Do::collective:
-          meet(i, k, path);
+          met_[i.target].push_back({class_, site, &i});
           break;
-        case Do::loop:
-        case Do::branch: {
-          const std::string owner = path + "/" + std::string(plan_.string(i.name));
-          walk(i.target, owner + ":0");
-          walk(i.other, owner + ":1");
-          break;
-        }
         default:
           break;
       }
     }
   }
 
-  Site site(const Instruction& i, std::uint32_t index, const std::string& path) const {
+  Spot spot(const Instruction& i, std::uint32_t index, std::uint32_t site) const {
     const Range range = i.inputs.count > 0 ? i.inputs : i.outputs;
-    return {path, index, range.count > 0 ? plan_class().operands[range.begin] : kNone};
+    return {site, index, plan_class().operands[range.begin]};
   }
 
   /// The channel's ends; the class must be that of the channel's task alone.
   Ends& ends(const Instruction& i, bool sender) {
     const Channel& channel = plan_.channels[i.target];
     const std::int32_t task = sender ? channel.from : channel.to;
-    if (tasks_of_[class_] != std::vector<std::int32_t>{task})
+    if (!tables_.alone(class_, task))
       reject(describe(plan_, i) + " is on a task that is not the channel's " +
              std::string(sender ? "sender" : "receiver") + " " + std::to_string(task));
     return ends_[i.target];
@@ -100,14 +180,16 @@ class Messages {
     const Ends& e = ends_[number];
     const std::string what = described(plan_, "channel", number, channel.name, channel.line) + ", task " +
                              std::to_string(channel.from) + " -> " + std::to_string(channel.to);
+    if (channel.from == channel.to) reject(what + ": a task sends to itself");
     if (e.sends.empty() && e.receives.empty()) reject(what + ": neither sent nor received");
     if (e.sends.empty()) reject(what + ": a receive without a send");
     if (e.receives.empty()) reject(what + ": a send without a receive");
     if (e.sends.size() > 1 || e.receives.size() > 1) reject(what + ": two messages with one tag");
     check_pair(what + ", sending", e.sends, e.send_waits);
     check_pair(what + ", receiving", e.receives, e.receive_waits);
-    if (e.sends[0].path != e.receives[0].path)
-      reject(what + ": sent in " + e.sends[0].path + ", received in " + e.receives[0].path);
+    if (e.sends[0].site != e.receives[0].site)
+      reject(what + ": sent in " + tables_.sites[e.sends[0].site].name + ", received in " +
+             tables_.sites[e.receives[0].site].name);
     const Buffer& from = buffer_of(channel.from, e.sends[0]);
     const Buffer& to = buffer_of(channel.to, e.receives[0]);
     if (from.dtype != to.dtype || channel.dtype != from.dtype)
@@ -119,75 +201,98 @@ class Messages {
     if (from.sizes != to.sizes) reject(what + ": sent and received with different dims");
   }
 
-  static void check_pair(const std::string& what, const std::vector<Site>& starts, const std::vector<Site>& waits) {
+  static void check_pair(const std::string& what, const std::vector<Spot>& starts, const std::vector<Spot>& waits) {
     if (waits.size() != 1) reject(what + ": started once, waited for " + std::to_string(waits.size()) + " times");
-    if (starts[0].path != waits[0].path || starts[0].index > waits[0].index || starts[0].buffer != waits[0].buffer)
+    if (starts[0].site != waits[0].site || starts[0].index > waits[0].index || starts[0].buffer != waits[0].buffer)
       reject(what + ": the wait does not follow its start, or is for another buffer");
   }
 
-  const Buffer& buffer_of(std::int32_t task, const Site& site) const {
-    return plan_.class_for(task).buffers[site.buffer];
+  const Buffer& buffer_of(std::int32_t task, const Spot& spot) const {
+    return plan_.classes[plan_.class_of[static_cast<std::size_t>(task)]].buffers[spot.buffer];
   }
 
-  void meet(const Instruction& i, std::uint32_t index, const std::string& path) {
-    const Collective& collective = plan_.collectives[i.target];
-    const Schedule& schedule = plan_.schedules[collective.schedule];
-    for (std::int32_t task : tasks_of_[class_]) {
-      const Membership place = membership(plan_.groupings[collective.grouping], task);
-      if (place.group == nullptr)
-        reject(describe(plan_, i) + ": task " + std::to_string(task) + " is in none of its groups");
-      const auto [at, fresh] = met_.try_emplace({i.target, task}, Site{path, index, kNone});
-      if (!fresh) reject(describe(plan_, i) + ": task " + std::to_string(task) + " takes part twice");
-      check_size(i, i.inputs, schedule.input_elements(collective.parts, place.member), collective, "gives");
-      check_size(i, i.outputs, schedule.output_elements(collective.parts, place.member), collective, "gets");
-      const std::int64_t staging = staging_bytes(schedule, collective.parts, collective.dtype, place.member);
-      const std::uint64_t there = i.scratch == kNone ? 0 : plan_class().buffers[i.scratch].bytes;
-      if (there < static_cast<std::uint64_t>(staging))
-        reject(describe(plan_, i) + ": its staging slots need " + std::to_string(staging) + " bytes");
-    }
-  }
-
-  void check_size(const Instruction& i, Range operands, std::int64_t elements, const Collective& collective,
-                  const char* verb) const {
+  void check_size(const PlanClass& c, const Instruction& i, Range operands, std::int64_t elements,
+                  const Collective& collective, const char* verb) const {
     const std::uint64_t wanted = static_cast<std::uint64_t>(elements) * size_of(collective.dtype);
     if (operands.count == 0) {
       if (wanted != 0)
         reject(describe(plan_, i) + ": a member that " + verb + " " + std::to_string(wanted) + " bytes has no buffer");
       return;
     }
-    const Buffer& buffer = plan_class().buffers[plan_class().operands[operands.begin]];
+    const Buffer& buffer = c.buffers[c.operands[operands.begin]];
     if (message_bytes(buffer) != wanted || (!buffer.bounded && buffer.dtype != collective.dtype))
       reject(describe(plan_, i) + ": a member " + verb + " " + std::to_string(message_bytes(buffer)) + " bytes of " +
              std::string(name_of(buffer.dtype)) + ", the schedule wants " + std::to_string(wanted));
   }
 
+  /// All tasks of the groups come, once, in the same place of the program, with what the schedule wants of them.
   void check_meeting(std::uint32_t number) const {
     const Collective& collective = plan_.collectives[number];
-    const std::string what = described(plan_, "collective", number, collective.name, collective.line);
-    for (const auto& group : plan_.groupings[collective.grouping]) {
-      const std::string* path = nullptr;
-      for (std::int32_t task : group) {
-        const auto found = met_.find({number, task});
-        if (found == met_.end()) reject(what + ": task " + std::to_string(task) + " never comes to it");
-        if (path != nullptr && found->second.path != *path)
-          reject(what + ": task " + std::to_string(task) + " comes to it in " + found->second.path + ", task " +
-                 std::to_string(group[0]) + " in " + *path);
-        path = &found->second.path;
-      }
+    const std::string what = described(plan_, number);
+    const std::vector<Place>& places = tables_.places[collective.grouping];
+    const Sizes sizes(collective, plan_.schedules[collective.schedule]);
+    std::vector<std::uint32_t> came;
+    for (const Arrival& arrival : met_[number]) {
+      if (!came.empty() && came.back() == arrival.plan_class)
+        reject(what + ": task " + std::to_string(tables_.tasks_of[arrival.plan_class][0]) + " takes part twice");
+      came.push_back(arrival.plan_class);
+      if (arrival.site != met_[number][0].site) reject_places(what, arrival, met_[number][0]);
+      check_members(arrival, collective, sizes, places);
+    }
+    for (std::uint32_t c : tables_.classes_of[collective.grouping])
+      if (!std::binary_search(came.begin(), came.end(), c)) reject_absence(what, c, places);
+  }
+
+  /// One instruction of a class in a collective.
+  struct Arrival {
+    std::uint32_t plan_class = 0, site = 0;
+    const Instruction* instruction = nullptr;
+  };
+
+  void check_members(const Arrival& arrival, const Collective& collective, const Sizes& sizes,
+                     const std::vector<Place>& places) const {
+    const Instruction& i = *arrival.instruction;
+    const PlanClass& c = plan_.classes[arrival.plan_class];
+    std::optional<Needs> last;
+    for (std::int32_t task : tables_.tasks_of[arrival.plan_class]) {
+      const Place place = places[static_cast<std::size_t>(task)];
+      if (place.group < 0) reject(describe(plan_, i) + ": task " + std::to_string(task) + " is in none of its groups");
+      const Needs needs = sizes.of(place.member);
+      if (last == needs) continue;
+      last = needs;
+      check_size(c, i, i.inputs, needs.input, collective, "gives");
+      check_size(c, i, i.outputs, needs.output, collective, "gets");
+      const std::uint64_t there = i.scratch == kNone ? 0 : c.buffers[i.scratch].bytes;
+      if (there < static_cast<std::uint64_t>(needs.staging))
+        reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
     }
   }
 
+  [[noreturn]] void reject_places(const std::string& what, const Arrival& a, const Arrival& b) const {
+    reject(what + ": task " + std::to_string(tables_.tasks_of[a.plan_class][0]) + " comes to it in " +
+           tables_.sites[a.site].name + ", task " + std::to_string(tables_.tasks_of[b.plan_class][0]) + " in " +
+           tables_.sites[b.site].name);
+  }
+
+  [[noreturn]] void reject_absence(const std::string& what, std::uint32_t plan_class,
+                                   const std::vector<Place>& places) const {
+    for (std::int32_t task : tables_.tasks_of[plan_class])
+      if (places[static_cast<std::size_t>(task)].group >= 0)
+        reject(what + ": task " + std::to_string(task) + " never comes to it");
+    reject(what + ": a task never comes to it");
+  }
+
   const Plan& plan_;
+  const Tables& tables_;
   std::uint32_t class_ = 0;
-  std::map<std::uint32_t, std::vector<std::int32_t>> tasks_of_;
   std::vector<Ends> ends_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, Site> met_;
+  std::vector<std::vector<Arrival>> met_;  // of each collective
 };
 
 }  // namespace
 
-void check_messages(const Plan& plan) {
-  Messages(plan).check();
+void check_messages(const Plan& plan, const Tables& tables) {
+  Messages(plan, tables).check();
 }
 
 }  // namespace ferry::verifier

@@ -1,3 +1,9 @@
+// Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked through on its
+// own, by the classes that have it: a send is over when its receive has started, a receive when its send has started, a
+// collective when all members are there, and a loop or branch in which messages are sent is a meeting of those who have
+// it. Messages start and end in one site (check_messages), so a walk that ends can be repeated and nested: there is a
+// run in which nobody enters a site before all have left the one before. What can run never depends on what others
+// did meanwhile, so if one run ends, all do: for any number of iterations and steps, however far tasks are apart.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,160 +13,144 @@
 namespace ferry::verifier {
 namespace {
 
-/// One walk through a class's instructions: the setup, then the step twice; a loop's regions twice, both sides of a
-/// branch. Which instruction can run depends on others' positions only, so the order in which classes are moved on does
-/// not matter.
-class Walker {
+class SiteWalk {
  public:
-  Walker(const Plan& plan, std::uint32_t plan_class) : plan_(plan.classes[plan_class]) {
-    for (std::uint32_t region : {1U, 1U, 0U}) enter(region);
-  }
-
-  [[nodiscard]] const Instruction* current() {
-    while (!frames_.empty() && frames_.back().next == frames_.back().end) frames_.pop_back();
-    return frames_.empty() ? nullptr : &plan_.instructions[frames_.back().next];
-  }
-
-  void advance() {
-    const Instruction& i = plan_.instructions[frames_.back().next++];
-    if (i.what == Do::loop) {
-      for (std::uint32_t region : {i.target, i.other, i.target, i.other, i.target}) enter(region);
-    } else if (i.what == Do::branch) {
-      for (std::uint32_t region : {i.other, i.target}) enter(region);
-    }
-  }
-
- private:
-  struct Frame {
-    std::uint32_t next, end;
+  struct Started {
+    std::vector<bool> sends, receives;  // of each channel
   };
-  void enter(std::uint32_t region) {
-    const Range range = plan_.regions[region].instructions;
-    frames_.push_back({range.begin, range.begin + range.count});
-  }
 
-  const PlanClass& plan_;
-  std::vector<Frame> frames_;
-};
-
-class Progress {
- public:
-  explicit Progress(const Plan& plan)
+  SiteWalk(const Plan& plan, const Tables& tables, std::uint32_t site, Started& started)
       : plan_(plan),
-        started_sends_(plan.channels.size()),
-        started_receives_(plan.channels.size()),
-        done_sends_(plan.channels.size()),
-        done_receives_(plan.channels.size()),
-        waiting_(plan.classes.size()) {
-    for (std::uint32_t c = 0; c < plan.classes.size(); ++c) walkers_.emplace_back(plan, c);
-    for (std::size_t task = plan.class_of.size(); task > 0; --task)
-      first_task_[plan.class_of[task - 1]] = static_cast<std::int32_t>(task - 1);
+        tables_(tables),
+        site_(tables.sites[site]),
+        started_(started),
+        walker_of_(plan.classes.size(), kNone) {
+    for (const Site::Of& of : site_.regions) {
+      const Range range = plan.classes[of.plan_class].regions[of.region].instructions;
+      walker_of_[of.plan_class] = static_cast<std::uint32_t>(walkers_.size());
+      walkers_.push_back({of.plan_class, range.begin, range.begin + range.count});
+    }
   }
 
   void check() {
-    for (std::uint32_t c = 0; c < walkers_.size(); ++c) ready_.push_back(c);
+    for (std::uint32_t w = 0; w < walkers_.size(); ++w) ready_.push_back(w);
     while (!ready_.empty()) {
-      const std::uint32_t c = ready_.back();
+      const std::uint32_t w = ready_.back();
       ready_.pop_back();
-      run(c);
+      while (walkers_[w].next != walkers_[w].end && step(w, current(w))) ++walkers_[w].next;
     }
-    for (std::uint32_t c = 0; c < walkers_.size(); ++c)
-      if (walkers_[c].current() != nullptr) report(c);
+    for (std::uint32_t w = 0; w < walkers_.size(); ++w)
+      if (walkers_[w].next != walkers_[w].end) report(w);
   }
 
  private:
-  void run(std::uint32_t c) {
-    while (const Instruction* i = walkers_[c].current()) {
-      if (!step(c, *i)) {
-        waiting_[c] = i;
-        return;
-      }
-      waiting_[c] = nullptr;
-      walkers_[c].advance();
-    }
-    waiting_[c] = nullptr;
+  struct Walker {
+    std::uint32_t plan_class, next, end;
+  };
+
+  /// Walkers that wait for one another, and who has come.
+  struct Meeting {
+    std::vector<std::uint32_t> all, arrived;  // walkers
+  };
+
+  [[nodiscard]] const Instruction& current(std::uint32_t w) const {
+    return plan_.classes[walkers_[w].plan_class].instructions[walkers_[w].next];
   }
 
-  /// Executes the instruction if it can run now.
-  bool step(std::uint32_t c, const Instruction& i) {
+  /// True when the instruction can run now; it has, then.
+  bool step(std::uint32_t w, const Instruction& i) {
     switch (i.what) {
       case Do::send:
-        ++started_sends_[i.target];
+        started_.sends[i.target] = true;
         wake(plan_.channels[i.target].to);
         return true;
       case Do::receive:
-        ++started_receives_[i.target];
+        started_.receives[i.target] = true;
         wake(plan_.channels[i.target].from);
         return true;
       case Do::send_wait:
-        return take(done_sends_, started_receives_, i.target);
+        return started_.receives[i.target];
       case Do::receive_wait:
-        return take(done_receives_, started_sends_, i.target);
+        return started_.sends[i.target];
       case Do::collective:
-        return meet(c, i);
+        return meet(w, i);
+      case Do::loop:
+      case Do::branch:
+        return !speaks(w, i) || meet(w, i);
       default:
         return true;
     }
   }
 
-  /// The k-th wait ends once the peer's k-th start is there: nothing is buffered.
-  static bool take(std::vector<std::uint32_t>& done, const std::vector<std::uint32_t>& started, std::uint32_t channel) {
-    if (started[channel] <= done[channel]) return false;
-    ++done[channel];
-    return true;
+  [[nodiscard]] std::uint32_t inner_site(std::uint32_t w, std::uint32_t region) const {
+    return tables_.site_of[walkers_[w].plan_class][region];
+  }
+  [[nodiscard]] bool speaks(std::uint32_t w, const Instruction& i) const {
+    return tables_.sites[inner_site(w, i.target)].speaks || tables_.sites[inner_site(w, i.other)].speaks;
   }
 
-  /// Classes arrive at a collective one by one; it is over when the classes of all members are there.
-  bool meet(std::uint32_t c, const Instruction& i) {
-    Meeting& meeting = meetings_[i.target];
-    if (meeting.classes.empty()) meeting.classes = classes_of(i.target);
-    if (meeting.leaving.erase(c) > 0) return true;
-    meeting.arrived[c] = true;
-    if (meeting.arrived.size() < meeting.classes.size()) return false;
-    meeting.arrived.clear();
-    for (std::uint32_t other : meeting.classes) {
-      if (other == c) continue;
-      meeting.leaving[other] = true;
+  void wake(std::int32_t task) {
+    const std::uint32_t w = walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
+    if (w != kNone) ready_.push_back(w);
+  }
+
+  /// The last to come lets all others go on; whoever is left behind is moved on by it.
+  bool meet(std::uint32_t w, const Instruction& i) {
+    Meeting& meeting = meeting_of(w, i);
+    if (std::find(meeting.arrived.begin(), meeting.arrived.end(), w) == meeting.arrived.end())
+      meeting.arrived.push_back(w);
+    if (meeting.arrived.size() < meeting.all.size()) return false;
+    for (std::uint32_t other : meeting.all) {
+      if (other == w) continue;
+      ++walkers_[other].next;
       ready_.push_back(other);
     }
     return true;
   }
 
-  std::vector<std::uint32_t> classes_of(std::uint32_t collective) const {
-    std::vector<std::uint32_t> classes;
-    for (const auto& group : plan_.groupings[plan_.collectives[collective].grouping])
-      for (std::int32_t task : group) classes.push_back(plan_.class_of[static_cast<std::size_t>(task)]);
-    std::sort(classes.begin(), classes.end());
-    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-    return classes;
+  Meeting& meeting_of(std::uint32_t w, const Instruction& i) {
+    const bool collective = i.what == Do::collective;
+    const auto [at, fresh] =
+        meetings_.try_emplace({collective, collective ? i.target : inner_site(w, i.target)}, Meeting{});
+    if (!fresh) return at->second;
+    if (collective) {
+      for (std::uint32_t c : tables_.classes_of[plan_.collectives[i.target].grouping])
+        at->second.all.push_back(walker_of_[c]);
+    } else {
+      for (const Site::Of& of : tables_.sites[inner_site(w, i.target)].regions)
+        at->second.all.push_back(walker_of_[of.plan_class]);
+    }
+    return at->second;
   }
 
-  void wake(std::int32_t task) {
-    const std::uint32_t c = plan_.class_of[static_cast<std::size_t>(task)];
-    if (waiting_[c] != nullptr) ready_.push_back(c);
-  }
+  // ---- Refusals ----
 
-  /// A class that the blocked class `c` waits for.
-  std::optional<std::uint32_t> waits_for(std::uint32_t c) {
-    const Instruction* i = walkers_[c].current();
-    if (i == nullptr) return std::nullopt;
-    if (i->what == Do::send_wait) return plan_.class_of[static_cast<std::size_t>(plan_.channels[i->target].to)];
-    if (i->what == Do::receive_wait) return plan_.class_of[static_cast<std::size_t>(plan_.channels[i->target].from)];
-    for (std::uint32_t other : meetings_[i->target].classes)
-      if (!meetings_[i->target].arrived.contains(other)) return other;
+  [[nodiscard]] std::int32_t task_of(std::uint32_t w) const { return tables_.tasks_of[walkers_[w].plan_class][0]; }
+  [[nodiscard]] bool ended(std::uint32_t w) const { return walkers_[w].next == walkers_[w].end; }
+
+  /// A walker that the blocked walker `w` waits for.
+  std::optional<std::uint32_t> waits_for(std::uint32_t w) {
+    const Instruction& i = current(w);
+    if (i.what == Do::send_wait || i.what == Do::receive_wait) {
+      const Channel& channel = plan_.channels[i.target];
+      const std::int32_t task = i.what == Do::send_wait ? channel.to : channel.from;
+      return walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
+    }
+    const Meeting& meeting = meeting_of(w, i);
+    for (std::uint32_t other : meeting.all)
+      if (std::find(meeting.arrived.begin(), meeting.arrived.end(), other) == meeting.arrived.end()) return other;
     return std::nullopt;
   }
 
-  /// Follows who waits for whom from a blocked class until one comes again, and prints that circle.
+  /// Follows who waits for whom from a blocked walker until one comes again, and prints that circle.
   [[noreturn]] void report(std::uint32_t start) {
     std::vector<std::uint32_t> chain{start};
     for (;;) {
       const auto next = waits_for(chain.back());
-      if (!next || walkers_[*next].current() == nullptr) {
-        throw Rejected{"the plan would wait for ever: task " + std::to_string(first_task_[chain.back()]) +
-                       " waits in " + describe(plan_, *walkers_[chain.back()].current()) + " for " +
-                       (next ? "task " + std::to_string(first_task_[*next]) + ", which has ended its step" : "nobody")};
-      }
+      if (!next || ended(*next))
+        reject("the plan would wait for ever: task " + std::to_string(task_of(chain.back())) + " waits in " +
+               describe(plan_, current(chain.back())) + " for " +
+               (next ? "task " + std::to_string(task_of(*next)) + ", which has ended its " + site_.name : "nobody"));
       const auto seen = std::find(chain.begin(), chain.end(), *next);
       if (seen == chain.end()) {
         chain.push_back(*next);
@@ -169,15 +159,13 @@ class Progress {
       chain.erase(chain.begin(), seen);
       break;
     }
-    if (std::all_of(chain.begin(), chain.end(),
-                    [&](std::uint32_t c) { return walkers_[c].current()->what == Do::collective; }))
-      reject_order(chain);
+    const auto is_collective = [&](std::uint32_t w) { return current(w).what == Do::collective; };
+    if (std::all_of(chain.begin(), chain.end(), is_collective)) reject_order(chain);
     std::string text = "the plan would deadlock:";
     for (std::size_t k = 0; k < chain.size(); ++k)
-      text += "\n  task " + std::to_string(first_task_[chain[k]]) + " waits in " +
-              describe(plan_, *walkers_[chain[k]].current()) + " for task " +
-              std::to_string(first_task_[chain[(k + 1) % chain.size()]]);
-    throw Rejected{text};
+      text += "\n  task " + std::to_string(task_of(chain[k])) + " waits in " + describe(plan_, current(chain[k])) +
+              " for task " + std::to_string(task_of(chain[(k + 1) % chain.size()]));
+    reject(text);
   }
 
   /// A circle of collectives alone: each waits for a task that comes to another one first.
@@ -185,35 +173,28 @@ class Progress {
     std::string text = "the collectives come in different orders on different tasks:";
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const std::size_t next = (k + 1) % chain.size();
-      text += "\n  task " + std::to_string(first_task_[chain[next]]) + " comes to " +
-              described(*walkers_[chain[next]].current()) + " before " + described(*walkers_[chain[k]].current());
+      text += "\n  task " + std::to_string(task_of(chain[next])) + " comes to " +
+              described(plan_, current(chain[next]).target) + " before " + described(plan_, current(chain[k]).target);
     }
-    throw Rejected{text};
+    reject(text);
   }
-
-  [[nodiscard]] std::string described(const Instruction& collective) const {
-    const Collective& what = plan_.collectives[collective.target];
-    return verifier::described(plan_, "collective", collective.target, what.name, what.line);
-  }
-
-  struct Meeting {
-    std::vector<std::uint32_t> classes;
-    std::map<std::uint32_t, bool> arrived, leaving;
-  };
 
   const Plan& plan_;
+  const Tables& tables_;
+  const Site& site_;
+  Started& started_;
+  std::vector<std::uint32_t> walker_of_;  // of each class
   std::vector<Walker> walkers_;
-  std::vector<std::uint32_t> started_sends_, started_receives_, done_sends_, done_receives_;
-  std::vector<const Instruction*> waiting_;
   std::vector<std::uint32_t> ready_;
-  std::map<std::uint32_t, Meeting> meetings_;
-  std::map<std::uint32_t, std::int32_t> first_task_;
+  std::map<std::pair<bool, std::uint32_t>, Meeting> meetings_;
 };
 
 }  // namespace
 
-void check_progress(const Plan& plan) {
-  Progress(plan).check();
+void check_progress(const Plan& plan, const Tables& tables) {
+  SiteWalk::Started started{std::vector<bool>(plan.channels.size()), std::vector<bool>(plan.channels.size())};
+  for (std::uint32_t site = 0; site < tables.sites.size(); ++site)
+    if (tables.sites[site].speaks) SiteWalk(plan, tables, site, started).check();
 }
 
 }  // namespace ferry::verifier

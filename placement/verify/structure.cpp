@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <set>
 
 #include "base/text.hpp"
@@ -6,17 +7,22 @@
 namespace ferry::verifier {
 namespace {
 
-[[noreturn]] void reject(std::string reason) {
-  throw Rejected{std::move(reason)};
-}
-
 void require(bool holds, std::string_view what) {
   if (!holds) reject("malformed plan: " + std::string(what));
+}
+
+/// Entries that a collective of this schedule has in its list of parts.
+std::int64_t part_count(const Schedule& schedule) {
+  const std::int64_t members = schedule.members;
+  if (schedule.kind == CollectiveKind::all_to_all) return members * members;
+  return schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::reduce ? 1 : members;
 }
 
 bool within(Range range, std::size_t size) {
   return range.begin <= size && range.count <= size - range.begin;
 }
+
+constexpr std::uint32_t kDeepest = 1000;  // the checks recurse into regions
 
 class Structure {
  public:
@@ -71,23 +77,33 @@ class Structure {
   }
 
   void check_schedule(const Schedule& schedule) const {
-    require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0,
+    const auto member_or_all = [&](std::int32_t m) { return m >= ScheduleStep::kAll && m < schedule.members; };
+    require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0 &&
+                schedule.slots <= schedule.members,
             "a schedule's members are out of range");
     constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
-    for (const ScheduleStep& step : schedule.steps)
+    for (const ScheduleStep& step : schedule.steps) {
+      require(member_or_all(step.only) && member_or_all(step.except), "a schedule's step is out of range");
       for (const MemberRef ref : {step.peer, step.part})
         require(ref.value >= 0 && ref.value < schedule.members, "a schedule's step is out of range");
+    }
   }
 
   void check_collective(const Collective& collective) const {
     require(collective.schedule < plan_.schedules.size() && collective.grouping < plan_.groupings.size() &&
-                string_ok(collective.name) && line_ok(collective.line),
+                string_ok(collective.name) && line_ok(collective.line) && !plan_.groupings[collective.grouping].empty(),
             "a collective is out of range");
     const Schedule& schedule = plan_.schedules[collective.schedule];
-    require(static_cast<std::size_t>(schedule.part_count()) == collective.parts.size(),
+    const bool folds = schedule.kind == CollectiveKind::all_reduce || schedule.kind == CollectiveKind::reduce_scatter ||
+                       schedule.kind == CollectiveKind::reduce;
+    require(folds == (collective.reduce != Reduce::none), "a collective that adds names no sum, or the reverse");
+    require(static_cast<std::size_t>(part_count(schedule)) == collective.parts.size(),
             "a collective's parts differ in number");
+    const bool has_part = schedule.kind == CollectiveKind::scatter || schedule.kind == CollectiveKind::gather;
+    require(!schedule.guest_root || !has_part || collective.parts[static_cast<std::size_t>(schedule.root)] == 0,
+            "a guest has a part");
     std::int64_t bytes = 0;
     for (std::int64_t part : collective.parts) {
       require(part >= 0, "a collective's part is negative");
@@ -96,12 +112,11 @@ class Structure {
                   !__builtin_add_overflow(bytes, part_bytes, &bytes),
               "a collective's bytes overflow");
     }
+    require(bytes <= (INT64_MAX >> 8) / (schedule.slots + 1), "a collective's bytes overflow");
     for (const auto& group : plan_.groupings[collective.grouping])
       if (static_cast<std::int32_t>(group.size()) != schedule.members)
-        reject(described(plan_, "collective", static_cast<std::uint32_t>(&collective - plan_.collectives.data()),
-                         collective.name, collective.line) +
-               ": a group of " + std::to_string(group.size()) + " tasks, a schedule for " +
-               std::to_string(schedule.members));
+        reject(described(plan_, static_cast<std::uint32_t>(&collective - plan_.collectives.data())) + ": a group of " +
+               std::to_string(group.size()) + " tasks, a schedule for " + std::to_string(schedule.members));
   }
 
   void check_class(const PlanClass& c) const {
@@ -205,15 +220,21 @@ class Structure {
 
   /// One owner each could still be a cycle; walked from the two roots, every region must be met.
   void check_depth(const PlanClass& c) const {
-    std::vector<std::uint32_t> open{0, 1};
+    std::vector<std::uint32_t> open{0, 1}, depths{0, 0};
     std::size_t met = 0;
     while (!open.empty()) {
       const Region& region = c.regions[open.back()];
+      const std::uint32_t depth = depths.back();
       open.pop_back();
+      depths.pop_back();
       ++met;
+      require(depth <= kDeepest, "regions are nested too deep");
       for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
         const Instruction& i = c.instructions[region.instructions.begin + k];
-        if (i.what == Do::loop || i.what == Do::branch) open.insert(open.end(), {i.target, i.other});
+        if (i.what == Do::loop || i.what == Do::branch) {
+          open.insert(open.end(), {i.target, i.other});
+          depths.insert(depths.end(), {depth + 1, depth + 1});
+        }
       }
     }
     require(met == c.regions.size(), "regions own each other in a circle");
@@ -230,6 +251,11 @@ std::string described(const Plan& plan, std::string_view what, std::uint32_t num
   if (name != kNone) text += " (" + escaped(plan.string(name)) + ")";
   if (line != kNone) text += " at " + plan.line(line).str();
   return text;
+}
+
+std::string described(const Plan& plan, std::uint32_t collective) {
+  const Collective& what = plan.collectives[collective];
+  return described(plan, "collective", collective, what.name, what.line);
 }
 
 std::string describe(const Plan& plan, const Instruction& i) {

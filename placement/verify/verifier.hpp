@@ -1,8 +1,11 @@
-// The parts of the verifier. Each throws Rejected with the reason; none trusts what another pass of planning said.
+// The parts of the verifier. Each throws Rejected with the reason. They read the plan's data and nothing else: no code
+// of the passes, of the executor or of the plan itself is called, so that a mistake there cannot hide itself here.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "placement/plan.hpp"
 
@@ -13,18 +16,61 @@ struct Rejected {
   std::string reason;
 };
 
-/// "collective 3 (loss), used at model.cpp:12": an instruction, channel or collective for a message.
+[[noreturn]] inline void reject(std::string reason) {
+  throw Rejected{std::move(reason)};
+}
+
+/// "MatMul 'y' at model.cpp:12": an instruction for a message.
 [[nodiscard]] std::string describe(const Plan& plan, const Instruction& instruction);
+/// "collective 3 (loss) at model.cpp:12".
 [[nodiscard]] std::string described(const Plan& plan, std::string_view what, std::uint32_t number, std::uint32_t name,
                                     std::uint32_t line);
+[[nodiscard]] std::string described(const Plan& plan, std::uint32_t collective);
+
+/// Where a task stands in a grouping; -1 when it is in none of the groups.
+struct Place {
+  std::int32_t group = -1;
+  std::int32_t member = -1;
+};
+
+/// A place of the program where tasks meet: the setup, the step, or one side of a loop or branch inside one of them.
+struct Site {
+  std::uint32_t parent = kNone;
+  std::string name;  ///< "step/while_1:0"
+  struct Of {
+    std::uint32_t plan_class = 0, region = 0;
+  };
+  std::vector<Of> regions;  ///< of the classes that have it
+  bool speaks = false;      ///< one of them has a message or collective, or a site inside it has
+};
+
+/// What the checks look up again and again. For plans that passed check_structure.
+struct Tables {
+  explicit Tables(const Plan& plan);
+
+  std::vector<std::vector<std::int32_t>> tasks_of;     ///< of each class, ascending
+  std::vector<std::vector<Place>> places;              ///< of each grouping: of each task
+  std::vector<std::vector<std::uint32_t>> classes_of;  ///< of each grouping: classes with a task in it, ascending
+  std::vector<Site> sites;                             ///< 0 is the setup, 1 the step; parents come first
+  std::vector<std::vector<std::uint32_t>> site_of;     ///< of each class: of each region
+  /// The task alone makes up the class.
+  [[nodiscard]] bool alone(std::uint32_t plan_class, std::int32_t task) const {
+    return tasks_of[plan_class].size() == 1 && tasks_of[plan_class][0] == task;
+  }
+};
 
 /// Every index is in range, regions form a tree, sizes are what dtypes and dims say.
 void check_structure(const Plan& plan);
+/// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
+/// sizes of their place; variables and memory are as the tasks have them.
+void check_values(const Plan& plan, const Tables& tables);
 /// Every channel has one send and one receive of equal size, in the same place of the program; members of a collective
 /// all take part in it, with the buffers that its schedule wants.
-void check_messages(const Plan& plan);
-/// No task waits for ever, with nothing buffered: the job is walked through, class by class, for setup and two steps.
-void check_progress(const Plan& plan);
+void check_messages(const Plan& plan, const Tables& tables);
+/// Every schedule of a collective, with nothing buffered, ends on all members with what its kind promises.
+void check_schedules(const Plan& plan);
+/// No task waits for ever, with nothing buffered and for any number of iterations and steps.
+void check_progress(const Plan& plan, const Tables& tables);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
 /// into it; buffers lie within their arenas.
 void check_memory(const Plan& plan);

@@ -1,0 +1,517 @@
+// Schedules, played with symbols instead of numbers. A place (a part of the output, a staging slot) holds a term: a
+// contribution of a member, or a fold of two terms, so that two terms are equal exactly when the bits are. Nothing is
+// buffered: a receive arrives when its send has started, a send leaves when its receive has started.
+//
+// A schedule whose steps are the same for all members but for a shift of peers and parts is played by member 0 alone:
+// what it sends to distance d is what it would be sent from distance n - d, with the part shifted likewise. So the
+// cost is that of one member's steps. All others are played by all members.
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+using Kind = ScheduleStep::Kind;
+
+bool folds(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::reduce;
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::reduce;
+}
+
+/// Which parts of the vector a member has.
+struct Holding {
+  enum class What : std::uint8_t { nothing, own, all } what = What::nothing;
+  [[nodiscard]] bool has(int member, int part) const {
+    return what == What::all || (what == What::own && part == member);
+  }
+};
+
+Holding input_of(const Schedule& s, int member) {
+  const bool at_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::reduce:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::all};
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return {Holding::What::own};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
+      return {at_root ? Holding::What::all : Holding::What::nothing};
+    default:
+      return {Holding::What::all};
+  }
+}
+
+Holding output_of(const Schedule& s, int member) {
+  const bool at_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::broadcast:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::all};
+    case CollectiveKind::scatter:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::own};
+    case CollectiveKind::reduce_scatter:
+      return {Holding::What::own};
+    case CollectiveKind::gather:
+    case CollectiveKind::reduce:
+      return {at_root ? Holding::What::all : Holding::What::nothing};
+    default:
+      return {Holding::What::all};
+  }
+}
+
+/// Numbers of the parts that a member may name.
+int parts_of(const Schedule& s) {
+  return s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce ? 1 : s.members;
+}
+
+/// Terms, each once. A leaf is the contribution of a member to a part, named by (member - part) mod members, so that
+/// terms of different parts compare; or of a fixed member, where one player stands for all.
+class Terms {
+ public:
+  static constexpr std::uint32_t kNothing = 0;
+
+  Terms(int members, int contributors)
+      : members_(static_cast<std::uint32_t>(members)), contributors_(static_cast<std::uint32_t>(contributors)) {}
+
+  [[nodiscard]] std::uint32_t leaf(int member, int part) const {
+    return 1 + static_cast<std::uint32_t>(((member - part) % signed_members() + signed_members()) % signed_members());
+  }
+  [[nodiscard]] std::uint32_t fixed_leaf(int member) const { return 1 + members_ + static_cast<std::uint32_t>(member); }
+  std::uint32_t fold(std::uint32_t left, std::uint32_t right) {
+    const std::uint64_t key = std::uint64_t{left} << 32U | right;
+    const auto fresh_id = 1 + 2 * members_ + static_cast<std::uint32_t>(pairs_.size());
+    const auto [at, fresh] = numbers_.try_emplace(key, fresh_id);
+    if (fresh) pairs_.push_back(key);
+    return at->second;
+  }
+  /// True when the term folds each contribution once.
+  [[nodiscard]] bool is_whole_fold(std::uint32_t term) {
+    const auto [at, fresh] = whole_.try_emplace(term, false);
+    if (!fresh) return at->second;
+    std::vector<std::uint32_t> leaves, open{term};
+    while (!open.empty() && leaves.size() <= contributors_) {
+      const std::uint32_t next = open.back();
+      open.pop_back();
+      if (next == kNothing) return false;
+      if (next <= 2 * members_) {
+        leaves.push_back(next);
+        continue;
+      }
+      const std::uint64_t pair = pairs_[next - 1 - 2 * members_];
+      open.push_back(static_cast<std::uint32_t>(pair));
+      open.push_back(static_cast<std::uint32_t>(pair >> 32U));
+    }
+    std::sort(leaves.begin(), leaves.end());
+    const bool distinct = std::adjacent_find(leaves.begin(), leaves.end()) == leaves.end();
+    const bool one_kind = leaves.empty() || leaves.back() <= members_ || leaves.front() > members_;
+    return whole_[term] = open.empty() && distinct && one_kind && leaves.size() == contributors_;
+  }
+
+ private:
+  [[nodiscard]] int signed_members() const { return static_cast<int>(members_); }
+
+  std::uint32_t members_, contributors_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+  std::vector<std::uint64_t> pairs_;
+  std::unordered_map<std::uint32_t, bool> whole_;
+};
+
+/// What a place holds or a message carries: a term for a part. In an all-to-all, part `part` of member (term + part).
+struct Piece {
+  std::uint32_t term = Terms::kNothing;
+  int part = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+/// A place in memory: how many sends read it, and whether a receive writes it.
+struct Spot {
+  Piece piece;
+  std::uint32_t sending = 0;
+  bool arriving = false;
+};
+
+/// The messages from one member to another, in order.
+struct Wire {
+  std::vector<Piece> sent;
+  std::uint32_t received = 0;  ///< receives that have started
+};
+
+/// A receive that was started and not waited for.
+struct Coming {
+  std::uint64_t wire = 0;
+  std::uint32_t number = 0;  ///< of the wire's messages
+  Spot* to = nullptr;
+  Piece wanted;  ///< the part that the receiver expects; in an all-to-all also its sender
+  std::size_t step = 0;
+  int shift = 0;
+};
+
+/// A send that was started and may still read its place.
+struct Leaving {
+  std::uint64_t wire = 0;
+  std::uint32_t number = 0;
+  Spot* from = nullptr;  ///< null for a part of the input, which nothing writes
+};
+
+struct Player {
+  int self = 0;
+  std::size_t common = 0, own = 0;  ///< next step in the list of all and in the member's own
+  std::vector<Spot> outputs, slots;
+  std::vector<Coming> coming;
+  std::vector<Leaving> leaving;
+  bool done = false, queued = false;
+};
+
+class Play {
+ public:
+  Play(const Schedule& schedule, std::string what, bool symmetric)
+      : s_(schedule),
+        what_(std::move(what)),
+        symmetric_(symmetric),
+        terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
+        own_(static_cast<std::size_t>(symmetric ? 0 : schedule.members)) {}
+
+  void check() {
+    share_steps();
+    players_.resize(symmetric_ ? 1 : static_cast<std::size_t>(s_.members));
+    for (std::size_t m = 0; m < players_.size(); ++m) set_up(players_[m], static_cast<int>(m));
+    for (std::size_t m = 0; m < players_.size(); ++m) wake(static_cast<int>(m));
+    while (!ready_.empty()) {
+      Player& player = players_[static_cast<std::size_t>(ready_.front())];
+      ready_.pop_front();
+      player.queued = false;
+      run(player);
+    }
+    for (const Player& player : players_)
+      if (!player.done) stalled(player);
+    for (const auto& [route, wire] : wires_)
+      if (wire.sent.size() != wire.received) reject(what_ + ": not as many messages are received as are sent");
+    for (const Player& player : players_) check_result(player);
+  }
+
+ private:
+  // ---- Setting up ----
+
+  /// Steps of all members stand in one list, those of one member in its own.
+  void share_steps() {
+    for (std::size_t k = 0; k < s_.steps.size(); ++k) {
+      const ScheduleStep& step = s_.steps[k];
+      if (step.only == ScheduleStep::kAll)
+        common_.push_back(k);
+      else
+        own_[static_cast<std::size_t>(step.only)].push_back(k);
+    }
+  }
+
+  void set_up(Player& player, int self) const {
+    player.self = self;
+    const Holding::What held = output_of(s_, self).what;
+    const int parts = held == Holding::What::all ? parts_of(s_) : (held == Holding::What::own ? 1 : 0);
+    player.outputs.resize(static_cast<std::size_t>(parts));
+  }
+
+  // ---- Playing ----
+
+  void run(Player& player) {
+    for (;;) {
+      const std::size_t k = next_step(player);
+      if (k == s_.steps.size()) break;
+      const ScheduleStep& step = s_.steps[k];
+      if (step.concerns(player.self)) {
+        if (step.kind == Kind::wait && !arrive(player)) return;
+        execute(player, step, k);
+      }
+      pass(player, k);
+    }
+    player.done = arrive(player) && leave(player);
+  }
+
+  [[nodiscard]] std::size_t next_step(const Player& player) const {
+    const std::size_t common = player.common < common_.size() ? common_[player.common] : s_.steps.size();
+    if (symmetric_) return common;
+    const auto& own = own_[static_cast<std::size_t>(player.self)];
+    return std::min(common, player.own < own.size() ? own[player.own] : s_.steps.size());
+  }
+  static void pass_one(const std::vector<std::size_t>& list, std::size_t& at, std::size_t k) {
+    if (at < list.size() && list[at] == k) ++at;
+  }
+  void pass(Player& player, std::size_t k) const {
+    pass_one(common_, player.common, k);
+    if (!symmetric_) pass_one(own_[static_cast<std::size_t>(player.self)], player.own, k);
+  }
+
+  void execute(Player& player, const ScheduleStep& step, std::size_t k) {
+    if (step.kind == Kind::wait) return;
+    const int peer = step.peer.resolve(player.self, s_.members);
+    const int part = step.part.resolve(player.self, s_.members);
+    if (part >= parts_of(s_)) fail(player, k, "there is no part " + std::to_string(part));
+    switch (step.kind) {
+      case Kind::send_input:
+        if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "sends a part that it does not have");
+        return send(player, peer, {terms_.leaf(player.self, part), part}, nullptr, k);
+      case Kind::send_output: {
+        if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "passes on what is not its own");
+        Spot& spot = output(player, part, k);
+        if (spot.arriving || spot.piece.term == Terms::kNothing)
+          fail(player, k, "sends a part of its output that is not there yet");
+        ++spot.sending;
+        return send(player, peer, spot.piece, &spot, k);
+      }
+      case Kind::receive_output:
+        return receive(player, peer, part, output(player, part, k), k);
+      case Kind::receive_slot:
+        if (s_.kind == CollectiveKind::all_to_all || !input_of(s_, peer).has(peer, part))
+          fail(player, k, "receives a contribution that member " + std::to_string(peer) + " does not have");
+        return receive(player, peer, part, slot(player, peer, k), k);
+      case Kind::copy:
+      case Kind::fold: {
+        Spot& to = output(player, part, k);
+        must_be_free(player, to, k);
+        if (s_.kind == CollectiveKind::all_to_all && part != player.self)
+          fail(player, k, "copies a part of another size");
+        const std::uint32_t term = contribution(player, step, part, k);
+        if (step.kind == Kind::fold) {
+          if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
+          if (to.piece.term == Terms::kNothing)
+            fail(player, k, "folds into a part of its output that is not there yet");
+        }
+        to.piece = {step.kind == Kind::copy ? term : terms_.fold(to.piece.term, term), part};
+        return;
+      }
+      case Kind::wait:
+        return;
+    }
+  }
+
+  Spot& output(Player& player, int part, std::size_t k) {
+    if (!output_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the output");
+    return player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)];
+  }
+
+  Spot& slot(Player& player, int peer, std::size_t k) {
+    const int number = peer - (peer > player.self ? 1 : 0);
+    if (peer == player.self || number >= s_.slots)
+      fail(player, k, "has no slot for the contribution of member " + std::to_string(peer));
+    if (player.slots.empty()) player.slots.resize(static_cast<std::size_t>(s_.slots));
+    return player.slots[static_cast<std::size_t>(number)];
+  }
+
+  void must_be_free(const Player& player, const Spot& spot, std::size_t k) const {
+    if (spot.arriving) fail(player, k, "touches a place that a message is being received into");
+    if (spot.sending > 0) fail(player, k, "writes a place that a message is being sent from");
+  }
+
+  // ---- Contributions ----
+
+  std::uint32_t contribution(Player& player, const ScheduleStep& step, int part, std::size_t k) {
+    if (symmetric_ && !step.peer.relative) return fixed_contribution(player, step.peer.value, part, k);
+    return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
+  }
+
+  std::uint32_t contribution_of(Player& player, int peer, int part, std::size_t k) {
+    if (peer == player.self) {
+      if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the input");
+      return terms_.leaf(player.self, part);
+    }
+    const Spot& spot = slot(player, peer, k);
+    if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+      fail(player, k, "uses a contribution of member " + std::to_string(peer) + " that is not there yet");
+    return spot.piece.term;
+  }
+
+  /// A fixed member is at another distance for each member: all slots must hold what their peers contribute.
+  std::uint32_t fixed_contribution(Player& player, int member, int part, std::size_t k) {
+    if (slots_full_of_ != part) {
+      for (int peer = 0; peer < s_.members; ++peer)
+        if (contribution_of(player, peer, part, k) != terms_.leaf(peer, part))
+          fail(player, k, "uses a contribution of member " + std::to_string(member) + " that is not in its slot");
+      slots_full_of_ = part;
+    }
+    return terms_.fixed_leaf(member);
+  }
+
+  // ---- Messages ----
+
+  [[nodiscard]] std::uint64_t route(int from, int to) const {
+    return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(s_.members) + static_cast<std::uint64_t>(to);
+  }
+
+  void send(Player& player, int peer, Piece piece, Spot* from, std::size_t k) {
+    if (peer == player.self) fail(player, k, "sends to itself");
+    const std::uint64_t wire = route(player.self, peer);
+    std::vector<Piece>& sent = wires_[wire].sent;
+    player.leaving.push_back({wire, static_cast<std::uint32_t>(sent.size()), from});
+    sent.push_back(piece);
+    wake(symmetric_ ? 0 : peer);
+  }
+
+  void receive(Player& player, int peer, int part, Spot& to, std::size_t k) {
+    if (peer == player.self) fail(player, k, "receives from itself");
+    must_be_free(player, to, k);
+    slots_full_of_ = -1;
+    to.arriving = true;
+    to.piece = {};
+    // One player stands for all: what comes from distance d was sent to distance n - d, by the member at distance d.
+    const std::uint64_t wire = symmetric_ ? route(0, s_.members - peer) : route(peer, player.self);
+    player.coming.push_back(
+        {wire, wires_[wire].received++, &to, {terms_.leaf(peer, part), part}, k, symmetric_ ? peer : 0});
+    wake(symmetric_ ? 0 : peer);
+  }
+
+  void wake(int member) {
+    Player& player = players_[static_cast<std::size_t>(member)];
+    if (player.queued || player.done) return;
+    player.queued = true;
+    ready_.push_back(member);
+  }
+
+  /// True when all receives have arrived.
+  bool arrive(Player& player) {
+    while (!player.coming.empty()) {
+      const Coming& coming = player.coming.back();
+      const Wire& wire = wires_[coming.wire];
+      if (wire.sent.size() <= coming.number) return false;
+      Piece piece = wire.sent[coming.number];
+      piece.part = (piece.part + coming.shift) % s_.members;
+      coming.to->arriving = false;
+      coming.to->piece = placed(player, coming, piece);
+      player.coming.pop_back();
+    }
+    return true;
+  }
+
+  /// The piece, if its size is what the receiver expects: it is for the same part, in an all-to-all the same block.
+  Piece placed(const Player& player, const Coming& coming, Piece piece) const {
+    if (s_.kind == CollectiveKind::all_to_all) {
+      const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
+      if (!fits || coming.wanted.part != from_of(coming))
+        fail(player, coming.step, "receives a part of another size than is sent");
+      return {piece.term, coming.wanted.part};
+    }
+    if (piece.part != coming.wanted.part && parts_of(s_) > 1)
+      fail(player, coming.step,
+           "receives part " + std::to_string(coming.wanted.part) + ", part " + std::to_string(piece.part) +
+               " is sent: sizes differ");
+    return piece;
+  }
+  [[nodiscard]] int from_of(const Coming& coming) const {
+    if (symmetric_) return coming.shift;
+    return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
+  }
+
+  /// True when all sends have left: their receives have started.
+  bool leave(Player& player) {
+    while (!player.leaving.empty()) {
+      const Leaving& leaving = player.leaving.back();
+      if (wires_[leaving.wire].received <= leaving.number) return false;
+      if (leaving.from != nullptr) --leaving.from->sending;
+      player.leaving.pop_back();
+    }
+    return true;
+  }
+
+  // ---- Results ----
+
+  void check_result(const Player& player) {
+    const Holding held = output_of(s_, player.self);
+    for (int part = 0; part < parts_of(s_); ++part) {
+      if (!held.has(player.self, part)) continue;
+      const Piece& piece = player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)].piece;
+      const std::string where = what_ + ": member " + std::to_string(player.self) + " ends with ";
+      if (piece.term == Terms::kNothing) reject(where + "nothing in part " + std::to_string(part) + " of its output");
+      if (!folds(s_.kind)) {
+        if (piece.term != wanted(player.self, part)) reject(where + "another value in part " + std::to_string(part));
+        continue;
+      }
+      if (!terms_.is_whole_fold(piece.term))
+        reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
+      // One player's parts are seen at all distances: they must be folded alike.
+      const auto [at, fresh] = folded_.try_emplace(symmetric_ ? 0 : part, piece.term);
+      if (at->second != piece.term)
+        reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
+    }
+  }
+
+  [[nodiscard]] std::uint32_t wanted(int self, int part) const {
+    switch (s_.kind) {
+      case CollectiveKind::broadcast:
+      case CollectiveKind::scatter:
+        return terms_.leaf(s_.root, part);
+      case CollectiveKind::all_to_all:
+        return terms_.leaf(part, self);
+      default:
+        return terms_.leaf(part, part);
+    }
+  }
+
+  // ---- Refusals ----
+
+  [[noreturn]] void fail(const Player& player, std::size_t k, const std::string& why) const {
+    reject(what_ + ": step " + std::to_string(k) + ", member " + std::to_string(player.self) + " " + why);
+  }
+
+  [[noreturn]] void stalled(const Player& player) const {
+    const std::size_t k = next_step(player);
+    const std::string where = k == s_.steps.size() ? "at its end" : "in step " + std::to_string(k);
+    std::uint64_t wire = 0;
+    if (!player.coming.empty())
+      wire = player.coming.back().wire;
+    else if (!player.leaving.empty())
+      wire = player.leaving.back().wire;
+    const auto members = static_cast<std::uint64_t>(s_.members);
+    const bool receives = !player.coming.empty();
+    reject(what_ + ": member " + std::to_string(player.self) + " waits for ever " + where + " for member " +
+           std::to_string(symmetric_ ? (receives ? members - wire % members : wire % members)
+                                     : (receives ? wire / members : wire % members)) +
+           (receives ? " to send" : " to receive"));
+  }
+
+  const Schedule& s_;
+  std::string what_;
+  bool symmetric_;
+  Terms terms_;
+  std::vector<std::size_t> common_;
+  std::vector<std::vector<std::size_t>> own_;
+  std::vector<Player> players_;
+  std::deque<int> ready_;
+  std::unordered_map<std::uint64_t, Wire> wires_;
+  std::unordered_map<int, std::uint32_t> folded_;  // of each part
+  int slots_full_of_ = -1;                         // all slots hold their peer's contribution to this part
+};
+
+/// All members do the same but for a shift: nobody is named, except whose contribution is folded.
+bool is_symmetric(const Schedule& s) {
+  if (has_root(s.kind)) return false;
+  return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {
+    if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
+    const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
+    return step.kind == Kind::wait || (step.part.relative && (step.peer.relative || local));
+  });
+}
+
+}  // namespace
+
+void check_schedules(const Plan& plan) {
+  std::vector<bool> checked(plan.schedules.size(), false);
+  for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
+    const std::uint32_t number = plan.collectives[c].schedule;
+    if (checked[number]) continue;
+    checked[number] = true;
+    const Schedule& schedule = plan.schedules[number];
+    Play(schedule,
+         described(plan, c) + ", " + escaped(schedule.algorithm) + " " + std::string(name_of(schedule.kind)) + " of " +
+             std::to_string(schedule.members) + " members",
+         is_symmetric(schedule))
+        .check();
+  }
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+bool owns_regions(const Instruction& i) {
+  return i.what == Do::loop || i.what == Do::branch;
+}
+
+bool speaks(const Instruction& i) {
+  return i.what == Do::collective || i.what == Do::send || i.what == Do::receive;
+}
+
+/// Gives equal numbers to regions of different classes that belong to the same op of the graph.
+class Sites {
+ public:
+  Sites(const Plan& plan, Tables& tables) : plan_(plan), tables_(tables) {}
+
+  void find() {
+    tables_.sites.resize(2);
+    tables_.sites[0].name = "setup";
+    tables_.sites[1].name = "step";
+    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) {
+      class_ = c;
+      tables_.site_of.emplace_back(plan_.classes[c].regions.size(), kNone);
+      for (std::uint32_t region : {0U, 1U}) enter(region, region);
+    }
+    for (std::size_t s = tables_.sites.size(); s > 2; --s)  // parents come before what is inside them
+      if (tables_.sites[s - 1].speaks) tables_.sites[tables_.sites[s - 1].parent].speaks = true;
+  }
+
+ private:
+  void enter(std::uint32_t region, std::uint32_t site) {
+    tables_.site_of[class_][region] = site;
+    tables_.sites[site].regions.push_back({class_, region});
+    const PlanClass& c = plan_.classes[class_];
+    const Range range = c.regions[region].instructions;
+    std::map<std::pair<Do, std::uint32_t>, std::uint32_t> met;  // how many of that name came before
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+      const Instruction& i = c.instructions[k];
+      if (speaks(i)) tables_.sites[site].speaks = true;
+      if (!owns_regions(i)) continue;
+      const std::uint32_t before = met[{i.what, i.name}]++;
+      enter(i.target, site_for({site, i.what, i.name, before, 0}));
+      enter(i.other, site_for({site, i.what, i.name, before, 1}));
+    }
+  }
+
+  using Key = std::tuple<std::uint32_t, Do, std::uint32_t, std::uint32_t, int>;
+
+  std::uint32_t site_for(const Key& key) {
+    const auto [at, fresh] = numbers_.try_emplace(key, static_cast<std::uint32_t>(tables_.sites.size()));
+    if (fresh) {
+      const auto& [parent, what, name, before, side] = key;
+      Site site;
+      site.parent = parent;
+      site.name = tables_.sites[parent].name + "/" + escaped(plan_.string(name)) +
+                  (before > 0 ? "#" + std::to_string(before + 1) : "") + ":" + std::to_string(side);
+      tables_.sites.push_back(std::move(site));
+    }
+    return at->second;
+  }
+
+  const Plan& plan_;
+  Tables& tables_;
+  std::uint32_t class_ = 0;
+  std::map<Key, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
+Tables::Tables(const Plan& plan) : tasks_of(plan.classes.size()) {
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
+    tasks_of[plan.class_of[task]].push_back(static_cast<std::int32_t>(task));
+  for (const Grouping& grouping : plan.groupings) {
+    std::vector<Place>& here = places.emplace_back(plan.class_of.size());
+    std::vector<bool> there(plan.classes.size(), false);
+    for (std::size_t g = 0; g < grouping.size(); ++g)
+      for (std::size_t m = 0; m < grouping[g].size(); ++m) {
+        const auto task = static_cast<std::size_t>(grouping[g][m]);
+        here[task] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(m)};
+        there[plan.class_of[task]] = true;
+      }
+    std::vector<std::uint32_t>& classes = classes_of.emplace_back();
+    for (std::uint32_t c = 0; c < there.size(); ++c)
+      if (there[c]) classes.push_back(c);
+  }
+  Sites(plan, *this).find();
+}
+
+}  // namespace ferry::verifier

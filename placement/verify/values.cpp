@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+std::string text_of(DType dtype, const Sizes& sizes, bool bounded) {
+  std::vector<std::string> texts;
+  for (std::int64_t size : sizes) texts.push_back(std::to_string(size));
+  return std::string(name_of(dtype)) + "[" + (bounded ? "<=" : "") + join(texts, ",") + "]";
+}
+std::string text_of(const Buffer& b) {
+  return text_of(b.dtype, b.sizes, b.bounded);
+}
+
+/// Sizes of the part that stands at `place` of `places` when a dim is cut evenly, the first parts one longer.
+std::int64_t size_of_part(std::int64_t whole, std::int64_t places, std::int64_t place) {
+  return whole / places + (place < whole % places ? 1 : 0);
+}
+
+class Values {
+ public:
+  Values(const Plan& plan, const Tables& tables) : plan_(plan), tables_(tables) {}
+
+  void check() {
+    fed_.resize(plan_.feeds.size());
+    fetched_.resize(plan_.fetches.size());
+    for (class_ = 0; class_ < plan_.classes.size(); ++class_) {
+      if (tables_.tasks_of[class_].empty()) reject("malformed plan: class " + std::to_string(class_) + " has no task");
+      check_devices();
+      check_variables();
+      for (std::uint32_t b = 0; b < here().buffers.size(); ++b) check_buffer(b);
+      for (std::uint32_t r = 0; r < here().regions.size(); ++r) check_region(r);
+    }
+    require_counts(fed_, plan_.feeds, "feed", 0);  // nobody may need it
+    require_counts(fetched_, plan_.fetches, "fetch", 1);
+  }
+
+ private:
+  [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
+  [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
+    return here().buffers[here().operands[range.begin + k]];
+  }
+  [[nodiscard]] std::string task() const { return "task " + std::to_string(tables_.tasks_of[class_][0]); }
+  [[nodiscard]] std::string named(const Buffer& b) const {
+    return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
+  }
+
+  // ---- Devices and memory ----
+
+  void check_devices() const {
+    std::set<std::pair<DeviceKind, std::uint32_t>> seen;
+    std::uint64_t bytes = 0;
+    for (const PlanDevice& device : here().devices) {
+      if (!seen.emplace(device.kind, device.index).second) reject("malformed plan: a class names a device twice");
+      if (device.kind == DeviceKind::cpu && (__builtin_add_overflow(bytes, device.step_bytes, &bytes) ||
+                                             __builtin_add_overflow(bytes, device.state_bytes, &bytes)))
+        reject("malformed plan: the bytes of a class overflow");
+      for (std::int32_t t : tables_.tasks_of[class_]) check_device(device, t);
+    }
+    for (std::int32_t t : tables_.tasks_of[class_]) {
+      const std::uint64_t limit = plan_.topology.tasks[static_cast<std::size_t>(t)].memory_bytes;
+      if (limit != 0 && bytes > limit)
+        reject("task " + std::to_string(t) + " needs " + std::to_string(bytes) + " bytes of memory, plans may use " +
+               std::to_string(limit));
+    }
+  }
+
+  void check_device(const PlanDevice& device, std::int32_t t) const {
+    const std::int32_t gpus = plan_.topology.tasks[static_cast<std::size_t>(t)].gpus;
+    const std::int64_t most = device.kind == DeviceKind::gpu ? gpus : 1;
+    if (static_cast<std::int64_t>(device.index) >= most)
+      reject("task " + std::to_string(t) + " has no device " + std::string(name_of(device.kind)) + ":" +
+             std::to_string(device.index));
+  }
+
+  // ---- Variables ----
+
+  /// A variable has one name and one buffer, and its parts on different tasks are parts of one value.
+  void check_variables() {
+    std::set<std::uint32_t> names, buffers;
+    for (const PlanVariable& variable : here().variables) {
+      const Buffer& buffer = here().buffers[variable.buffer];
+      const std::string what = "variable '" + escaped(plan_.string(variable.name)) + "' on " + task();
+      if (!names.insert(variable.name).second) reject(what + " is there twice");
+      if (!buffers.insert(variable.buffer).second) reject(what + " shares its buffer with another one");
+      if (buffer.name != variable.name)
+        reject(what + " lies in the buffer of '" + escaped(plan_.string(buffer.name)) + "'");
+      const auto [at, fresh] = variables_.try_emplace(variable.name, &buffer);
+      const Buffer& other = *at->second;
+      const bool fits = other.window == kNone && buffer.window == kNone ? other.sizes == buffer.sizes
+                                                                        : whole_of(other) == whole_of(buffer);
+      if (!fits || other.dtype != buffer.dtype || other.bounded != buffer.bounded)
+        reject(what + " is " + text_of(buffer) + ", on another task a part of another value, " + text_of(other));
+    }
+  }
+
+  [[nodiscard]] const Sizes& whole_of(const Buffer& b) const {
+    return b.window == kNone ? b.sizes : plan_.windows[b.window].sizes;
+  }
+
+  // ---- Buffers ----
+
+  void check_buffer(std::uint32_t id) {
+    const Buffer& b = here().buffers[id];
+    if (b.window != kNone && part_sizes(b.window) != b.sizes)
+      reject(named(b) + " on " + task() + " is " + text_of(b) + ", its part of the whole value is " +
+             text_of(b.dtype, part_sizes(b.window), false));
+    if (b.view_of == kNone) return;
+    const Buffer& viewed = here().buffers[b.view_of];
+    if (b.bounded != viewed.bounded || size_of(b.dtype) != size_of(viewed.dtype))
+      reject(named(b) + " on " + task() + " is " + text_of(b) + " and a view of " + text_of(viewed));
+  }
+
+  /// The sizes that all tasks of the class have of a split value.
+  const Sizes& part_sizes(std::uint32_t window) {
+    const auto [at, fresh] = parts_.try_emplace({class_, window});
+    if (!fresh) return at->second;
+    const std::vector<std::int32_t>& tasks = tables_.tasks_of[class_];
+    at->second = part_sizes(window, tasks[0]);
+    for (std::int32_t t : tasks)
+      if (part_sizes(window, t) != at->second)
+        reject("tasks " + std::to_string(tasks[0]) + " and " + std::to_string(t) +
+               " share a plan class and have parts of different sizes");
+    return at->second;
+  }
+
+  [[nodiscard]] Sizes part_sizes(std::uint32_t window, std::int32_t t) const {
+    Sizes sizes = plan_.windows[window].sizes;
+    for (const SplitDim& split : plan_.windows[window].splits) {
+      const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+      if (place.group < 0)
+        reject("task " + std::to_string(t) + " has a part of a value that is split over other tasks");
+      const auto members =
+          static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
+      sizes[split.dim] = size_of_part(sizes[split.dim], members, place.member);
+    }
+    return sizes;
+  }
+
+  // ---- Instructions ----
+
+  void check_region(std::uint32_t region) {
+    const Range range = here().regions[region].instructions;
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+      const Instruction& i = here().instructions[k];
+      check_cuts(i);
+      switch (i.what) {
+        case Do::copy:
+          check_copy(i);
+          break;
+        case Do::feed:
+          check_port(i, region, plan_.feeds[i.target], operand(i.outputs, 0), fed_[i.target]);
+          break;
+        case Do::fetch:
+          check_port(i, region, plan_.fetches[i.target], operand(i.inputs, 0), fetched_[i.target]);
+          break;
+        case Do::loop:
+        case Do::branch:
+          check_owner(i);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void check_copy(const Instruction& i) const {
+    const Buffer& from = operand(i.inputs, 0);
+    const Buffer& to = operand(i.outputs, 0);
+    if (from.dtype != to.dtype || from.sizes != to.sizes || from.bounded != to.bounded)
+      reject(describe(plan_, i) + " on " + task() + ": " + text_of(from) + " is copied into " + text_of(to));
+  }
+
+  /// Whoever gives or gets a value is there, and gives or gets it once in each step.
+  void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
+    if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
+    if (!tables_.alone(class_, port.task))
+      reject(describe(plan_, i) + " is on " + task() + ", the caller on task " + std::to_string(port.task));
+    if (port.dtype != buffer.dtype || port.sizes != buffer.sizes || port.bounded != buffer.bounded)
+      reject(describe(plan_, i) + " on " + task() + ": the caller's value is " +
+             text_of(port.dtype, port.sizes, port.bounded) + ", its buffer " + text_of(buffer));
+    ++times;
+  }
+
+  void require_counts(const std::vector<int>& times, const std::vector<PlanPort>& ports, std::string_view what,
+                      int least) const {
+    for (std::size_t k = 0; k < ports.size(); ++k)
+      if (times[k] < least || times[k] > 1)
+        reject(std::string(what) + " '" + escaped(plan_.string(ports[k].name)) + "' comes " + std::to_string(times[k]) +
+               " times in a step of task " + std::to_string(ports[k].task));
+  }
+
+  void check_owner(const Instruction& i) const {
+    const bool is_loop = i.what == Do::loop;
+    const Region::Kind first = is_loop ? Region::Kind::condition : Region::Kind::branch;
+    const Region::Kind second = is_loop ? Region::Kind::body : Region::Kind::branch;
+    if (here().regions[i.target].kind != first || here().regions[i.other].kind != second)
+      reject(describe(plan_, i) + " on " + task() + ": its regions are not those of a " + std::string(name_of(i.what)));
+    const Buffer& predicate = operand(i.inputs, 0);
+    if (predicate.dtype != DType::boolean || predicate.bytes != 1 || predicate.bounded)
+      reject(describe(plan_, i) + " on " + task() + ": its condition is " + text_of(predicate));
+  }
+
+  /// Operands of one instruction that are cut over the same tasks are cut in the same order.
+  void check_cuts(const Instruction& i) {
+    if (i.what != Do::kernel && i.what != Do::copy) return;
+    std::vector<std::uint32_t>& cuts = cuts_;
+    cuts.clear();
+    for (const Range range : {i.inputs, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        const std::uint32_t window = operand(range, k).window;
+        if (window == kNone) continue;
+        for (const SplitDim& split : plan_.windows[window].splits)
+          if (std::find(cuts.begin(), cuts.end(), split.grouping) == cuts.end()) cuts.push_back(split.grouping);
+      }
+    for (std::size_t a = 0; a < cuts.size(); ++a)
+      for (std::size_t b = a + 1; b < cuts.size(); ++b)
+        if (orders_differ(cuts[a], cuts[b]))
+          reject(describe(plan_, i) + " on " + task() + ": its operands are cut over the same tasks in another order");
+  }
+
+  bool orders_differ(std::uint32_t a, std::uint32_t b) {
+    const auto [at, fresh] = differ_.try_emplace({std::min(a, b), std::max(a, b)}, false);
+    if (!fresh) return at->second;
+    for (const auto& group : plan_.groupings[a])
+      for (const auto& other : plan_.groupings[b])
+        at->second = at->second ||
+                     (group != other && std::is_permutation(group.begin(), group.end(), other.begin(), other.end()));
+    return at->second;
+  }
+
+  const Plan& plan_;
+  const Tables& tables_;
+  std::uint32_t class_ = 0;
+  std::vector<int> fed_, fetched_;
+  std::map<std::uint32_t, const Buffer*> variables_;  // by name
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
+  std::vector<std::uint32_t> cuts_;
+};
+
+}  // namespace
+
+void check_values(const Plan& plan, const Tables& tables) {
+  Values(plan, tables).check();
+}
+
+}  // namespace ferry::verifier
