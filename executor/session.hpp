@@ -23,6 +23,7 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
+  bool reasons = false;         ///< Session::plan tells also why
   std::string trace_file;       ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
@@ -83,7 +84,7 @@ class Session {
 
   /// Of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
-  /// The plan that `request` gives and the reasons behind it, for printing and saving. All tasks call it.
+  /// The plan that `request` gives, for printing and saving; with SessionOptions::reasons also why. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Waits for nothing, tells the others that this task is done, frees everything. run() afterwards is Error(usage).
   void close();

@@ -87,6 +87,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   PlanOptions options;
   options.soft_placement = options_.soft_placement;
+  options.reasons = options_.reasons;
   auto planned = std::make_shared<Planned>();
   planned->result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
   require_verified(planned->result.plan);

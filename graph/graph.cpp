@@ -255,9 +255,9 @@ Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attr
   ids.reserve(inputs.size());
   for (const Value& input : inputs) ids.push_back(capture(input).id());
 
-  std::vector<Type> types;
+  const std::vector<Type>* types = nullptr;
   try {
-    types = infer_types(def, GraphFacts(*this, ids, attrs));
+    types = &inferred_.infer(def, GraphFacts(*this, ids, attrs));
   } catch (const Error& error) {
     Error named(error.code(), std::string(def.name) + ": " + error.text());
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -272,7 +272,7 @@ Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attr
   record.inputs = static_cast<std::uint32_t>(ids.size());
   record.first_after = static_cast<std::uint32_t>(afters_.size());
   record.first_output = values();
-  record.outputs = static_cast<std::uint32_t>(types.size());
+  record.outputs = static_cast<std::uint32_t>(types->size());
   if (!attrs.empty()) {
     record.attrs = static_cast<std::uint32_t>(attrs_.size());
     attrs_.push_back(std::move(attrs));
@@ -291,9 +291,10 @@ Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attr
   const OpId id = size();
   ops_.push_back(record);
   Values outputs;
-  for (Type& type : types) {
+  outputs.reserve(types->size());
+  for (const Type& type : *types) {
     outputs.emplace_back(this, values());
-    value_types_.push_back(intern_type(std::move(type)));
+    value_types_.push_back(intern_type(type));
     value_ops_.push_back(id);
   }
   return outputs;
@@ -432,7 +433,8 @@ std::vector<OpId> Graph::variables() const {
 
 // ---- Interning ----
 
-std::uint32_t Graph::intern_type(Type type) {
+std::uint32_t Graph::intern_type(const Type& type) {
+  if (!value_types_.empty() && types_[value_types_.back()] == type) return value_types_.back();
   Hasher hasher;
   hasher.add(static_cast<std::uint64_t>(type.dtype));
   for (const Dim& dim : type.shape.dims()) hasher.add(dim.size()).add(dim.symbol());
@@ -441,7 +443,7 @@ std::uint32_t Graph::intern_type(Type type) {
   for (auto it = first; it != last; ++it)
     if (types_[it->second] == type) return it->second;
   const auto id = static_cast<std::uint32_t>(types_.size());
-  types_.push_back(std::move(type));
+  types_.push_back(type);
   type_index_.emplace(hash, id);
   return id;
 }

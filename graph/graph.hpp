@@ -13,6 +13,7 @@
 
 #include "graph/attrs.hpp"
 #include "graph/device_spec.hpp"
+#include "graph/infer.hpp"
 #include "graph/layout.hpp"
 #include "graph/op_def.hpp"
 #include "graph/string_pool.hpp"
@@ -240,7 +241,7 @@ class Graph {
   /// add(), to this graph even while a body is built.
   Values append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
                 std::string_view name);
-  std::uint32_t intern_type(Type type);
+  std::uint32_t intern_type(const Type& type);
   std::uint32_t intern_annotation(Annotation annotation);
   std::string fresh_name(const OpDef& def);
   void pop(Scope::What what);
@@ -270,6 +271,7 @@ class Graph {
   std::vector<OpId> value_ops_;
   std::vector<Type> types_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
+  InferCache inferred_;
   std::vector<Attrs> attrs_{Attrs()};
   std::vector<Annotation> annotations_{Annotation()};
   std::unordered_multimap<std::uint64_t, std::uint32_t> annotation_index_;

@@ -135,6 +135,43 @@ std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
   return shapes;
 }
 
+/// Other facts, and whether more than the inputs' types was asked for.
+class WatchedFacts final : public OpFacts {
+ public:
+  explicit WatchedFacts(const OpFacts& facts) : facts_(facts) {}
+  [[nodiscard]] int inputs() const override { return facts_.inputs(); }
+  [[nodiscard]] const Type& input(int i) const override { return facts_.input(i); }
+  [[nodiscard]] const Attrs& attrs() const override { return facts_.attrs(); }
+  [[nodiscard]] const Tensor* constant(int i) const override {
+    types_alone_ = false;
+    return facts_.constant(i);
+  }
+  [[nodiscard]] std::vector<Type> results(std::string_view name) const override {
+    types_alone_ = false;
+    return facts_.results(name);
+  }
+  [[nodiscard]] bool types_alone() const { return types_alone_; }
+
+ private:
+  const OpFacts& facts_;
+  mutable bool types_alone_ = true;
+};
+
+std::size_t mixed(std::size_t hash, std::uint64_t word) {
+  return (hash ^ word) * 0x9e3779b97f4a7c15U;
+}
+
+std::size_t hash_of(const OpDef& def, const OpFacts& facts) {
+  std::size_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(&def));  // a place in a cache, never a result
+  for (int i = 0; i < facts.inputs(); ++i) {
+    const Type& type = facts.input(i);
+    hash = mixed(hash, static_cast<std::uint64_t>(type.dtype) + 1);
+    for (const Dim& dim : type.shape.dims())
+      hash = mixed(hash, static_cast<std::uint64_t>(dim.size()) ^ dim.symbol().size());
+  }
+  return hash ^ (hash >> 32);
+}
+
 }  // namespace
 
 int OpFacts::axis(int i, std::int64_t axis) const {
@@ -160,6 +197,24 @@ std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
     if (shapes[i].known()) static_cast<void>(types.back().bytes());  // throws when the size overflows
   }
   return types;
+}
+
+InferCache::InferCache() : cases_(256) {}
+
+const std::vector<Type>& InferCache::infer(const OpDef& def, const OpFacts& facts) {
+  if (!facts.attrs().empty()) return last_ = infer_types(def, facts);
+  Case& known = cases_[hash_of(def, facts) % cases_.size()];
+  bool same = known.def == &def && static_cast<int>(known.inputs.size()) == facts.inputs();
+  for (int i = 0; same && i < facts.inputs(); ++i) same = known.inputs[static_cast<std::size_t>(i)] == facts.input(i);
+  if (same) return known.outputs;
+  const WatchedFacts watched(facts);
+  last_ = infer_types(def, watched);
+  if (!watched.types_alone()) return last_;
+  known.def = &def;
+  known.outputs = last_;
+  known.inputs.clear();
+  for (int i = 0; i < facts.inputs(); ++i) known.inputs.push_back(facts.input(i));
+  return known.outputs;
 }
 
 }  // namespace ferry

@@ -11,4 +11,21 @@ namespace ferry {
 /// Error(plan) says what does not fit; the caller adds the op's name, inputs and line.
 [[nodiscard]] std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts);
 
+/// infer_types with a memory, for graphs of many alike ops: what follows from the definition and the types of the
+/// inputs alone is inferred once, as long as not too many different cases come between. Not thread-safe.
+class InferCache {
+ public:
+  InferCache();
+  /// Valid until the next call.
+  [[nodiscard]] const std::vector<Type>& infer(const OpDef& def, const OpFacts& facts);
+
+ private:
+  struct Case {
+    const OpDef* def = nullptr;
+    std::vector<Type> inputs, outputs;
+  };
+  std::vector<Case> cases_;  // by hash; a new one takes the place of an old one
+  std::vector<Type> last_;
+};
+
 }  // namespace ferry

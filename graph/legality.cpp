@@ -53,13 +53,16 @@ class GraphCheck {
     check_bodies(op);
   }
 
-  static void check_types(const Op& op) {
-    std::vector<Type> types;
+  [[nodiscard]] const std::vector<Type>& inferred(const Op& op) {
     try {
-      types = infer_types(op.def(), GraphFacts(op));
+      return inferred_.infer(op.def(), GraphFacts(op));
     } catch (const Error& error) {
       fail(op, error.text());
     }
+  }
+
+  void check_types(const Op& op) {
+    const std::vector<Type>& types = inferred(op);
     require(static_cast<int>(types.size()) == op.outputs(), op, "its number of outputs is not what inference gives");
     for (std::size_t i = 0; i < types.size(); ++i) {
       const Type& stored = op.graph().type(op.output(static_cast<int>(i)));
@@ -191,6 +194,7 @@ class GraphCheck {
   [[nodiscard]] SourceLine line_of(ValueId value) const { return graph_.op(graph_.producer(value)).line(); }
 
   const Graph& graph_;
+  InferCache inferred_;
   std::vector<bool> owned_;
 };
 

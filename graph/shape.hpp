@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/dtype.hpp"
+#include "graph/shared_list.hpp"
 
 namespace ferry {
 
@@ -48,19 +49,19 @@ class Dim {
   std::string symbol_;
 };
 
-/// The dims of a value, outermost first. A scalar has none.
+/// The dims of a value, outermost first. A scalar has none. Copies share their dims until one is changed.
 class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
   explicit Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
-  explicit Shape(std::span<const std::int64_t> sizes) : dims_(sizes.begin(), sizes.end()) {}
+  explicit Shape(std::span<const std::int64_t> sizes) : dims_(std::vector<Dim>(sizes.begin(), sizes.end())) {}
 
   [[nodiscard]] int rank() const { return static_cast<int>(dims_.size()); }
   [[nodiscard]] const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] Dim& operator[](int i) { return dims_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const std::vector<Dim>& dims() const { return dims_; }
-  void push_back(Dim dim) { dims_.push_back(std::move(dim)); }
+  [[nodiscard]] Dim& operator[](int i) { return dims_.own()[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }
+  void push_back(Dim dim) { dims_.own().push_back(std::move(dim)); }
 
   /// Every dim is known (or bounded).
   [[nodiscard]] bool known() const;
@@ -75,7 +76,7 @@ class Shape {
   bool operator==(const Shape&) const = default;
 
  private:
-  std::vector<Dim> dims_;
+  SharedList<Dim> dims_;
 };
 
 /// Product of sizes; Error(plan) on a negative size or when it overflows 63 bits.

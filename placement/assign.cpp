@@ -3,6 +3,7 @@
 // goes to whoever uses it.
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
@@ -11,22 +12,34 @@
 namespace ferry {
 namespace {
 
+/// The nodes that use each value, in order.
+class Users {
+ public:
+  explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
+    for (PValueId operand : program.operands) ++first_[operand + 2];
+    for (std::size_t i = 2; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    for (NodeId id = 0; id < program.nodes.size(); ++id)
+      for (PValueId input : program.inputs(program.nodes[id])) nodes_[first_[input + 1]++] = id;
+  }
+  std::span<const NodeId> operator[](PValueId value) const {
+    return {nodes_.data() + first_[value], first_[value + 1] - first_[value]};
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<NodeId> nodes_;
+};
+
 class Assigner {
  public:
-  explicit Assigner(Program& program) : program_(program), users_(program.values.size()) {}
+  explicit Assigner(Program& program) : program_(program), users_(program) {}
 
   void run() {
-    find_users();
     region(0);
     for (Node& node : program_.nodes) node.once = runs_once(node);
   }
 
  private:
-  void find_users() {
-    for (NodeId id = 0; id < program_.nodes.size(); ++id)
-      for (PValueId input : program_.inputs(program_.nodes[id])) users_[input].push_back(id);
-  }
-
   void region(RegionId id) {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (NodeId node : order) explicitly(node);
@@ -44,19 +57,27 @@ class Assigner {
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       program_.feed_homes[node.detail] = home.value_or(kNone);
-      place(id, program_.single(program_.signature->feeds[node.detail].task), "fed by this task");
+      place(id, program_.single(program_.signature->feeds[node.detail].task), [] { return "fed by this task"; });
       return;
     }
     if (node.kind == NodeKind::assign) return;
     const Op op = node.graph->op(node.op);
     if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
-    const auto where = resolve(op);
-    if (where) place(id, *where, "annotated " + annotation_text(op.annotation()));
+    const auto where = resolved(op);
+    if (where) place(id, *where, [&] { return "annotated " + annotation_text(op.annotation()); });
   }
 
   std::string annotation_text(const Annotation& annotation) const {
     if (annotation.mesh != kNoMesh) return "mesh " + program_.graph->meshes()[annotation.mesh].str();
     return annotation.device.str();
+  }
+
+  /// resolve(), once for each annotation; soft placement tells of every op that it moves.
+  std::optional<WhereId> resolved(const Op& op) {
+    if (program_.options.soft_placement) return resolve(op);
+    const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
+    if (fresh) at->second = resolve(op);
+    return at->second;
   }
 
   /// The devices that the op's annotation names; none when it names only a kind of device.
@@ -139,11 +160,13 @@ class Assigner {
     Node& node = program_.nodes[id];
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) bodies(id);
     if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign) return;
-    std::vector<WhereId> candidates;
+    std::vector<WhereId>& candidates = candidates_;
+    candidates.clear();
     for (PValueId input : program_.inputs(node)) {
       const WhereId at = program_.nodes[program_.values[input].producer].where;
       if (at == kNone) continue;
-      if (!program_.wheres[at].single()) return place(id, at, "on the mesh of its input " + program_.name(input));
+      if (!program_.wheres[at].single())
+        return place(id, at, [&] { return "on the mesh of its input " + program_.name(input); });
       if (std::find(candidates.begin(), candidates.end(), at) == candidates.end()) candidates.push_back(at);
     }
     if (candidates.empty()) return;
@@ -159,6 +182,7 @@ class Assigner {
   }
 
   void choose(NodeId id, std::span<const WhereId> candidates) {
+    if (candidates.size() == 1) return place(id, candidates[0], [] { return "where its inputs are"; });
     const Node& node = program_.nodes[id];
     WhereId best = candidates[0];
     std::int64_t least = moved_bytes(node, best);
@@ -168,12 +192,19 @@ class Assigner {
       least = bytes;
       best = candidate;
     }
+    // Told before the node counts as placed: the others' bytes are those of this choice.
+    std::string why;
+    if (program_.options.reasons) why = told(node, best, least, candidates);
+    place(id, best, [&] { return why; });
+  }
+
+  std::string told(const Node& node, WhereId best, std::int64_t least, std::span<const WhereId> candidates) const {
     std::string why = "moves the fewest bytes (" + std::to_string(least) + ")";
     for (WhereId candidate : candidates)
       if (candidate != best)
         why += "; rejected " + program_.wheres[candidate].str() + ": " + std::to_string(moved_bytes(node, candidate)) +
                " bytes";
-    place(id, best, candidates.size() == 1 ? "where its inputs are" : why);
+    return why;
   }
 
   void by_users(NodeId id) {
@@ -185,16 +216,17 @@ class Assigner {
       for (NodeId user : users_[node.first_output + i]) {
         const WhereId at = program_.nodes[user].where;
         if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
-          return place(id, at, "with its user " + program_.name(program_.nodes[user]));
+          return place(id, at, [&] { return "with its user " + program_.name(program_.nodes[user]); });
       }
     place(id, program_.single(0, program_.options.default_device),
-          "no annotation, no placed input or user: the default");
+          [] { return "no annotation, no placed input or user: the default"; });
   }
 
   void with_variable(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind == NodeKind::assign)
-      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where, "with its variable");
+      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where,
+            [] { return "with its variable"; });
   }
 
   /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.
@@ -210,24 +242,26 @@ class Assigner {
         const PValueId argument = i < carried ? inputs[i] : inputs[next_capture++];
         WhereId at = program_.nodes[program_.values[argument].producer].where;
         if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
-        place(program_.values[parameters[i]].producer, at, "where the owner's input is");
+        place(program_.values[parameters[i]].producer, at, [] { return "where the owner's input is"; });
       }
       region(region_id);
     }
     if (program_.nodes[id].where == kNone) {
       const PValueId first = inputs[0];
       const WhereId at = program_.nodes[program_.values[first].producer].where;
-      place(id, at == kNone ? default_where() : at, "where its first input is");
+      place(id, at == kNone ? default_where() : at, [] { return "where its first input is"; });
     }
   }
 
   WhereId default_where() { return program_.single(0, program_.options.default_device); }
 
-  void place(NodeId id, WhereId where, std::string why) {
+  /// `why` gives the reason as text, if anybody wants it.
+  template <class Why>
+  void place(NodeId id, WhereId where, const Why& why) {
     Node& node = program_.nodes[id];
     node.where = where;
-    if (node.kind != NodeKind::parameter)
-      program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why, program_.line(node)});
+    if (!program_.options.reasons || node.kind == NodeKind::parameter) return;
+    program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why(), program_.line(node)});
   }
 
   /// An op that gives the same value in every step, and pure ops of such values on the same devices, are computed in
@@ -246,8 +280,13 @@ class Assigner {
   void check_kernel(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::compute || node.where == kNone) return;
+    if (node.def == checked_def_ && node.where == checked_where_) return;
     const DeviceKind kind = program_.where(node).kind;
-    if (node.def->is(kView) || program_.capabilities->has_kernel(node.def->name, kind)) return;
+    if (node.def->is(kView) || program_.capabilities->has_kernel(node.def->name, kind)) {
+      checked_def_ = node.def;
+      checked_where_ = node.where;
+      return;
+    }
     const Op op = node.graph->op(node.op);
     if (kind == DeviceKind::gpu && program_.options.soft_placement &&
         program_.capabilities->has_kernel(node.def->name, DeviceKind::cpu)) {
@@ -263,7 +302,11 @@ class Assigner {
   }
 
   Program& program_;
-  std::vector<std::vector<NodeId>> users_;
+  const Users users_;
+  std::unordered_map<const Annotation*, std::optional<WhereId>> resolved_;
+  std::vector<WhereId> candidates_;
+  const OpDef* checked_def_ = nullptr;  // has a kernel on checked_where_
+  WhereId checked_where_ = kNone;
 };
 
 }  // namespace

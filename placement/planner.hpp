@@ -31,6 +31,7 @@ struct Signature {
 struct PlanOptions {
   bool soft_placement = false;
   DeviceKind default_device = DeviceKind::cpu;
+  bool reasons = false;  ///< tell why: PlanResult::reasons
   /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };
@@ -44,7 +45,7 @@ struct Reason {
 
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order
+  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order, when asked for
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash.hpp"
 #include "graph/core_ops.hpp"
 
 namespace ferry {
@@ -11,6 +12,12 @@ std::string_view name_of(NodeKind kind) {
   static constexpr std::string_view kNames[] = {"compute", "feed",   "variable", "assign",     "parameter",
                                                 "loop",    "branch", "transfer", "collective", "fetch"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::uint64_t hash_of(const Where& where) {
+  const auto bytes_of = [](const auto& list) { return std::as_bytes(std::span(list)); };
+  const std::uint64_t what = static_cast<std::uint64_t>(where.kind) << 32 | static_cast<std::uint32_t>(where.index);
+  return hash64(bytes_of(where.axes), hash64(bytes_of(where.tasks), what));
 }
 
 }  // namespace
@@ -61,8 +68,10 @@ bool Program::crosses_hosts(const Grouping& grouping) const {
 }
 
 WhereId Program::intern(Where where) {
-  const auto found = std::find(wheres.begin(), wheres.end(), where);
-  if (found != wheres.end()) return static_cast<WhereId>(found - wheres.begin());
+  const std::uint64_t hash = hash_of(where);
+  const auto [first, last] = where_index_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (wheres[it->second] == where) return it->second;
   // The groups of an axis: the tasks that differ in this axis alone.
   std::int64_t inner = 1;
   std::vector<std::uint32_t> groupings_of_axes(where.axes.size());
@@ -81,8 +90,10 @@ WhereId Program::intern(Where where) {
   }
   where.groupings = std::move(groupings_of_axes);
   for (std::uint32_t grouping : where.groupings) where.between_hosts.push_back(crosses_hosts(groupings[grouping]));
+  const auto id = static_cast<WhereId>(wheres.size());
   wheres.push_back(std::move(where));
-  return static_cast<WhereId>(wheres.size() - 1);
+  where_index_.emplace(hash, id);
+  return id;
 }
 
 WhereId Program::single(std::int32_t task, DeviceKind kind, std::int32_t index) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -60,10 +61,10 @@ enum class NodeKind : std::uint8_t {
 
 struct Node {
   NodeKind kind = NodeKind::compute;
-  bool once = false;             ///< computed in the setup region
+  bool once = false;  ///< computed in the setup region
+  OpId op = 0;
   const OpDef* def = nullptr;    ///< null for those that placement adds
   const Graph* graph = nullptr;  ///< where `op` is; of added nodes: where the op is that made them necessary
-  OpId op = 0;
   const Attrs* attrs = nullptr;
   std::uint32_t first_input = 0, inputs = 0;  ///< into Program::operands
   PValueId first_output = 0;
@@ -146,6 +147,9 @@ struct Program {
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order: what pass tests compare.
   [[nodiscard]] std::string str() const;
+
+ private:
+  std::unordered_multimap<std::uint64_t, WhereId> where_index_;  // by hash
 };
 
 /// An op of the program, with the concrete types of its inputs.

@@ -479,6 +479,7 @@ class Resharder {
   }
 
   void explain(PValueId value, const std::string& what, NodeId why) {
+    if (!program_.options.reasons) return;
     const Node& user = program_.nodes[why];
     const PValue& v = program_.values[value];
     program_.reasons.push_back({program_.name(value),

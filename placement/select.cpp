@@ -20,6 +20,7 @@ class Selector {
     std::vector<ValueId> wanted = signature_.fetches;
     const std::vector<bool> needed = reachable(graph, wanted, signature_.targets);
     program_.regions.push_back({Region::Kind::step, {}, {}, {}});
+    reserve(graph, needed);
     const std::vector<PValueId> values = copy_region(graph, needed, 0, {});
     for (std::size_t i = 0; i < signature_.fetches.size(); ++i) add_fetch(i, values[signature_.fetches[i]]);
   }
@@ -37,6 +38,23 @@ class Selector {
       for (OpId earlier : op.after()) needed[earlier] = true;
     }
     return needed;
+  }
+
+  /// Room for what is needed, some of it more than once, so that nothing is moved while the program grows.
+  void reserve(const Graph& graph, const std::vector<bool>& needed) {
+    std::size_t ops = 0, values = 0, operands = 0;
+    for (OpId id = 0; id < graph.size(); ++id) {
+      if (!needed[id]) continue;
+      const Op op = graph.op(id);
+      ++ops;
+      values += static_cast<std::size_t>(op.outputs());
+      operands += op.inputs().size();
+    }
+    const std::size_t more = signature_.fetches.size();
+    program_.nodes.reserve(ops + ops / 8 + more);
+    program_.values.reserve(values + values / 8);
+    program_.operands.reserve(operands + operands / 8 + more);
+    program_.regions[0].order.reserve(ops + more);
   }
 
   /// Copies the needed ops; returns the program's value for each of the graph's.
@@ -64,21 +82,30 @@ class Selector {
   }
 
   void copy_op(const Op& op, RegionId region, std::vector<PValueId>& values) {
-    std::vector<PValueId> inputs;
-    for (ValueId input : op.inputs()) inputs.push_back(values[input]);
-    NodeKind kind = kind_of(op);
+    const NodeKind kind = kind_of(op);
+    if (kind == NodeKind::loop || kind == NodeKind::branch) return copy_control(op, kind, region, values);
     if (kind == NodeKind::assign) check_assign(op, region);
+    inputs_.clear();
+    for (ValueId input : op.inputs()) inputs_.push_back(values[input]);
     Node node = from(op, kind);
-    std::vector<Type> types;
+    NodeId id = 0;
     if (kind == NodeKind::feed) {
       node.detail = feed_index(op);
-      types = {fed_type(op, node.detail)};
-    } else if (kind == NodeKind::loop || kind == NodeKind::branch) {
-      node.detail = copy_bodies(op, kind == NodeKind::loop, inputs);
-      types = kind == NodeKind::loop ? carried_types(op, node.detail) : branch_types(op, node.detail);
+      const Type type = fed_type(op, node.detail);
+      id = program_.add(node, inputs_, {&type, 1});
     } else {
-      types = types_of(op, inputs);
+      id = program_.add(node, inputs_, types_of(op, inputs_));
     }
+    finish(op, id, region, &values);
+  }
+
+  void copy_control(const Op& op, NodeKind kind, RegionId region, std::vector<PValueId>& values) {
+    std::vector<PValueId> inputs;
+    for (ValueId input : op.inputs()) inputs.push_back(values[input]);
+    Node node = from(op, kind);
+    node.detail = copy_bodies(op, kind == NodeKind::loop, inputs);
+    const std::vector<Type> types =
+        kind == NodeKind::loop ? carried_types(op, node.detail) : branch_types(op, node.detail);
     finish(op, program_.add(node, inputs, types), region, &values);
   }
 
@@ -145,19 +172,30 @@ class Selector {
     return text;
   }
 
-  std::vector<Type> types_of(const Op& op, std::span<const PValueId> inputs) const {
+  /// Valid until the next call.
+  std::span<const Type> types_of(const Op& op, std::span<const PValueId> inputs) {
     const Graph& graph = op.graph();
     // What was known when the op was built still holds; only what depends on feeds is inferred again.
     bool known = true;
     for (ValueId input : op.inputs()) known = known && graph.type(input).shape.known();
     for (int i = 0; i < op.outputs(); ++i) known = known && graph.type(op.output(i)).shape.known();
-    std::vector<Type> types;
     if (known) {
-      for (int i = 0; i < op.outputs(); ++i) types.push_back(graph.type(op.output(i)));
-      return types;
+      known_.clear();
+      for (int i = 0; i < op.outputs(); ++i) known_.push_back(graph.type(op.output(i)));
+      return known_;
     }
+    const std::vector<Type>& types = inferred_types(op, inputs);
+    for (const Type& type : types)
+      if (!type.shape.known())
+        throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) + "': its shape " +
+                                    type.shape.str() + " is not known when the plan is made and has no bound")
+            .at(op.line());
+    return types;
+  }
+
+  const std::vector<Type>& inferred_types(const Op& op, std::span<const PValueId> inputs) {
     try {
-      types = infer_types(op.def(), ProgramFacts(program_, inputs, op.attrs()));
+      return inferred_.infer(op.def(), ProgramFacts(program_, inputs, op.attrs()));
     } catch (const Error& error) {
       Error located(error.code(), std::string(op.def().name) + " '" + escaped(op.name()) + "': " + error.text());
       for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -165,12 +203,6 @@ class Selector {
                      escaped(program_.name(inputs[i])));
       throw located.at(op.line());
     }
-    for (const Type& type : types)
-      if (!type.shape.known())
-        throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) + "': its shape " +
-                                    type.shape.str() + " is not known when the plan is made and has no bound")
-            .at(op.line());
-    return types;
   }
 
   void check_assign(const Op& op, RegionId region) {
@@ -259,6 +291,9 @@ class Selector {
   const Signature& signature_;
   std::map<std::string, std::int64_t> symbols_;
   std::unordered_map<ValueId, OpId> writes_;
+  InferCache inferred_;
+  std::vector<PValueId> inputs_;  // of the op at hand
+  std::vector<Type> known_;
 };
 
 }  // namespace

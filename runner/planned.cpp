@@ -67,6 +67,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   cluster.transport = "inproc";
   SessionOptions session_options;
   session_options.soft_placement = options.soft_placement;
+  session_options.reasons = true;
   Session session(*graph, Cluster::connect(cluster), session_options);
   return session.plan(selection.request);
 }

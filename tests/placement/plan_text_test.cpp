@@ -21,7 +21,9 @@ PlanResult three_machines() {
   }
   Signature signature;
   signature.fetches = {c.id()};
-  return make_plan(g, signature, Topology::local(3), test::AllKernels());
+  PlanOptions options;
+  options.reasons = true;
+  return make_plan(g, signature, Topology::local(3), test::AllKernels(), options);
 }
 
 /// The line of `text` that has `part`; "" when none has.
