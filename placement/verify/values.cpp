@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "placement/verify/verifier.hpp"
@@ -126,7 +128,7 @@ class Values {
     at->second = part_sizes(window, tasks[0]);
     for (std::int32_t t : tasks)
       if (part_sizes(window, t) != at->second)
-        reject("tasks " + std::to_string(tasks[0]) + " and " + std::to_string(t) +
+        reject("task " + std::to_string(tasks[0]) + " and task " + std::to_string(t) +
                " share a plan class and have parts of different sizes");
     return at->second;
   }
@@ -160,6 +162,9 @@ class Values {
           break;
         case Do::fetch:
           check_port(i, region, plan_.fetches[i.target], operand(i.inputs, 0), fetched_[i.target]);
+          break;
+        case Do::collective:
+          check_parts(i);
           break;
         case Do::loop:
         case Do::branch:
@@ -226,6 +231,74 @@ class Values {
           reject(describe(plan_, i) + " on " + task() + ": its operands are cut over the same tasks in another order");
   }
 
+  /// What a collective joins or cuts is split over its members, in their order; of all else they have the same part.
+  void check_parts(const Instruction& i) {
+    const Collective& collective = plan_.collectives[i.target];
+    const CollectiveKind kind = plan_.schedules[collective.schedule].kind;
+    const bool exchanges = kind == CollectiveKind::all_to_all;
+    const bool joins = exchanges || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather;
+    const bool cuts = exchanges || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
+    check_splits(i, i.inputs, joins);
+    check_splits(i, i.outputs, cuts);
+  }
+
+  void check_splits(const Instruction& i, Range operands, bool over_members) {
+    if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
+    const Buffer& b = operand(operands, 0);
+    const Collective& collective = plan_.collectives[i.target];
+    const Schedule& schedule = plan_.schedules[collective.schedule];
+    const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
+    const std::size_t members = static_cast<std::size_t>(schedule.members) - (guest >= 0 ? 1 : 0);
+    bool over = !over_members || members < 2;
+    for (const SplitDim& split : splits_of(b)) {
+      if (over_members && places_agree(collective.grouping, split.grouping, guest))
+        over = true;
+      else if (!places_equal(collective.grouping, split.grouping, guest))
+        refuse_parts(i, b, "the members have different parts of ");
+    }
+    if (!over) refuse_parts(i, b, "the members do not have, in their order, the parts of ");
+  }
+
+  [[nodiscard]] std::span<const SplitDim> splits_of(const Buffer& b) const {
+    if (b.window == kNone) return {};
+    return plan_.windows[b.window].splits;
+  }
+
+  [[noreturn]] void refuse_parts(const Instruction& i, const Buffer& b, std::string_view why) const {
+    reject(describe(plan_, i) + " on " + task() + ", " + described(plan_, i.target) + ": " + std::string(why) +
+           named(b));
+  }
+
+  /// All members of a group of `a`, but for its member `guest`, have the same place in `b`.
+  bool places_equal(std::uint32_t a, std::uint32_t b, std::int32_t guest) {
+    const auto [at, fresh] = equal_.try_emplace({a, b, guest}, true);
+    if (!fresh) return at->second;
+    for (const auto& group : plan_.groupings[a]) {
+      std::int32_t first = -1;
+      for (std::size_t m = 0; m < group.size(); ++m) {
+        if (static_cast<std::int32_t>(m) == guest) continue;
+        const Place place = tables_.places[b][static_cast<std::size_t>(group[m])];
+        if (first < 0) first = place.member;
+        at->second = at->second && place.member == first;
+      }
+    }
+    return at->second;
+  }
+
+  /// Each group of `a`, without its member `guest`, is a group of `b`, in the same order.
+  bool places_agree(std::uint32_t a, std::uint32_t b, std::int32_t guest) {
+    const auto [at, fresh] = agree_.try_emplace({a, b, guest}, true);
+    if (!fresh) return at->second;
+    for (const auto& group : plan_.groupings[a]) {
+      std::vector<std::int32_t> members = group;
+      if (guest >= 0) members.erase(members.begin() + guest);
+      const Place first = members.empty() ? Place{} : tables_.places[b][static_cast<std::size_t>(members[0])];
+      at->second =
+          at->second && first.group >= 0 && plan_.groupings[b][static_cast<std::size_t>(first.group)] == members;
+    }
+    return at->second;
+  }
+
   bool orders_differ(std::uint32_t a, std::uint32_t b) {
     const auto [at, fresh] = differ_.try_emplace({std::min(a, b), std::max(a, b)}, false);
     if (!fresh) return at->second;
@@ -243,6 +316,7 @@ class Values {
   std::map<std::uint32_t, const Buffer*> variables_;  // by name
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;
   std::vector<std::uint32_t> cuts_;
 };
 

@@ -1,0 +1,62 @@
+// The verifier against broken plans: plans of random graphs are mutated, each in one place and so that no equivalent
+// plan is left; all must be refused, with a cause that says where.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "placement/verify.hpp"
+#include "tests/support/mutate.hpp"
+#include "tests/support/plans.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kOfEach = 25;
+
+Plan some_plan(std::uint64_t seed) {
+  const int tasks = 2 + static_cast<int>(seed / 2 % 3);
+  if (seed % 2 == 0) return test::random_plan(seed, {.ops = 12, .tasks = tasks});
+  const test::RandomGraph made = test::random_graph(seed, 30, tasks);
+  return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made));
+}
+
+/// True when the cause says what is broken: a task, an op, a value, a channel or collective, or which table.
+bool says_where(const std::string& reason) {
+  for (const char* word : {"task ", "'", "channel ", "collective ", "buffer ", "malformed plan: "})
+    if (reason.find(word) != std::string::npos) return true;
+  return false;
+}
+
+TEST_CASE("mutated plans are refused with a cause") {
+  std::vector<Plan> plans;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    plans.push_back(some_plan(seed));
+    REQUIRE(verify(plans.back()).pass);
+  }
+  int refused = 0, with_a_line = 0;
+  for (const test::Mutation& mutation : test::mutations()) {
+    CAPTURE(mutation.name);
+    int done = 0;
+    for (std::uint64_t seed = 0; seed < 20 * plans.size() && done < kOfEach; ++seed) {
+      CAPTURE(seed);
+      Plan plan = plans[(seed * 7 + mutation.name.size()) % plans.size()];
+      test::Random dice(seed);
+      if (!mutation.apply(plan, dice)) continue;
+      ++done;
+      const Verdict verdict = verify(plan);
+      CHECK_FALSE(verdict.pass);
+      CHECK_MESSAGE(says_where(verdict.reason), verdict.reason);
+      refused += verdict.pass ? 0 : 1;
+      with_a_line += verdict.reason.find(".cpp:") != std::string::npos ? 1 : 0;
+    }
+    CHECK(done == kOfEach);
+  }
+  MESSAGE(refused << " mutated plans refused, " << with_a_line << " with a user's line");
+  CHECK(refused >= 1000);
+  CHECK(with_a_line > refused / 3);
+}
+
+}  // namespace
+}  // namespace ferry

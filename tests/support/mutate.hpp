@@ -1,0 +1,21 @@
+// Mutations: a good plan is broken in one place, in a way that leaves no equivalent plan.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "placement/plan.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry::test {
+
+/// One way to break a plan. `apply` changes the plan and gives true, or gives false and leaves it when the plan has no
+/// place for it: one where the change is sure to matter.
+struct Mutation {
+  std::string_view name;
+  bool (*apply)(Plan& plan, Random& dice);
+};
+
+[[nodiscard]] std::span<const Mutation> mutations();
+
+}  // namespace ferry::test

@@ -1,0 +1,123 @@
+#include "tests/support/random_plan.hpp"
+
+#include "graph/core_ops.hpp"
+#include "ops/array.hpp"
+#include "ops/control.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry::test {
+namespace {
+
+class MeshGraph {
+ public:
+  MeshGraph(std::uint64_t seed, const RandomPlanOptions& options) : dice_(seed), options_(options) {}
+
+  Plan plan() {
+    const bool grid = options_.tasks == 4 && dice_.one_in(2);
+    mesh_ = grid ? graph_.mesh({{"dp", 2}, {"tp", 2}}) : graph_.mesh("dp");
+    const Layout rows = grid ? Layout{split(0), replicated()} : Layout{split(0)};
+    const Layout both = grid ? Layout{split(0), split(1)} : Layout{split(0)};
+    rows_ = 1 + static_cast<std::int64_t>(dice_.below(9));
+    std::vector<Value> values;
+    {
+      auto all = graph_.on(mesh_);
+      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})).laid(both));
+      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})));
+      weights_ = graph_.variable("w", graph_.constant(Tensor(DType::float32, {3, 3})));
+      const Value part = graph_.variable("v", graph_.constant(Tensor(DType::float32, {rows_, 3}))).laid(rows);
+      values.push_back(part);
+      updates_.push_back(assigned(part, part + 1.0));
+    }
+    while (made_ < options_.ops) values.push_back(anything(values, 0));
+    std::vector<Value> fetches;
+    for (int i = 0; i < 3; ++i) fetches.push_back(of(values));
+    {
+      auto all = graph_.on(mesh_);
+      updates_.push_back(assigned(weights_, weights_ + sum(of(values))));
+    }
+    return planned(graph_, fetches, options_.tasks, updates_);
+  }
+
+ private:
+  const Value& of(const std::vector<Value>& values) { return values[dice_.below(values.size())]; }
+
+  Value assigned(const Value& variable, const Value& value) {
+    return graph_.add(kAssign, std::vector<Value>{variable, value}, {}, SourceLine(__FILE__, __LINE__))[0];
+  }
+
+  /// A value of rows × 3, on the mesh or on one task.
+  Value anything(const std::vector<Value>& values, int depth) {
+    ++made_;
+    if (dice_.one_in(3)) {
+      DeviceSpec spec;
+      spec.task = static_cast<int>(dice_.below(static_cast<std::size_t>(options_.tasks)));
+      auto here = graph_.device(spec);
+      return one_op(values);
+    }
+    auto all = graph_.on(mesh_);
+    if (options_.control && depth < 2 && dice_.one_in(5))
+      return dice_.one_in(2) ? loop(values, depth) : branch(values, depth);
+    return one_op(values);
+  }
+
+  Value one_op(const std::vector<Value>& values) {
+    const Value& x = of(values);
+    switch (dice_.below(7)) {
+      case 0:
+        return x + of(values);
+      case 1:
+        return x * 2.0;
+      case 2:
+        return matmul(x, weights_);
+      case 3:
+        return x - sum(of(values));
+      case 4:
+        return x + sum(of(values), {0});
+      case 5:
+        return maximum(x, max(of(values), {1}, true));
+      default:
+        return -x;
+    }
+  }
+
+  Value loop(const std::vector<Value>& values, int depth) {
+    return while_loop(
+        {of(values), graph_.constant(0.0)}, [](const Values& c) { return less(c[1] + sum(c[0]) * 0.0, 2.0); },
+        [&](const Values& c) {
+          std::vector<Value> inside{c[0]};
+          for (std::size_t i = 1 + dice_.below(3); i > 0; --i) inside.push_back(anything(inside, depth + 1));
+          return Values{inside.back() + of(values), c[1] + 1.0};
+        })[0];
+  }
+
+  Value branch(const std::vector<Value>& values, int depth) {
+    const auto side = [&] {
+      std::vector<Value> inside{of(values)};
+      for (std::size_t i = 1 + dice_.below(2); i > 0; --i) inside.push_back(anything(inside, depth + 1));
+      return Values{inside.back() * 1.0};
+    };
+    const Value predicate = less(sum(of(values)), 0.0);
+    return cond(predicate, side, side)[0];
+  }
+
+  Graph graph_;
+  Random dice_;
+  RandomPlanOptions options_;
+  MeshId mesh_ = kNoMesh;
+  std::int64_t rows_ = 1;
+  int made_ = 0;
+  Value weights_;
+  std::vector<Value> updates_;
+};
+
+}  // namespace
+
+Plan random_plan(std::uint64_t seed, const RandomPlanOptions& options) {
+  return MeshGraph(seed, options).plan();
+}
+
+}  // namespace ferry::test

@@ -1,0 +1,356 @@
+#include "tests/support/simulator.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/hash.hpp"
+
+namespace ferry::test {
+namespace {
+
+using Kind = Action::Kind;
+
+/// Writes the script of one task.
+class Unroller {
+ public:
+  struct Wire {
+    std::vector<std::size_t> messages;  // in order
+    std::size_t sent = 0, received = 0;
+  };
+  using Wires = std::map<std::tuple<std::uint64_t, std::size_t, std::size_t>, Wire>;  // number, from, to
+
+  Unroller(const Plan& plan, std::size_t task, std::uint64_t seed, Script& script, Wires& wires)
+      : plan_(plan),
+        class_(plan.classes[plan.class_of[task]]),
+        task_(task),
+        seed_(seed),
+        script_(script),
+        wires_(wires) {}
+
+  void unroll(int steps) {
+    region(0, seed_);
+    for (int step = 0; step < steps; ++step) region(1, seed_ + 1 + static_cast<std::uint64_t>(step));
+  }
+
+ private:
+  std::vector<Action>& actions() { return script_.tasks[task_]; }
+
+  /// `luck` is the same on all tasks that are in this round of this region.
+  void region(std::uint32_t r, std::uint64_t luck) {
+    const Range range = class_.regions[r].instructions;
+    for (std::uint32_t k = 0; k < range.count; ++k) {
+      const Instruction& i = class_.instructions[range.begin + k];
+      const std::uint64_t here = hash64(plan_.string(i.name), luck);
+      if (i.what == Do::loop) {
+        for (std::uint64_t round = here % 3; round > 0; --round) {
+          region(i.target, here + 2 * round);
+          region(i.other, here + 2 * round + 1);
+        }
+        region(i.target, here);
+        compute(i, k, inputs(i), {});
+      } else if (i.what == Do::branch) {
+        compute(i, k, inputs(i), {});
+        region(here % 2 == 0 ? i.target : i.other, here);
+      } else {
+        instruction(i, k);
+      }
+    }
+  }
+
+  void instruction(const Instruction& i, std::uint32_t k) {
+    switch (i.what) {
+      case Do::send:
+        return start(Kind::start_send, plan_.channels[i.target], i.target, inputs(i));
+      case Do::receive:
+        return start(Kind::start_receive, plan_.channels[i.target], i.target, outputs(i));
+      case Do::send_wait:
+        return wait(i.target, true, inputs(i));
+      case Do::receive_wait:
+        return wait(i.target, false, outputs(i));
+      case Do::collective:
+        return collective(i, k);
+      default: {
+        std::vector<Touch> writes = outputs(i);
+        if (i.scratch != kNone) touch(writes, i.scratch);
+        return compute(i, k, inputs(i), std::move(writes));
+      }
+    }
+  }
+
+  void compute(const Instruction& i, std::uint32_t k, std::vector<Touch> reads, std::vector<Touch> writes) {
+    const std::uint64_t what = hash64(plan_.string(i.name), k * 64 + static_cast<std::uint64_t>(i.what));
+    actions().push_back({Kind::compute, 0, what, std::move(reads), std::move(writes)});
+  }
+
+  // ---- Messages ----
+
+  std::size_t message(Wire& wire, std::size_t number, std::size_t from, std::size_t to) {
+    while (wire.messages.size() <= number) {
+      wire.messages.push_back(script_.messages.size());
+      script_.messages.push_back({from, to});
+    }
+    return wire.messages[number];
+  }
+
+  std::size_t start(Kind kind, std::uint64_t number, std::size_t from, std::size_t to, std::vector<Touch> touches) {
+    Wire& wire = wires_[{number, from, to}];
+    const bool sends = kind == Kind::start_send;
+    const std::size_t m = message(wire, sends ? wire.sent++ : wire.received++, from, to);
+    (sends ? script_.messages[m].send : script_.messages[m].receive) = actions().size();
+    Action action{kind, m, 0, {}, {}};
+    (sends ? action.reads : action.writes) = std::move(touches);
+    actions().push_back(std::move(action));
+    return m;
+  }
+
+  void start(Kind kind, const Channel& channel, std::uint32_t number, std::vector<Touch> touches) {
+    const auto from = static_cast<std::size_t>(channel.from), to = static_cast<std::size_t>(channel.to);
+    const auto [at, fresh] = under_way_.try_emplace({number, kind == Kind::start_send}, 0);
+    script_.reused = script_.reused || !fresh;
+    at->second = start(kind, number, from, to, std::move(touches));
+  }
+
+  /// A wait with nothing under way ends at once, as in the executor.
+  void wait(std::uint32_t number, bool sends, std::vector<Touch> touches) {
+    const auto found = under_way_.find({number, sends});
+    if (found == under_way_.end()) return;
+    actions().push_back({sends ? Kind::wait_send : Kind::wait_receive, found->second, 0, std::move(touches), {}});
+    under_way_.erase(found);
+  }
+
+  /// The schedule's messages, between two computations that touch the buffers.
+  void collective(const Instruction& i, std::uint32_t k) {
+    const Collective& what = plan_.collectives[i.target];
+    const Schedule& schedule = plan_.schedules[what.schedule];
+    const std::uint64_t channel = plan_.channels.size() + i.target;
+    const auto [group, self] = place(plan_.groupings[what.grouping]);
+    std::vector<Touch> writes = outputs(i);
+    if (i.scratch != kNone) touch(writes, i.scratch);
+    compute(i, k, inputs(i), writes);
+    std::vector<std::size_t> sends, receives;
+    const auto wait_all = [&](Kind kind, std::vector<std::size_t>& all) {
+      for (std::size_t m : all) actions().push_back({kind, m, 0, {}, {}});
+      all.clear();
+    };
+    for (const ScheduleStep& step : schedule.steps) {
+      if (!step.concerns(self)) continue;
+      const auto peer =
+          static_cast<std::size_t>((*group)[static_cast<std::size_t>(step.peer.resolve(self, schedule.members))]);
+      if (step.kind == ScheduleStep::Kind::wait) wait_all(Kind::wait_receive, receives);
+      if (step.kind == ScheduleStep::Kind::send_input || step.kind == ScheduleStep::Kind::send_output)
+        sends.push_back(start(Kind::start_send, channel, task_, peer, {}));
+      if (step.kind == ScheduleStep::Kind::receive_output || step.kind == ScheduleStep::Kind::receive_slot)
+        receives.push_back(start(Kind::start_receive, channel, peer, task_, {}));
+    }
+    wait_all(Kind::wait_receive, receives);
+    wait_all(Kind::wait_send, sends);
+    compute(i, k, inputs(i), std::move(writes));
+  }
+
+  std::pair<const std::vector<std::int32_t>*, int> place(const Grouping& grouping) const {
+    for (const std::vector<std::int32_t>& group : grouping)
+      for (std::size_t m = 0; m < group.size(); ++m)
+        if (static_cast<std::size_t>(group[m]) == task_) return {&group, static_cast<int>(m)};
+    return {&grouping[0], 0};
+  }
+
+  // ---- Memory ----
+
+  std::vector<Touch> inputs(const Instruction& i) const { return touches(i.inputs); }
+  std::vector<Touch> outputs(const Instruction& i) const { return touches(i.outputs); }
+  std::vector<Touch> touches(Range range) const {
+    std::vector<Touch> all;
+    for (std::uint32_t k = 0; k < range.count; ++k) touch(all, class_.operands[range.begin + k]);
+    return all;
+  }
+  void touch(std::vector<Touch>& all, std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
+    if (b.space == Buffer::Space::none) return;
+    const std::uint64_t begin = b.offset / 64 - (b.bounded ? 1 : 0);
+    all.push_back({2 * b.device + (b.space == Buffer::Space::state ? 1U : 0U), begin, (b.offset + b.bytes + 63) / 64,
+                   b.view_of == kNone ? id : b.view_of});
+  }
+
+  const Plan& plan_;
+  const PlanClass& class_;
+  std::size_t task_;
+  std::uint64_t seed_;
+  Script& script_;
+  Wires& wires_;
+  std::map<std::pair<std::uint32_t, bool>, std::size_t> under_way_;
+};
+
+/// Where all tasks are, and which messages have moved.
+struct State {
+  std::vector<std::size_t> at;  // next action of each task
+  std::vector<bool> moved;
+  bool operator<(const State& other) const { return std::tie(at, moved) < std::tie(other.at, other.moved); }
+};
+
+/// A block of a task's memory.
+struct Cell {
+  std::uint64_t value = 0;
+  std::uint32_t owner = kNone;
+  bool operator==(const Cell&) const = default;
+};
+using Memory = std::map<std::tuple<std::size_t, std::uint32_t, std::uint64_t>, Cell>;  // task, arena, block
+
+class Explorer {
+ public:
+  Explorer(const Script& script, std::size_t limit) : script_(script), limit_(limit) {}
+
+  Exploration run() {
+    State start{std::vector<std::size_t>(script_.tasks.size()), std::vector<bool>(script_.messages.size())};
+    visit(start, {});
+    found_.races = script_.reused;
+    while (!open_.empty() && found_.complete) {
+      const State state = std::move(open_.back());
+      open_.pop_back();
+      next(state);
+    }
+    found_.states = known_.size();
+    return found_;
+  }
+
+ private:
+  [[nodiscard]] bool started(const State& s, std::size_t task, std::size_t action) const {
+    return action != Message::kNever && s.at[task] > action;
+  }
+
+  void next(const State& state) {
+    const Memory memory = known_.at(state);
+    bool any = false, ended = true;
+    for (std::size_t m = 0; m < script_.messages.size(); ++m) {
+      const Message& message = script_.messages[m];
+      if (state.moved[m] || !started(state, message.from, message.send) || !started(state, message.to, message.receive))
+        continue;
+      any = true;
+      move(state, memory, m);
+    }
+    for (std::size_t t = 0; t < script_.tasks.size(); ++t) {
+      if (state.at[t] == script_.tasks[t].size()) continue;
+      ended = false;
+      const Action& action = script_.tasks[t][state.at[t]];
+      const bool waits = action.kind == Kind::wait_send || action.kind == Kind::wait_receive;
+      if (waits && !state.moved[action.message]) continue;
+      any = true;
+      act(state, memory, t, action);
+    }
+    if (!any && !ended) found_.stalls = true;
+  }
+
+  void move(const State& state, const Memory& before, std::size_t m) {
+    const Message& message = script_.messages[m];
+    State after = state;
+    after.moved[m] = true;
+    Memory memory = before;
+    const auto& from = script_.tasks[message.from][message.send].reads;
+    const auto& to = script_.tasks[message.to][message.receive].writes;
+    for (std::size_t k = 0; k < from.size() && k < to.size(); ++k) {
+      const std::uint64_t value = read(memory, message.from, from[k]);
+      write(memory, message.to, to[k], value);
+    }
+    visit(std::move(after), std::move(memory));
+  }
+
+  void act(const State& state, const Memory& before, std::size_t task, const Action& action) {
+    State after = state;
+    ++after.at[task];
+    Memory memory = before;
+    std::uint64_t value = action.what;
+    for (const Touch& touch : action.reads) value = hash64(std::to_string(read(memory, task, touch)), value);
+    if (action.kind == Kind::start_receive) {
+      for (const Touch& touch : action.writes) write(memory, task, touch, 0);  // until it has moved
+    } else {
+      for (const Touch& touch : action.writes) write(memory, task, touch, ++value);
+    }
+    visit(std::move(after), std::move(memory));
+  }
+
+  /// The value of some bytes, which must be `touch.owner`'s and there.
+  std::uint64_t read(const Memory& memory, std::size_t task, const Touch& touch) {
+    std::uint64_t value = 1;
+    for (std::uint64_t block = touch.first; block < touch.last; ++block) {
+      const auto cell = memory.find({task, touch.arena, block});
+      const bool there = cell != memory.end() && cell->second.owner == touch.owner && cell->second.value != 0;
+      if (!there) {
+        // Variables have their values before the first step.
+        if (cell == memory.end() && touch.arena % 2 == 1) continue;
+        found_.races = true;
+        return 0;
+      }
+      value = cell->second.value;
+    }
+    return value;
+  }
+
+  static void write(Memory& memory, std::size_t task, const Touch& touch, std::uint64_t value) {
+    for (std::uint64_t block = touch.first; block < touch.last; ++block)
+      memory[{task, touch.arena, block}] = {value, touch.owner};
+  }
+
+  void visit(State state, Memory memory) {
+    const auto [at, fresh] = known_.try_emplace(std::move(state), memory);
+    if (!fresh) {
+      if (at->second != memory) found_.races = true;
+      return;
+    }
+    open_.push_back(at->first);
+    if (known_.size() > limit_) found_.complete = false;
+  }
+
+  const Script& script_;
+  std::size_t limit_;
+  std::map<State, Memory> known_;
+  std::vector<State> open_;
+  Exploration found_;
+};
+
+}  // namespace
+
+Script unroll(const Plan& plan, int steps, std::uint64_t seed) {
+  Script script;
+  script.tasks.resize(plan.class_of.size());
+  Unroller::Wires wires;
+  for (std::size_t task = 0; task < script.tasks.size(); ++task)
+    Unroller(plan, task, seed, script, wires).unroll(steps);
+  return script;
+}
+
+std::string run(const Script& script) {
+  std::vector<std::size_t> at(script.tasks.size());
+  const auto started = [&](std::size_t task, std::size_t action) {
+    return action != Message::kNever && at[task] > action;
+  };
+  const auto can = [&](const Action& action) {
+    const Message& message = script.messages[action.message];
+    if (action.kind == Kind::wait_send) return started(message.to, message.receive);
+    return action.kind != Kind::wait_receive || started(message.from, message.send);
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t t = 0; t < at.size(); ++t)
+      for (; at[t] < script.tasks[t].size() &&
+             (script.tasks[t][at[t]].kind == Kind::compute || can(script.tasks[t][at[t]]));
+           ++at[t])
+        moved = true;
+  }
+  for (std::size_t t = 0; t < at.size(); ++t) {
+    if (at[t] == script.tasks[t].size()) continue;
+    const Action& action = script.tasks[t][at[t]];
+    const Message& message = script.messages[action.message];
+    const bool sends = action.kind == Kind::wait_send;
+    return "task " + std::to_string(t) + " waits for task " + std::to_string(sends ? message.to : message.from) +
+           (sends ? " to receive" : " to send");
+  }
+  return "";
+}
+
+Exploration explore(const Script& script, std::size_t limit) {
+  return Explorer(script, limit).run();
+}
+
+}  // namespace ferry::test
