@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/backends.hpp"
 #include "comm/mpi_comm.hpp"
 #include "executor/cluster.hpp"
 
@@ -23,7 +24,8 @@ namespace ferry {
 /// Errors as Cluster::connect.
 [[nodiscard]] inline Cluster adopt(MPI_Comm comm, ClusterOptions options = {}) {
   std::vector<std::unique_ptr<Transport>> local;
-  local.push_back(mpi_transport_over(comm, {.threads = options.threads, .deadline = options.deadline}));
+  auto over_mpi = mpi_transport_over(comm, {.threads = options.threads, .deadline = options.deadline});
+  local.push_back(shared_memory_transport(std::move(over_mpi), options.threads, options.deadline));
   return Cluster::over(std::move(local), std::move(options));
 }
 

@@ -40,6 +40,13 @@ struct MpiLaunch {
 /// the others do not come.
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
 
+/// `inner`, with the messages between tasks of one host in memory that they share (comm/shm); two tasks that cannot
+/// open each other's memory talk over `inner`, and so does everything else. All tasks call it together; `threads`: of
+/// this task, as in MpiOptions. Used as `inner` is, from the calling thread only. Error(resource) when the memory for
+/// the messages is not there, Error(stalled) when the others do not come.
+[[nodiscard]] std::unique_ptr<Transport> shared_memory_transport(std::unique_ptr<Transport> inner, int threads,
+                                                                 std::chrono::milliseconds deadline);
+
 /// What the exit of the process does, for those who end it without (a handler of std::terminate, before std::_Exit):
 /// parts from all jobs over MPI, which fail with `code` and `why` unless they were closed, and finalizes MPI if ferry
 /// started it. Waits a few seconds at most for tasks that do not answer. Does nothing where MPI does not run or is not

@@ -66,6 +66,15 @@ class Transport {
   /// return early, and what came in between those calls is not missed.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
+  /// Memory to receive into without a copy on the way: that which other tasks of this host can write, too. Zeroed, at a
+  /// multiple of 4096, valid as long as somebody owns it, even without the transport. Null: any memory is as good.
+  /// Error(resource) with `what` and the bytes when there is not so much. Not for tasks that have failed.
+  [[nodiscard]] virtual std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) {
+    static_cast<void>(bytes);
+    static_cast<void>(what);
+    return nullptr;
+  }
+
   /// Everybody's `mine`, in task order. All tasks call it in the same order of calls. Error(stalled) at the deadline
   /// names the tasks that did not come.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;

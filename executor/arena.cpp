@@ -39,15 +39,18 @@ Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
 }
 
 Arena::~Arena() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr && !lent_) munmap(data_, bytes_);
 }
 
 Arena::Arena(Arena&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      lent_(std::move(other.lent_)) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(lent_, other.lent_);
   return *this;
 }
 

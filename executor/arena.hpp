@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace ferry {
 
@@ -14,6 +16,9 @@ class Arena {
   Arena() = default;
   /// Error(resource) with `what` and the bytes when there is not so much memory.
   Arena(std::uint64_t bytes, std::string_view what);
+  /// Memory that somebody else has made, owned together.
+  Arena(std::uint64_t bytes, std::shared_ptr<std::byte> memory)
+      : data_(memory.get()), bytes_(bytes), lent_(std::move(memory)) {}
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -24,6 +29,7 @@ class Arena {
  private:
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
+  std::shared_ptr<std::byte> lent_;  // null: mapped here
 };
 
 }  // namespace ferry

@@ -188,7 +188,9 @@ Cluster Cluster::connect(ClusterOptions options) {
         .hint("leave --tasks out under mpirun");
   if (!use_mpi) return over(inproc_transports(std::max(options.tasks, 1)), std::move(options));
   std::vector<std::unique_ptr<Transport>> local;
-  local.push_back(mpi_transport({.threads = std::max(options.threads, 1), .deadline = options.deadline}));
+  const int threads = std::max(options.threads, 1);
+  local.push_back(shared_memory_transport(mpi_transport({.threads = threads, .deadline = options.deadline}), threads,
+                                          options.deadline));
   return over(std::move(local), std::move(options));
 }
 

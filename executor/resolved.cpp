@@ -17,7 +17,7 @@ constexpr std::uint64_t kPollBytes = 32 << 10;
 ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& context)
     : plan_(plan), role_(plan.class_for(task)), task_(task), threads_(std::max(1U, role_.threads)) {
   regions_ = role_.regions.size();
-  place_buffers(context.variable);
+  place_buffers(context.variable, context.transport);
   describe_buffers();
   depth_.assign(regions_, 0);
   for (std::uint32_t region : {0U, 1U}) nest(region, 0);
@@ -36,7 +36,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   mark_waits();
 }
 
-void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view)>& variable) {
+void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport) {
   std::vector<std::byte*> own(role_.buffers.size(), nullptr);
   for (const PlanVariable& v : role_.variables) {
     own[v.buffer] = variable(plan_.string(v.name));
@@ -56,7 +56,7 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
     const PlanDevice& device = role_.devices[d];
     const std::string where = "task " + std::to_string(task_) + " on " + std::string(name_of(device.kind)) + ":" +
                               std::to_string(device.index);
-    step_arenas_.emplace_back(device.step_bytes, "a step of " + where);
+    step_arenas_.push_back(step_arena(device.step_bytes, "a step of " + where, transport));
     state_arenas_.emplace_back(ends[d], "the state of " + where);
     arena_bytes_ += device.step_bytes + ends[d];
   }
@@ -68,6 +68,14 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
     const auto& arenas = buffer.space == Buffer::Space::state ? state_arenas_ : step_arenas_;
     addresses_[b] = own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root];
   }
+}
+
+/// Where messages arrive, it is memory that the transport can write into.
+Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const {
+  const bool receives = !plan_.channels.empty() || !plan_.collectives.empty();
+  if (receives && bytes > 0)
+    if (auto memory = transport.memory(bytes, what)) return {bytes, std::move(memory)};
+  return {bytes, what};
 }
 
 void ResolvedPlan::describe_buffers() {

@@ -98,7 +98,8 @@ class ResolvedPlan {
   [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
 
  private:
-  void place_buffers(const std::function<std::byte*(std::string_view)>& variable);
+  void place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport);
+  [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();
   void nest(std::uint32_t region, std::uint32_t depth);
   void resolve_region(std::uint32_t region, const ResolveContext& context);

@@ -30,6 +30,9 @@ class FlakyTransport final : public Transport {
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
   void idle(std::chrono::microseconds at_most) override;
+  std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override {
+    return inner_->memory(bytes, what);
+  }
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
   void abort(const Failure& failure) noexcept override { inner_->abort(failure); }

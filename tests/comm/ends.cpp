@@ -4,32 +4,39 @@
 #include <thread>
 
 namespace ferry::test {
-namespace {
 
-void run_end(Transport& end, const std::function<void(Transport&)>& body, std::exception_ptr& thrown) {
+void run_end(Transport& end, const std::function<void(Transport&)>& body) {
   try {
     body(end);
   } catch (const std::exception& e) {
-    thrown = std::current_exception();
     end.abort({end.task(), Code::bug, e.what()});
+    throw;
   } catch (...) {  // doctest's, of a failed REQUIRE
-    thrown = std::current_exception();
     end.abort({end.task(), Code::bug, "a test failed"});
+    throw;
   }
 }
 
-}  // namespace
-
-void run_ends(const std::vector<std::unique_ptr<Transport>>& ends, const std::function<void(Transport&)>& body) {
-  std::vector<std::exception_ptr> thrown(ends.size());
+void run_tasks(int tasks, const std::function<void(int task)>& body) {
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(tasks));
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    threads.emplace_back([&, i] { run_end(*ends[i], body, thrown[i]); });
+  for (int task = 0; task < tasks; ++task) {
+    threads.emplace_back([&, task] {
+      try {
+        body(task);
+      } catch (...) {
+        thrown[static_cast<std::size_t>(task)] = std::current_exception();
+      }
+    });
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& exception : thrown) {
     if (exception) std::rethrow_exception(exception);
   }
+}
+
+void run_ends(const std::vector<std::unique_ptr<Transport>>& ends, const std::function<void(Transport&)>& body) {
+  run_tasks(static_cast<int>(ends.size()), [&](int task) { run_end(*ends[static_cast<std::size_t>(task)], body); });
 }
 
 }  // namespace ferry::test

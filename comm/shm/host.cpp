@@ -1,0 +1,106 @@
+#include "comm/shm/host.hpp"
+
+#include <sched.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace ferry::shm {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kAddresses = std::uint64_t{1}
+                                     << 46;  // for the segments of all tasks, half of what a process has
+constexpr std::uint64_t kLaneBytes = (sizeof(Lane) + kPage - 1) / kPage * kPage;
+
+std::uint64_t lane_at(int task) {
+  return kPage + static_cast<std::uint64_t>(task) * kLaneBytes;
+}
+
+Lane* lane_in(const Segment& segment, int task) {
+  return reinterpret_cast<Lane*>(segment.data() + lane_at(task));
+}
+
+/// Room for as many bytes as the machine has, pages coming as they are needed.
+std::uint64_t segment_bytes(int tasks) {
+  struct sysinfo info {};
+  const std::uint64_t memory = sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : kAddresses;
+  return std::min(lane_at(tasks) + memory, kAddresses / static_cast<std::uint64_t>(tasks));
+}
+
+/// What a task says of itself: its segment's ticket (none: ""), its threads, how it sleeps.
+struct Card {
+  int threads = 1;
+  bool fenced = false;
+  std::string ticket;
+};
+
+std::string packed(const Card& card) {
+  return std::to_string(card.threads) + (card.fenced ? " 1 " : " 0 ") + card.ticket;
+}
+
+Card unpacked(const std::string& text) {
+  Card card;
+  int fenced = 0, begin = 0;
+  if (std::sscanf(text.c_str(), "%d %d %n", &card.threads, &fenced, &begin) == 2)
+    card.ticket = text.substr(static_cast<std::size_t>(begin));
+  card.fenced = fenced != 0;
+  return card;
+}
+
+bool says(const std::string& numbers, int number) {
+  return numbers.find(" " + std::to_string(number) + " ") != std::string::npos;
+}
+
+bool is_crowded(int mine, int threads_here) {
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  return (known && mine > CPU_COUNT(&mask)) || threads_here > static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Host meet(Transport& inner, int threads, const Deadline& deadline) {
+  const int self = inner.task(), tasks = inner.tasks();
+  Host host;
+  if (tasks == 1) return host;
+  host.own = Segment::make(segment_bytes(tasks));
+  const bool fenced = !Doorbell::register_process();
+  const auto cards = inner.exchange(packed({threads, fenced, host.own ? host.own->ticket() : ""}), deadline);
+  std::string opened = " ";
+  for (int task = 0; task < tasks && host.own; ++task) {
+    const Card card = unpacked(cards[static_cast<std::size_t>(task)]);
+    auto segment = task == self ? nullptr : Segment::open(card.ticket);
+    if (!segment || segment->bytes() < lane_at(tasks)) continue;
+    opened += std::to_string(task) + " ";
+    host.own->reserve(lane_at(task), kLaneBytes, "messages from task " + std::to_string(task));
+    Neighbour& near = host.neighbours.emplace_back();
+    near.task = task;
+    near.from = lane_in(*host.own, task);
+    near.to = lane_in(*segment, self);
+    near.doorbell = reinterpret_cast<Doorbell*>(segment->data());
+    near.segment = std::move(segment);
+  }
+  if (!host.neighbours.empty()) host.own->reserve(0, kPage, "waking task " + std::to_string(self));
+  const auto lists = inner.exchange(opened, deadline);
+  std::erase_if(host.neighbours,
+                [&](const Neighbour& near) { return !says(lists[static_cast<std::size_t>(near.task)], self); });
+  if (host.neighbours.empty()) return {};
+  int threads_here = threads;
+  host.fenced = fenced;
+  for (const Neighbour& near : host.neighbours) {
+    const Card card = unpacked(cards[static_cast<std::size_t>(near.task)]);
+    threads_here += card.threads;
+    host.fenced = host.fenced || card.fenced;
+  }
+  host.crowded = is_crowded(threads, threads_here);
+  host.store = std::make_shared<Store>(host.own, lane_at(tasks));
+  host.doorbell = reinterpret_cast<Doorbell*>(host.own->data());
+  return host;
+}
+
+}  // namespace ferry::shm

@@ -1,0 +1,176 @@
+#include "comm/shm/lane.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "comm/failure.hpp"
+#include "comm/shm/stream_copy.hpp"
+
+namespace ferry::shm {
+namespace {
+
+/// Cells are given back in groups: the line that says so goes from core to core each time.
+constexpr std::uint32_t kGiveBack = 32;
+
+}  // namespace
+
+// ---- Sender ----
+
+Cell* Outbox::next_cell() {
+  if (cells_ - cells_taken_ == Lane::kCells) {
+    cells_taken_ = lane_.cells_taken.load(std::memory_order_acquire);
+    if (cells_ - cells_taken_ == Lane::kCells) return nullptr;
+  }
+  return &lane_.cells[cells_ % Lane::kCells];
+}
+
+void Outbox::write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint64_t bytes,
+                   std::span<const std::byte> payload) {
+  cell.channel = channel;
+  cell.bytes = bytes & (UINT64_MAX >> 2);
+  cell.kind = static_cast<std::uint64_t>(kind) & 3;
+  if (!payload.empty()) std::memcpy(cell.payload.data(), payload.data(), payload.size());
+  cell.number.store(++cells_, std::memory_order_release);
+}
+
+Outbox::Sent Outbox::send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
+  if (bytes.size() > Cell::kInline) return send_long(channel, bytes, announce);
+  Cell* cell = next_cell();
+  if (cell == nullptr) return Sent::full;
+  ++channels_[channel].sent;
+  write(*cell, channel, Cell::Kind::value, bytes.size(), bytes);
+  return Sent::complete;
+}
+
+Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
+  if (const Channel& state = channels_[channel]; state.first == state.posted.size()) read_posts();
+  Channel& state = channels_[channel];
+  Cell* cell = next_cell();
+  if (cell == nullptr) return Sent::full;
+  if (state.first == state.posted.size() || state.posted[state.first].bytes != bytes.size()) {
+    const auto number = std::as_bytes(std::span(&state.sent, 1));
+    if (announce) write(*cell, channel, Cell::Kind::announced, bytes.size(), number);
+    return Sent::waits;
+  }
+  const Receive receive = state.posted[state.first++];
+  if (state.first == state.posted.size()) {
+    state.posted.clear();
+    state.first = 0;
+  }
+  ++state.sent;
+  if (receive.at == Post::kElsewhere) return Sent::elsewhere;
+  stream_copy(receiver_.data() + receive.at, bytes.data(), bytes.size());
+  write(*cell, channel, Cell::Kind::landed, bytes.size(), {});
+  return Sent::complete;
+}
+
+void Outbox::read_posts() {
+  for (;;) {
+    const Post& post = lane_.posts[posts_ % Lane::kPosts];
+    if (post.number.load(std::memory_order_acquire) != posts_ + 1) return;
+    channels_[post.channel].posted.push_back({post.at, post.bytes});
+    lane_.posts_taken.store(++posts_, std::memory_order_release);
+  }
+}
+
+// ---- Receiver ----
+
+void Inbox::check(std::uint32_t channel, std::uint64_t sent, std::uint64_t expected) const {
+  if (sent != expected) throw size_error(from_, to_, channel, sent, expected);
+}
+
+void Inbox::receive(std::uint32_t channel, Receiving& receiving) {
+  Channel& state = channels_[channel];
+  receiving.number = state.made++;
+  receiving.next = nullptr;
+  if (!state.early.empty()) {
+    const Early early = state.early.front();
+    state.early.erase(state.early.begin());
+    check(channel, early.bytes, receiving.bytes);
+    if (early.bytes > 0) std::memcpy(receiving.target, early.payload.data(), early.bytes);
+    receiving.complete = true;
+    return;
+  }
+  if (state.announced == receiving.number) check(channel, state.announced_bytes, receiving.bytes);
+  receiving.complete = false;
+  (state.first == nullptr ? state.first : state.last->next) = &receiving;
+  state.last = &receiving;
+  ++waiting_;
+  if (receiving.bytes > Cell::kInline)
+    post(channel, static_cast<std::uint64_t>(receiving.target - own_.data()), receiving.bytes);
+}
+
+void Inbox::skip(std::uint32_t channel, std::uint64_t bytes) {
+  Channel& state = channels_[channel];
+  if (state.announced == state.made) check(channel, state.announced_bytes, bytes);
+  ++state.made;
+  post(channel, Post::kElsewhere, bytes);
+}
+
+void Inbox::post(std::uint32_t channel, std::uint64_t at, std::uint64_t bytes) {
+  const Unposted receive{channel, at, bytes};
+  if (!unposted_.empty() || !write_post(receive)) unposted_.push_back(receive);
+}
+
+bool Inbox::write_post(const Unposted& receive) {
+  if (posts_ - posts_taken_ == Lane::kPosts) {
+    posts_taken_ = lane_.posts_taken.load(std::memory_order_acquire);
+    if (posts_ - posts_taken_ == Lane::kPosts) return false;
+  }
+  Post& post = lane_.posts[posts_ % Lane::kPosts];
+  post.channel = receive.channel;
+  post.at = receive.at;
+  post.bytes = receive.bytes;
+  post.number.store(++posts_, std::memory_order_release);
+  return true;
+}
+
+bool Inbox::post_more() {
+  std::size_t done = 0;
+  while (done < unposted_.size() && write_post(unposted_[done])) ++done;
+  unposted_.erase(unposted_.begin(), unposted_.begin() + static_cast<std::ptrdiff_t>(done));
+  return done > 0;
+}
+
+bool Inbox::drain() {
+  if (!has_mail()) return false;
+  do {
+    take(lane_.cells[cells_ % Lane::kCells]);
+    if (++cells_ % kGiveBack == 0) lane_.cells_taken.store(cells_, std::memory_order_release);
+  } while (has_mail());
+  return true;
+}
+
+void Inbox::take(const Cell& cell) {
+  Channel& state = channels_[cell.channel];
+  switch (static_cast<Cell::Kind>(cell.kind)) {
+    case Cell::Kind::value:
+      if (state.first != nullptr) {
+        check(cell.channel, cell.bytes, state.first->bytes);
+        return complete(state, cell.payload.data());
+      }
+      state.early.push_back({cell.bytes, cell.payload});
+      return;
+    case Cell::Kind::landed:
+      FERRY_ASSERT(state.first != nullptr && state.first->bytes == cell.bytes, "a message landed nowhere");
+      return complete(state, nullptr);
+    case Cell::Kind::announced:
+      std::memcpy(&state.announced, cell.payload.data(), sizeof state.announced);
+      state.announced_bytes = cell.bytes;
+      if (state.first != nullptr && state.first->number == state.announced)
+        check(cell.channel, cell.bytes, state.first->bytes);
+      return;
+  }
+}
+
+/// Of the channel's first receive.
+void Inbox::complete(Channel& channel, const std::byte* payload) {
+  Receiving& receiving = *channel.first;
+  channel.first = receiving.next;
+  if (payload != nullptr && receiving.bytes > 0) std::memcpy(receiving.target, payload, receiving.bytes);
+  receiving.complete = true;
+  --waiting_;
+}
+
+}  // namespace ferry::shm

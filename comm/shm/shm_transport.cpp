@@ -1,0 +1,309 @@
+// Transport between tasks of one host through memory that they share, over another transport for everything else.
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "base/event_count.hpp"
+#include "comm/backends.hpp"
+#include "comm/failure.hpp"
+#include "comm/shm/host.hpp"
+
+namespace ferry {
+namespace {
+
+using shm::Inbox;
+using shm::Outbox;
+using std::chrono::microseconds;
+
+constexpr Ticket kComplete = 0;                        // of a send that was complete when it began
+constexpr Ticket kInner = Ticket{1} << 63;             // a ticket of the transport below
+constexpr std::uint32_t kControlEvery = 256;           // fruitless tests between looks at the transport below
+constexpr microseconds kLookBelow{2000};               // longest sleep: failures are heard of there
+constexpr microseconds kLookBelowOften{50};            // while messages are under way there, too
+constexpr microseconds kShortSpin{2}, kLongSpin{100};  // of idle(), before it sleeps
+
+struct Transfer {
+  shm::Receiving receiving;          // of a receive
+  std::span<const std::byte> bytes;  // of a send
+  std::uint32_t channel = 0;
+  bool sends = false, announced = false;
+  bool complete = false;  // of a send
+  bool below = false;     // of a send that went on below, as `inner`
+  Ticket inner = 0;
+  int peer = 0;
+};
+
+/// What this task has with one other.
+struct Peer {
+  Peer(shm::Neighbour& near, shm::Segment& own, int self)
+      : out(*near.to, *near.segment), in(*near.from, own, near.task, self), doorbell(near.doorbell) {}
+  Outbox out;
+  Inbox in;
+  shm::Doorbell* doorbell;
+  std::vector<Transfer*> pending;  // sends that wait, oldest first
+};
+
+class ShmTransport final : public Transport {
+ public:
+  ShmTransport(std::unique_ptr<Transport> inner, shm::Host host);
+  ~ShmTransport() override;
+
+  std::string_view name() const override { return inner_->name(); }
+  int task() const override { return inner_->task(); }
+  int tasks() const override { return inner_->tasks(); }
+  bool any_thread() const override { return false; }
+
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
+  bool done(Ticket ticket) override;
+  void idle(microseconds at_most) override;
+  std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override;
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
+
+  void abort(const Failure& failure) noexcept override;
+  std::optional<Failure> failure() override { return inner_->failure(); }
+  void close() override { inner_->close(); }
+  WireCount sent() const override;
+
+ private:
+  Peer* near(int peer) const;
+  void check();
+  void look_below();
+  Transfer* take();
+  bool release(Transfer* transfer);
+  Outbox::Sent start(Peer& peer, Transfer& transfer);
+  bool progress();
+  bool send_more(Peer& peer);
+
+  std::unique_ptr<Transport> inner_;
+  shm::Host host_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::vector<std::unique_ptr<Peer>> peers_;  // by task; null: not of this host
+  std::vector<Peer*> near_;
+  std::deque<Transfer> store_;
+  std::vector<Transfer*> free_;
+  std::vector<std::uint32_t> blocked_;  // channels, in send_more()
+  std::uint32_t tests_ = 0;
+  int below_ = 0;       // transfers under way in the transport below
+  bool moved_ = false;  // something has been completed since idle() returned
+  bool failed_ = false;
+  WireCount sent_;
+};
+
+ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host)
+    : inner_(std::move(inner)), host_(std::move(host)), peers_(static_cast<std::size_t>(inner_->tasks())) {
+  for (shm::Neighbour& near : host_.neighbours) {
+    auto& peer = peers_[static_cast<std::size_t>(near.task)];
+    peer = std::make_unique<Peer>(near, *host_.own, task());
+    near_.push_back(peer.get());
+  }
+}
+
+/// Who waits for this task hears from the transport below that it is gone.
+ShmTransport::~ShmTransport() {
+  inner_.reset();
+  for (Peer* peer : near_) peer->doorbell->ring(host_.fenced);
+}
+
+Peer* ShmTransport::near(int peer) const {
+  FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  return peers_[static_cast<std::size_t>(peer)].get();
+}
+
+void ShmTransport::check() {
+  if (std::this_thread::get_id() != owner_)
+    throw Error(Code::usage,
+                "transport " + std::string(name()) + ": used from another thread than the one that made it")
+        .hint("call run() on the thread that called connect()");
+  if (failed_) look_below();
+}
+
+/// Throws once the job has failed.
+void ShmTransport::look_below() {
+  const auto failure = inner_->failure();
+  failed_ = failure.has_value();
+  if (failure) throw error_of(*failure);
+}
+
+Transfer* ShmTransport::take() {
+  if (free_.empty()) free_.push_back(&store_.emplace_back());
+  Transfer* transfer = free_.back();
+  free_.pop_back();
+  *transfer = {};
+  return transfer;
+}
+
+bool ShmTransport::release(Transfer* transfer) {
+  free_.push_back(transfer);
+  return true;
+}
+
+Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
+  check();
+  Peer* to = near(peer);
+  if (to == nullptr) {
+    ++below_;
+    return inner_->send(peer, channel, bytes) | kInner;
+  }
+  ++sent_.messages;
+  sent_.bytes += static_cast<std::int64_t>(bytes.size());
+  if (to->pending.empty() && bytes.size() <= shm::Cell::kInline &&
+      to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
+    to->doorbell->ring(host_.fenced);
+    return kComplete;
+  }
+  Transfer* transfer = take();
+  transfer->sends = true;
+  transfer->bytes = bytes;
+  transfer->channel = channel;
+  transfer->peer = peer;
+  to->pending.push_back(transfer);
+  send_more(*to);
+  return reinterpret_cast<Ticket>(transfer);
+}
+
+/// Tries to send; what the receiver is to get in another way goes on below.
+Outbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
+  const Outbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
+  transfer.announced = transfer.announced || sent == Outbox::Sent::waits;
+  if (sent == Outbox::Sent::complete) transfer.complete = true;
+  if (sent == Outbox::Sent::elsewhere) {
+    ++below_;
+    transfer.below = true;
+    transfer.inner = inner_->send(transfer.peer, transfer.channel, transfer.bytes);
+  }
+  return sent;
+}
+
+/// Starts the sends that can be started, in the order of their channels; true when one could.
+bool ShmTransport::send_more(Peer& peer) {
+  blocked_.clear();
+  bool any = false;
+  std::erase_if(peer.pending, [&](Transfer* transfer) {
+    if (std::find(blocked_.begin(), blocked_.end(), transfer->channel) != blocked_.end()) return false;
+    const bool told = transfer->announced;
+    const Outbox::Sent sent = start(peer, *transfer);
+    if (sent == Outbox::Sent::complete || transfer->announced != told) peer.doorbell->ring(host_.fenced);
+    const bool gone = sent == Outbox::Sent::complete || sent == Outbox::Sent::elsewhere;
+    if (!gone) blocked_.push_back(transfer->channel);
+    any = any || gone;
+    return gone;
+  });
+  return any;
+}
+
+Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  check();
+  Peer* from = near(peer);
+  if (from == nullptr || !from->in.takes(bytes.data(), bytes.size())) {
+    if (from != nullptr) {
+      from->in.skip(channel, bytes.size());
+      from->doorbell->ring(host_.fenced);
+    }
+    ++below_;
+    return inner_->receive(peer, channel, bytes) | kInner;
+  }
+  Transfer* transfer = take();
+  transfer->peer = peer;
+  transfer->receiving.target = bytes.data();
+  transfer->receiving.bytes = bytes.size();
+  from->in.receive(channel, transfer->receiving);
+  if (bytes.size() > shm::Cell::kInline) from->doorbell->ring(host_.fenced);
+  return reinterpret_cast<Ticket>(transfer);
+}
+
+bool ShmTransport::done(Ticket ticket) {
+  if (ticket == kComplete) {
+    check();
+    return true;
+  }
+  if ((ticket & kInner) != 0) {
+    if (!near_.empty()) moved_ = progress() || moved_;
+    if (!inner_->done(ticket & ~kInner)) return false;
+    --below_;
+    return true;
+  }
+  auto* transfer = reinterpret_cast<Transfer*>(ticket);
+  Peer& peer = *peers_[static_cast<std::size_t>(transfer->peer)];
+  if (!transfer->sends) {
+    if (!transfer->receiving.complete) moved_ = peer.in.drain() || moved_;
+    if (transfer->receiving.complete) return release(transfer);
+  } else if (transfer->complete) {
+    return release(transfer);
+  }
+  if (++tests_ % kControlEvery == 0) look_below();
+  moved_ = progress() || moved_;
+  if (transfer->below && inner_->done(transfer->inner)) {
+    transfer->complete = true;
+    transfer->below = false;
+    --below_;
+  }
+  return (transfer->sends ? transfer->complete : transfer->receiving.complete) && release(transfer);
+}
+
+/// Moves on what can be moved; true when there was something.
+bool ShmTransport::progress() {
+  bool any = false;
+  for (Peer* peer : near_) {
+    if (peer->in.drain()) any = true;
+    if (peer->in.has_unposted() && peer->in.post_more()) peer->doorbell->ring(host_.fenced);
+    if (!peer->pending.empty() && send_more(*peer)) any = true;
+  }
+  return any;
+}
+
+/// Spins for as long as it costs to sleep and wake, if there is a core to spin on; then sleeps until another task
+/// rings.
+void ShmTransport::idle(microseconds at_most) {
+  check();
+  look_below();
+  if (near_.empty()) return inner_->idle(at_most);
+  if (std::exchange(moved_, false) || at_most <= microseconds(0)) return;
+  const Deadline spinning(system_clock(), host_.crowded ? kShortSpin : kLongSpin);
+  while (!spinning.expired()) {
+    if (progress()) return;
+    spin_pause();
+  }
+  if (below_ > 0) return inner_->idle(std::min(at_most, kLookBelowOften));
+  host_.doorbell->lie_down(host_.fenced);
+  if (!progress()) host_.doorbell->sleep(std::min(at_most, kLookBelow));
+  host_.doorbell->get_up();
+  look_below();
+}
+
+std::shared_ptr<std::byte> ShmTransport::memory(std::uint64_t bytes, std::string_view what) {
+  return host_.store ? host_.store->take(bytes, what) : nullptr;
+}
+
+/// What neighbours send meanwhile is taken by the next test.
+std::vector<std::string> ShmTransport::exchange(std::string_view mine, const Deadline& deadline) {
+  return inner_->exchange(mine, deadline);
+}
+
+void ShmTransport::abort(const Failure& failure) noexcept {
+  inner_->abort(failure);
+  failed_ = true;
+  for (Peer* peer : near_) peer->doorbell->ring(host_.fenced);
+}
+
+WireCount ShmTransport::sent() const {
+  const WireCount below = inner_->sent();
+  return {sent_.messages + below.messages, sent_.bytes + below.bytes};
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> shared_memory_transport(std::unique_ptr<Transport> inner, int threads,
+                                                   std::chrono::milliseconds deadline) {
+  try {
+    shm::Host host = shm::meet(*inner, threads, Deadline(system_clock(), deadline));
+    if (host.neighbours.empty()) return inner;
+    return std::make_unique<ShmTransport>(std::move(inner), std::move(host));
+  } catch (const Error& error) {
+    if (!inner->failure()) inner->abort({inner->task(), error.code(), error.text()});
+    throw;
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,150 @@
+#include <cstring>
+#include <numeric>
+
+#include "comm/backends.hpp"
+#include "tests/comm/ends.hpp"
+#include "tests/comm/world.hpp"
+
+namespace ferry::test {
+namespace {
+
+/// Bytes in memory that the neighbours can write.
+struct Shared {
+  Shared(Transport& end, std::size_t bytes) : owner(end.memory(bytes, "a test")), span(owner.get(), bytes) {}
+  std::shared_ptr<std::byte> owner;
+  std::span<std::byte> span;
+};
+
+void on_two(const std::function<void(Transport&)>& body) {
+  auto ends = inproc_transports(2);
+  run_tasks(2, [&](int task) {
+    const auto end =
+        shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+    run_end(*end, [&](Transport& running) {
+      body(running);
+      running.close();
+    });
+  });
+}
+
+TEST_CASE("messages of all sizes land in shared memory, whoever comes first") {
+  on_two([](Transport& end) {
+    const int peer = 1 - end.task();
+    for (const std::size_t bytes : {0U, 1U, 48U, 49U, 64U, 2047U, 2048U, 4099U, 70'001U, 3'000'003U}) {
+      CAPTURE(bytes);
+      Shared in(end, bytes + 13);
+      const auto target = in.span.subspan(13, bytes);  // not aligned
+      for (const bool receive_first : {true, false}) {
+        const auto out = message(end.task(), peer, 3, receive_first, bytes);
+        Ticket receiving = 0;
+        if (receive_first) receiving = end.receive(peer, 3, target);
+        const Ticket sending = end.send(peer, 3, out);
+        if (!receive_first) receiving = end.receive(peer, 3, target);
+        finish(end, receiving);
+        finish(end, sending);
+        CHECK(std::ranges::equal(target, message(peer, end.task(), 3, receive_first, bytes)));
+        CHECK(std::all_of(in.span.begin(), in.span.begin() + 13, [](std::byte b) { return b == std::byte{0}; }));
+      }
+    }
+  });
+}
+
+TEST_CASE("a channel keeps its order over sizes and kinds of memory") {
+  on_two([](Transport& end) {
+    const int peer = 1 - end.task();
+    const std::size_t sizes[] = {8, 100, 5000, 40, 60'000, 8, 300};
+    std::vector<std::vector<std::byte>> out, plain;
+    std::vector<std::unique_ptr<Shared>> shared;
+    std::vector<std::span<std::byte>> in;
+    std::vector<Ticket> tickets;
+    for (int k = 0; k < 70; ++k) {
+      const std::size_t bytes = sizes[k % 7];
+      out.push_back(message(end.task(), peer, 0, k, bytes));
+      if (k % 3 == 0) {
+        in.push_back(plain.emplace_back(bytes));
+      } else {
+        in.push_back(shared.emplace_back(std::make_unique<Shared>(end, bytes))->span);
+      }
+    }
+    const auto receive_all = [&] {
+      for (int k = 0; k < 70; ++k) tickets.push_back(end.receive(peer, 0, in[static_cast<std::size_t>(k)]));
+    };
+    if (end.task() == 0) receive_all();
+    for (const auto& bytes : out) tickets.push_back(end.send(peer, 0, bytes));
+    if (end.task() == 1) receive_all();
+    for (const Ticket ticket : tickets) finish(end, ticket);
+    for (int k = 0; k < 70; ++k)
+      CHECK(std::ranges::equal(in[static_cast<std::size_t>(k)], message(peer, end.task(), 0, k, sizes[k % 7])));
+  });
+}
+
+TEST_CASE("more messages than a lane has room for, with nobody looking") {
+  on_two([](Transport& end) {
+    const int peer = 1 - end.task();
+    for (const std::size_t bytes : {16U, 200U}) {
+      std::vector<std::vector<std::byte>> out;
+      std::vector<std::unique_ptr<Shared>> in;
+      std::vector<Ticket> tickets;
+      for (int k = 0; k < 1000; ++k) {
+        out.push_back(message(end.task(), peer, 5, k, bytes));
+        in.push_back(std::make_unique<Shared>(end, bytes));
+      }
+      for (const auto& message : out) tickets.push_back(end.send(peer, 5, message));
+      for (const auto& buffer : in) tickets.push_back(end.receive(peer, 5, buffer->span));
+      for (const Ticket ticket : tickets) finish(end, ticket);
+      for (int k = 0; k < 1000; ++k)
+        CHECK(std::ranges::equal(in[static_cast<std::size_t>(k)]->span, message(peer, end.task(), 5, k, bytes)));
+    }
+  });
+}
+
+TEST_CASE("long messages of another size than their receives are errors") {
+  for (const auto& [sent, expected] : {std::pair<std::size_t, std::size_t>{100, 200}, {5000, 8}, {8, 5000}}) {
+    CAPTURE(sent);
+    auto ends = inproc_transports(2);
+    run_tasks(2, [&, sent = sent, expected = expected](int task) {
+      const auto end =
+          shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+      Shared in(*end, expected);
+      const std::vector<std::byte> out(sent);
+      const auto error = error_in([&] {
+        finish(*end, task == 0 ? end->send(1, 4, out) : end->receive(0, 4, in.span));
+        static_cast<void>(end->exchange("", seconds(20)));
+      });
+      if (task == 1) {
+        REQUIRE(error.has_value());
+        CHECK(error->text().find(std::to_string(sent) + " bytes sent, " + std::to_string(expected) + " expected") !=
+              std::string::npos);
+        end->abort({1, Code::bug, error->text()});
+      }
+    });
+  }
+}
+
+TEST_CASE("memory is zeroed, apart, and given back") {
+  on_two([](Transport& end) {
+    constexpr std::size_t kBytes = 3 << 20;
+    std::byte* first_place = nullptr;
+    for (int round = 0; round < 3; ++round) {
+      Shared a(end, kBytes), b(end, 100);
+      CHECK((a.span.data() + kBytes <= b.span.data() || b.span.data() + 100 <= a.span.data()));
+      CHECK(reinterpret_cast<std::uintptr_t>(b.span.data()) % 4096 == 0);
+      CHECK(std::all_of(a.span.begin(), a.span.end(), [](std::byte x) { return x == std::byte{0}; }));
+      std::memset(a.span.data(), 0x5a, kBytes);
+      if (round == 0) first_place = a.span.data();
+      CHECK(a.span.data() == first_place);
+    }
+  });
+}
+
+TEST_CASE("more memory than the machine has is an error with its size") {
+  on_two([](Transport& end) {
+    const auto error = error_in([&] { static_cast<void>(end.memory(std::uint64_t{1} << 60, "the arena of a test")); });
+    REQUIRE(error.has_value());
+    CHECK(error->code() == Code::resource);
+    CHECK(error->text().find("the arena of a test") != std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace ferry::test
