@@ -1,8 +1,10 @@
 #include "comm/host.hpp"
 
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -24,7 +26,27 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
 }
 
+/// The number that a file of the system begins with; 0: none.
+std::uint64_t number_in(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t number = 0;
+  return file >> number ? number : 0;
+}
+
+/// The installed memory; 0: not known.
+std::uint64_t installed_bytes() {
+  struct sysinfo info {};
+  return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
+}
+
 }  // namespace
+
+std::uint64_t host_memory_bytes() {
+  std::uint64_t bytes = installed_bytes();
+  for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+    if (const std::uint64_t most = number_in(limit); most != 0) bytes = std::min(bytes, most);
+  return bytes;
+}
 
 HostId host_id() {
   HostId id{host_name(), {}};

@@ -1,6 +1,7 @@
 // Which machine this is, so that tasks of one host find each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace ferry {
@@ -13,5 +14,9 @@ struct HostId {
 /// Reads it anew on each call. Thread-safe. What cannot be read counts as empty, or is unique to this process where
 /// equality would claim too much.
 [[nodiscard]] HostId host_id();
+
+/// Bytes of memory that processes here may have together: what is installed, or the limit of this process's control
+/// group where that is less. 0: not known. Thread-safe.
+[[nodiscard]] std::uint64_t host_memory_bytes();
 
 }  // namespace ferry

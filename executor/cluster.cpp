@@ -45,12 +45,14 @@ struct Introduction {
   bool whole_machine = true;
   int cores = 1;
   int threads = 0;
+  std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
 };
 
 Introduction introduce(const ClusterOptions& options) {
   const HostId host = host_id();
   const Cores cores = allowed_cores();
-  return {host.name, host.proof, cores.str(), cores.whole_machine, cores.count(), options.threads};
+  return {host.name,     host.proof,      cores.str(),          cores.whole_machine,
+          cores.count(), options.threads, options.memory_bytes, host_memory_bytes()};
 }
 
 /// The build comes first: what follows is read only by tasks that have the same.
@@ -63,6 +65,8 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.whole_machine)
       .add(task.cores)
       .add(task.threads)
+      .add(task.memory_bytes)
+      .add(task.host_memory_bytes)
       .add(options.jobs)
       .take();
 }
@@ -77,6 +81,8 @@ Introduction unpacked(std::string_view bytes, std::string& jobs) {
   task.whole_machine = reader.number() != 0;
   task.cores = static_cast<int>(reader.number());
   task.threads = static_cast<int>(reader.number());
+  task.memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
   jobs = reader.text();
   return task;
 }
@@ -110,6 +116,8 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     TaskInfo info;
     info.host = hosts.try_emplace(task.proof, static_cast<std::int32_t>(hosts.size())).first->second;
     info.host_name = task.host_name;
+    info.memory_bytes = task.memory_bytes;
+    info.host_memory_bytes = task.host_memory_bytes;
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
     cores.whole_machine = task.whole_machine;

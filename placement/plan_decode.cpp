@@ -77,8 +77,8 @@ class Decoder {
   static Topology topology(const fbs::Topology& t) {
     Topology result;
     result.tasks = list(*t.tasks(), [](const fbs::Task& task) {
-      return TaskInfo{task.job()->str(), task.index_in_job(), task.host(),        task.host_name()->str(),
-                      task.threads(),    task.gpus(),         task.memory_bytes()};
+      return TaskInfo{task.job()->str(), task.index_in_job(), task.host(),         task.host_name()->str(),
+                      task.threads(),    task.gpus(),         task.memory_bytes(), task.host_memory_bytes()};
     });
     result.on_host = link(*t.on_host());
     result.between_hosts = link(*t.between_hosts());

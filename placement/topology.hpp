@@ -17,7 +17,8 @@ struct TaskInfo {
   std::string host_name;
   std::int32_t threads = 1;
   std::int32_t gpus = 0;
-  std::uint64_t memory_bytes = 0;  ///< that plans may use; 0: unlimited
+  std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
+  std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
 
   bool operator==(const TaskInfo&) const = default;
 };

@@ -1,5 +1,6 @@
 #include "placement/verify.hpp"
 
+#include "base/text.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry {
@@ -27,6 +28,8 @@ Verdict verify(const Plan& plan) {
     proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
     verifier::check_memory(plan);
     proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
+    proved("at most " + human_bytes(verifier::check_fit(plan)) +
+           " of memory on a task, which is no more than there is");
     verdict.pass = true;
   } catch (const verifier::Rejected& rejected) {
     verdict.reason = rejected.reason;

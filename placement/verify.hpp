@@ -16,7 +16,8 @@ struct Verdict {
 
 /// Checks that every index is in range; every send has its receive with equal bytes; no wait cycle under zero
 /// buffering; members of a collective meet in the same order; no buffer is read while written or before it is written;
-/// buffers lie within their arenas. Time and memory linear in the plan's instructions × tasks.
+/// buffers lie within their arenas; these fit into the memory of their tasks and hosts, where the topology knows it.
+/// Time and memory linear in the plan's instructions × tasks.
 [[nodiscard]] Verdict verify(const Plan& plan);
 
 /// Throws Error(plan) with the reason unless the plan passes.

@@ -20,6 +20,10 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--threads", options.cluster.threads,
                  "Of each task; default: cores of the affinity mask / tasks that share it")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--memory", options.cluster.memory_bytes,
+                 "That a task's values may take, for example 2GB; default: what its host has")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES");
   app.add_flag("--soft-placement", options.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
 }

@@ -33,7 +33,7 @@ struct RunOptions : JobOptions {
   std::string data, trace, stats;
 };
 
-/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --soft-placement.
+/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --memory, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Those and all others of `ferry run`, but for FILE.
 void add_run_options(CLI::App& app, RunOptions& options);

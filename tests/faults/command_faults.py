@@ -164,6 +164,15 @@ def case_041_deadlock():
                  "task 1 waits in receive_wait 'answer'", "for task 0", "broken_plans.cpp:")
 
 
+def case_042_more_memory_than_there_is():
+    path = write("wide.pbtxt", graph(op("x", "Input", attrs=typed("FLOAT32", 1 << 18)), op("y", "Add", ["x", "x"]), fetches=["y"]))
+    for words in (["plan", path], ["run", path, "--feed", "x=" + write("wide.npy", npy("<f4", (1 << 18,), bytes(1 << 20)))]):
+        expect(run(*words), 0)
+        expect(run(*words, "--memory", "2MB"), 0)
+        expect(run(*words, "--memory", "512KB"), 4, "task 0 would need", "may have 512 KiB (524288 bytes)", "'x' float32[262144]: 1 MiB at",
+               "model.cpp:1", "--memory")
+
+
 def two_files(one, other):
     """mpirun of two tasks with a file each: exit code, stdout, stderr."""
     done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "1", FERRY, "run", one, ":", "-np", "1", FERRY, "run", other],

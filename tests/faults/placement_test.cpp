@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "graph/core_ops.hpp"
 #include "ops/math.hpp"
+#include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {
@@ -60,6 +62,59 @@ TEST_CASE("037 no kernel for the device") {
   CHECK(has(error, "y (Tanh)"));
   CHECK(has(error, "placement_test.cpp:"));
   CHECK(has(error, "--soft-placement"));
+}
+
+/// The plan of x * x + 1 on each of two tasks of one host, x of `elements` float32.
+Plan squares(std::int64_t elements) {
+  Graph g;
+  Signature signature;
+  for (const char* device : {"/task:0", "/task:1"}) {
+    const auto here = g.device(device);
+    const Value x = g.input("x" + std::string(device + 6), DType::float32, {elements});
+    const Value y = (x * x + 1.0).named("y" + std::string(device + 6));
+    signature.feeds.push_back({x.id(), device[6] - '0', {elements}});
+    signature.targets.push_back(y.op().id());
+  }
+  return make_plan(g, signature, Topology::local(2), NoTanhOnGpu()).plan;
+}
+
+TEST_CASE("042 a plan that needs more memory than a task may have, with the largest values") {
+  Plan plan = squares(1 << 20);
+  CHECK(verify(plan).pass);  // nothing is known of the memory
+  plan.topology.tasks[0].memory_bytes = 64 << 20;
+  CHECK(verify(plan).pass);
+  plan.topology.tasks[1].memory_bytes = 1 << 20;
+  const Error refused = [&] {
+    try {
+      require_verified(plan);
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error(Code::ok, "planned");
+  }();
+  CHECK(refused.code() == Code::plan);
+  CHECK(has(refused, "task 1 would need "));
+  CHECK(has(refused, "may have 1 MiB (1048576 bytes)"));
+  CHECK(has(refused, "'x1' float32[1048576]: 4 MiB at "));
+  CHECK(has(refused, "placement_test.cpp:"));
+  CHECK(has(refused, "--memory"));
+}
+
+TEST_CASE("042 tasks that fit one by one, and not together on their host") {
+  Plan plan = squares(1 << 20);
+  for (TaskInfo& task : plan.topology.tasks) task.host_memory_bytes = 14 << 20;
+  const Verdict together = verify(plan);
+  CHECK_FALSE(together.pass);
+  CHECK(has(Error(Code::plan, together.reason), "the tasks on host localhost would need "));
+  plan.topology.tasks[1].host = 1;
+  CHECK(verify(plan).pass);
+}
+
+TEST_CASE("042 sizes whose sum overflows are refused, not wrapped") {
+  Plan plan = squares(4);
+  for (TaskInfo& task : plan.topology.tasks) task.host_memory_bytes = 1 << 30;
+  for (PlanClass& c : plan.classes) c.devices[0].state_bytes = UINT64_MAX - 8;
+  CHECK_FALSE(verify(plan).pass);
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ Plan every_field() {
   plan.topology.tasks[1].host_name = "node1";
   plan.topology.tasks[1].gpus = 2;
   plan.topology.tasks[1].memory_bytes = 1ULL << 40;
+  plan.topology.tasks[1].host_memory_bytes = 1ULL << 41;
   plan.strings = {"model.cpp", "x", "y", "MatMul", "w"};
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};

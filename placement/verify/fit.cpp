@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+constexpr std::size_t kShown = 5;
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/// Of the host's memory: what devices of their own have is not counted.
+std::uint64_t needed_by(const PlanClass& c) {
+  std::uint64_t bytes = 0;
+  for (const PlanDevice& device : c.devices)
+    if (device.kind == DeviceKind::cpu) bytes = sum(bytes, sum(device.step_bytes, device.state_bytes));
+  return bytes;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  return human_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
+}
+
+/// A line for each of the largest buffers: name, type, bytes, and the user's line that makes it.
+std::string largest_buffers(const Plan& plan, const PlanClass& c) {
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
+    if (c.buffers[b].view_of == kNone && c.buffers[b].space != Buffer::Space::none) ids.push_back(b);
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return c.buffers[a].bytes > c.buffers[b].bytes; });
+  ids.resize(std::min(ids.size(), kShown));
+  std::map<std::uint32_t, std::string> lines;
+  for (const Instruction& i : c.instructions)
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
+      lines.try_emplace(c.operands[i.outputs.begin + k], plan.line(i.line).str());
+  std::string text;
+  for (const std::uint32_t b : ids) {
+    const Buffer& buffer = c.buffers[b];
+    const std::string_view name = plan.string(buffer.name);
+    text += "\n  " + (name.empty() ? "scratch" : "'" + escaped(name) + "'") + " " +
+            Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str() + ": " +
+            human_bytes(buffer.bytes);
+    if (const std::string& line = lines[b]; !line.empty()) text += " at " + line;
+  }
+  return text;
+}
+
+[[noreturn]] void reject(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
+                         std::size_t task) {
+  throw Rejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
+                 "; the largest values on task " + std::to_string(task) + ":" +
+                 largest_buffers(plan, plan.class_for(static_cast<int>(task))) +
+                 "\n  try: more tasks to split over, a smaller batch, or more memory (--memory)"};
+}
+
+}  // namespace
+
+std::uint64_t check_fit(const Plan& plan) {
+  struct Host {
+    std::uint64_t needed = 0, there = 0, most = 0;
+    std::size_t task = 0;  ///< that needs the most
+  };
+  std::map<std::int32_t, Host> hosts;
+  std::uint64_t most = 0;
+  for (std::size_t t = 0; t < plan.topology.tasks.size(); ++t) {
+    const TaskInfo& task = plan.topology.tasks[t];
+    const std::uint64_t needed = needed_by(plan.class_for(static_cast<int>(t)));
+    most = std::max(most, needed);
+    if (task.memory_bytes != 0 && needed > task.memory_bytes)
+      reject(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
+    Host& host = hosts[task.host];
+    host.needed = sum(host.needed, needed);
+    if (task.host_memory_bytes != 0)
+      host.there = host.there == 0 ? task.host_memory_bytes : std::min(host.there, task.host_memory_bytes);
+    if (needed <= host.most) continue;
+    host.most = needed;
+    host.task = t;
+  }
+  for (const auto& [number, host] : hosts)
+    if (host.there != 0 && host.needed > host.there)
+      reject(plan, "the tasks on host " + escaped(plan.topology.tasks[host.task].host_name), host.needed, host.there,
+             host.task);
+  return most;
+}
+
+}  // namespace ferry::verifier
