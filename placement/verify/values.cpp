@@ -54,7 +54,7 @@ class Values {
     return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
   }
 
-  // ---- Devices and memory ----
+  // ---- Devices ----
 
   void check_devices() const {
     std::set<std::pair<DeviceKind, std::uint32_t>> seen;
@@ -65,12 +65,6 @@ class Values {
                                              __builtin_add_overflow(bytes, device.state_bytes, &bytes)))
         reject("malformed plan: the bytes of a class overflow");
       for (std::int32_t t : tables_.tasks_of[class_]) check_device(device, t);
-    }
-    for (std::int32_t t : tables_.tasks_of[class_]) {
-      const std::uint64_t limit = plan_.topology.tasks[static_cast<std::size_t>(t)].memory_bytes;
-      if (limit != 0 && bytes > limit)
-        reject("task " + std::to_string(t) + " needs " + std::to_string(bytes) + " bytes of memory, plans may use " +
-               std::to_string(limit));
     }
   }
 
