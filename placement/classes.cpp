@@ -38,11 +38,17 @@ class Roles {
   }
 
  private:
-  void mark(std::int32_t task, std::int64_t what) { keys_[static_cast<std::size_t>(task)].push_back(what); }
+  enum Trait : std::int64_t { in_devices, has_part, sends, receives, takes_part, is_root };
+
+  /// `which` device set, split or node it is; all three are kept, so that different traits never look alike.
+  void mark(std::int32_t task, Trait trait, std::size_t which, std::int64_t value = 0) {
+    std::vector<std::int64_t>& key = keys_[static_cast<std::size_t>(task)];
+    key.insert(key.end(), {trait, static_cast<std::int64_t>(which), value});
+  }
 
   void device_sets() {
     for (std::size_t w = 0; w < program_.wheres.size(); ++w)
-      for (std::int32_t task : program_.wheres[w].tasks) mark(task, static_cast<std::int64_t>(w));
+      for (std::int32_t task : program_.wheres[w].tasks) mark(task, in_devices, w);
   }
 
   void part_sizes() {
@@ -54,26 +60,29 @@ class Roles {
           if (value.layout[axis] == split(dim)) axes.push_back(axis);
         if (!axes.empty()) splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
       }
+    std::size_t number = 0;
     for (const auto& [where_id, size, axes] : splits) {
       const Where& where = program_.wheres[where_id];
       for (std::size_t i = 0; i < where.tasks.size(); ++i) {
         std::int64_t part = size;
         for (std::size_t axis : axes) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
-        mark(where.tasks[i], part);
+        mark(where.tasks[i], has_part, number, part);
       }
+      ++number;
     }
   }
 
   void ends() {
-    for (const Node& node : program_.nodes) {
+    for (std::size_t id = 0; id < program_.nodes.size(); ++id) {
+      const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && node.where != kNone) {
-        mark(sender_of(program_, node), -1);
-        mark(program_.where(node).tasks[0], -2);
+        mark(sender_of(program_, node), sends, id);
+        mark(program_.where(node).tasks[0], receives, id);
       } else if (node.kind == NodeKind::collective) {
         const ProgramCollective& collective = program_.collectives[node.detail];
         for (const auto& group : program_.groupings[collective.members.grouping]) {
-          for (std::int32_t task : group) mark(task, -3);
-          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], -4);
+          for (std::int32_t task : group) mark(task, takes_part, id);
+          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], is_root, id);
         }
       }
     }

@@ -116,6 +116,24 @@ TEST_CASE("memory: a chain of adds runs in one buffer") {
   CHECK(plan.classes[0].devices[0].step_bytes == 4032);
 }
 
+TEST_CASE("tasks of different collectives are of different classes") {
+  Graph g;
+  const MeshId grid = g.mesh({{"dp", 2}, {"tp", 2}});
+  Value x;
+  {
+    auto all = g.on(grid);
+    const Value v = g.variable("v", g.constant(Tensor(DType::float32, {1, 3}))).laid({split(0), replicated()});
+    x = -v;
+  }
+  Value there;
+  {
+    auto here = g.device("/task:1");
+    there = x * 2.0;  // gathered over tasks 1 and 3, the fetch over 0 and 2
+  }
+  const Plan plan = planned(g, {x, there}, 4);
+  CHECK(plan.classes.size() == 4);
+}
+
 TEST_CASE("errors name op, device and line") {
   Graph g;
   auto a = g.constant({1, 2, 3}, on("/task:5"));
