@@ -273,17 +273,20 @@ class Resharder {
   PValueId convert(PValueId value, WhereId where, const Layout& layout, NodeId why) {
     const PValue from = program_.values[value];
     if (from.where == where) return convert_axes(value, layout, why);
-    const Where& source = program_.wheres[from.where];
-    const Where& target = program_.wheres[where];
+    const Where source = program_.wheres[from.where];
+    const Where target = program_.wheres[where];
     if (!source.single()) {
       if (target.single()) {
         if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
         if (has_device(source, target))
           return need(value, from.where, Layout(source.axes.size()), why);  // its own copy
       }
-      const PValueId whole = need(value, from.where, Layout(source.axes.size()), why);
-      if (!target.single() && covers(source, target)) return cut_after_moving(whole, where, layout);
-      return from_device(whole, source.tasks[0], where, layout, why);
+      const Layout all(source.axes.size());
+      if (!target.single() && covers(source, target))
+        return cut_after_moving(need(value, from.where, all, why), where, layout);
+      const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
+      const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index), why);
+      return from_device(joined != kNone ? joined : need(value, from.where, all, why), task, where, layout, why);
     }
     return from_device(value, source.tasks[0], where, layout, why);
   }

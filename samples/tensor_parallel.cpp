@@ -1,0 +1,74 @@
+// Tensor parallel: two blocks of attention and two layers each, their weights cut over the tasks (Shoeybi et al.,
+// 2019). The heads of the attention and the hidden units of the layers lie on different tasks; activations are whole.
+// Ferry finds two all-reduces for each block and direction, where partial sums meet whole values.
+//
+//     build/samples/tensor_parallel --tasks 2 --steps 20
+//     build/ferry explain build/samples/tensor_parallel.pb --tasks 2
+#include <ferry/ferry.hpp>
+#include <ferry/runner/run_main.hpp>
+
+#include <string>
+
+namespace {
+
+using ferry::split;
+using ferry::Value;
+using ferry::Values;
+
+constexpr std::int64_t kTokens = 24, kWidth = 16, kHeads = 8, kHeadWidth = 4, kHidden = 48;
+
+/// One block, with its variables.
+class Block {
+ public:
+  Block(ferry::Graph& g, const std::string& name) {
+    auto here = g.name(name);
+    projections_ = weights(g, "projections", {3, kHeads, kWidth, kHeadWidth}, 1);
+    out_ = weights(g, "out", {kHeads, kHeadWidth, kWidth}, 0);
+    up_ = weights(g, "up", {kWidth, kHidden}, 1);
+    down_ = weights(g, "down", {kHidden, kWidth}, 0);
+  }
+
+  /// x: float32 [tokens, width], and so the result.
+  [[nodiscard]] Value operator()(const Value& x) const {
+    const Value attended = x + attention(x);
+    return attended + ferry::matmul(ferry::relu(ferry::matmul(attended, up_)), down_);
+  }
+
+  [[nodiscard]] Values variables() const { return {projections_, out_, up_, down_}; }
+
+ private:
+  static Value weights(ferry::Graph& g, const std::string& name, const ferry::Shape& shape, int cut) {
+    return g.variable(name, ferry::normal(g, shape, 0, 0.1)).laid({split(cut)});
+  }
+
+  /// Softmax over the tokens, head by head; the sum over the heads joins what the tasks have.
+  [[nodiscard]] Value attention(const Value& x) const {
+    const Value projected = ferry::matmul(x, projections_);  // [3, heads, tokens, head width]
+    const auto part = [&](std::int64_t i) { return ferry::squeeze(ferry::slice(projected, 0, i, i + 1), {0}); };
+    const Value scores = ferry::matmul(part(0), part(1), false, true) * 0.5;
+    const Value mixed = ferry::matmul(ferry::softmax(scores), part(2));
+    return ferry::sum(ferry::matmul(mixed, out_), {0});
+  }
+
+  Value projections_, out_, up_, down_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ferry::Graph g;
+  auto everywhere = g.on(g.mesh("tp"));
+  const Value x = ferry::uniform(g, {kTokens, kWidth}, -1, 1);
+  const Value wanted = ferry::tanh(x * 3);
+  Values variables;
+  Value y = x;
+  for (const char* name : {"first", "second"}) {
+    const Block block(g, name);
+    y = block(y);
+    for (const Value& variable : block.variables()) variables.push_back(variable);
+  }
+  const Value loss = ferry::mean(ferry::square(y - wanted));
+  for (const Value& update : ferry::sgd(loss, variables, 0.5)) g.target("train", update);
+  g.fetch("train", "loss", loss);
+  return ferry::run_main(argc, argv, g);
+}

@@ -1,0 +1,139 @@
+"""The same file on other numbers of tasks: each strategy must compute what one task computes, move what its plan says,
+and move what its formula says.
+
+usage: strategies_test.py FERRY SAMPLES_FOLDER DATA_FOLDER [all]
+Over MPI every second strategy is run; all of them with `all`. The last line is "N passed, N failed, N skipped".
+"""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+from samples_test import MPIRUN, SAMPLES, check_stats, run
+
+STEPS = 12
+
+
+def numbers(output):
+    """The fetches: name -> numbers."""
+    return {name: [float(number) for number in re.findall(r"-?[\d.]+(?:e[-+]?\d+)?", text.split("  ")[0])]
+            for name, text in re.findall(r"^(\w+) = (.*)$", output, re.M)}
+
+
+class Strategy:
+    """A sample, its entry, and on how many tasks it fits; `jobs` gives the names of a job's tasks."""
+
+    def __init__(self, sample, entry="train", fits=lambda tasks: True, least=1, jobs=lambda tasks: None, steps=STEPS):
+        self.sample, self.entry, self.fits, self.least, self.jobs, self.steps = sample, entry, fits, least, jobs, steps
+        self.expected = None
+
+    def options(self, tasks):
+        jobs = self.jobs(tasks)
+        return ["--entry", self.entry, "--steps", self.steps, *(["--jobs", jobs] if jobs else [])]
+
+    def compute(self, tasks, folder, mpi=False):
+        """The fetches on `tasks` tasks; the counters must be as planned."""
+        launch = [] if mpi else ["--tasks", tasks, "--threads", 1]
+        output = run("run", SAMPLES / f"{self.sample}.pb", "--stats", folder / "stats.json", *launch,
+                     *self.options(tasks), ranks=tasks if mpi else 0)
+        check_stats(folder / "stats.json")
+        return numbers(output)
+
+    def check(self, tasks, folder, mpi=False):
+        if not self.fits(tasks):
+            run("run", SAMPLES / f"{self.sample}.pb", "--tasks", tasks, *self.options(tasks), code=4)
+            return
+        if self.expected is None:
+            self.expected = self.compute(self.least, folder)
+        found = self.compute(tasks, folder, mpi)
+        assert found.keys() == self.expected.keys() and found, found
+        for name, values in found.items():
+            for value, wanted in zip(values, self.expected[name], strict=True):
+                assert abs(value - wanted) <= 2e-5 * max(abs(wanted), 1e-3), f"{name}: {values}, {self.expected[name]}"
+
+    def sent(self, tasks, folder):
+        """Bytes that each task sends in a step."""
+        self.compute(tasks, folder)
+        return [task["sent_bytes"] for task in json.loads((folder / "stats.json").read_text())["tasks"]]
+
+
+def even(tasks):
+    return tasks % 2 == 0
+
+
+def servers(count):
+    return lambda tasks: f"ps=0-{count - 1},worker={count}-{tasks - 1}" if tasks > count else None
+
+
+STRATEGIES = {
+    "tensor parallel": Strategy("tensor_parallel"),
+    "zero 1": Strategy("zero", "zero1"),
+    "zero 2": Strategy("zero", "zero2"),
+    "zero 3": Strategy("zero", "zero3"),
+    "data and tensor parallel": Strategy("data_tensor", fits=even, least=2),
+    "sequence split": Strategy("sequence_split"),
+    "parameter server": Strategy("parameter_server", fits=lambda tasks: tasks > 1, least=2, jobs=servers(1)),
+    "three parameter servers": Strategy("parameter_server", fits=lambda tasks: tasks > 3, least=4, jobs=servers(3)),
+    "experts": Strategy("experts"),
+    "matrix product": Strategy("matrix_product", "multiply", fits=even, least=2, steps=1),
+    "conjugate gradient": Strategy("conjugate_gradient", "solve", steps=1),
+    "k-means": Strategy("k_means", "cluster", steps=1),
+}
+
+FLOAT = 4
+
+
+def tensor_parallel_has_two_sums_a_block_and_direction(folder):
+    """Forward two for each block, backward too, but none for the data: seven of [24, 16]; ring traffic each."""
+    for tasks in (2, 4):
+        share = 24 * 16 * FLOAT // tasks
+        assert STRATEGIES["tensor parallel"].sent(tasks, folder) == [7 * 2 * (tasks - 1) * share] * tasks
+
+
+def zero_moves_what_data_parallel_moves(folder):
+    """A reduce-scatter and an all-gather of the weights are an all-reduce: 2 (n-1)/n of their bytes, and the loss."""
+    weights = (20 * 36 + 36 * 12) * FLOAT
+    for stage in (1, 2, 3):
+        for tasks in (2, 4):
+            sent = STRATEGIES[f"zero {stage}"].sent(tasks, folder)
+            assert sent[1:] == [2 * (tasks - 1) * weights // tasks + FLOAT] * (tasks - 1), sent
+
+
+def experts_exchange_tokens_three_times(folder):
+    """To the experts, back, and the gradients to the experts; those of the tokens are not asked for."""
+    for tasks in (2, 4):
+        share = 12 * 8 * 6 * FLOAT // tasks
+        sent = STRATEGIES["experts"].sent(tasks, folder)
+        assert sent[1:] == [3 * (tasks - 1) * share // tasks + FLOAT] * (tasks - 1), sent
+
+
+def cases():
+    for number, (name, strategy) in enumerate(STRATEGIES.items()):
+        for tasks in (1, 2, 3, 4, 8):
+            yield f"{name} on {tasks} tasks", lambda folder, s=strategy, n=tasks: s.check(n, folder)
+        if MPIRUN and (number % 2 == 0 or "all" in sys.argv[4:]):
+            for tasks in (2, 3, 4):
+                if strategy.fits(tasks):
+                    yield f"{name} on {tasks} MPI tasks", lambda folder, s=strategy, n=tasks: s.check(n, folder, mpi=True)
+    for formula in (tensor_parallel_has_two_sums_a_block_and_direction, zero_moves_what_data_parallel_moves,
+                    experts_exchange_tokens_three_times):
+        yield formula.__name__.replace("_", " "), formula
+
+
+def main():
+    passed = failed = 0
+    for name, case in cases():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(pathlib.Path(folder))
+                passed += 1
+            except Exception as error:  # a case that breaks counts as failed, the others go on
+                print(f"FAILED {name}: {error}")
+                failed += 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+sys.exit(main())
