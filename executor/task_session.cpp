@@ -81,6 +81,14 @@ Traffic traffic(BlobReader& reader) {
 
 // ---- Plans ----
 
+std::shared_ptr<const PlanCache::Planned> PlanCache::verified(PlanResult result, std::uint64_t of_plan) {
+  auto planned = std::make_shared<Planned>();
+  planned->result = std::move(result);
+  require_verified(planned->result.plan);
+  planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().level()).digest();
+  return planned;
+}
+
 std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key, const Graph& graph,
                                                          const Signature& signature) {
   const std::lock_guard lock(mutex_);
@@ -88,11 +96,9 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   PlanOptions options;
   options.soft_placement = options_.soft_placement;
   options.reasons = options_.reasons;
-  auto planned = std::make_shared<Planned>();
-  planned->result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
-  require_verified(planned->result.plan);
-  planned->fingerprint =
-      Hasher().add(fingerprint(planned->result.plan)).add(build_text()).add(cpu_kernels().level()).digest();
+  PlanResult result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
+  const std::uint64_t of_plan = fingerprint(result.plan);
+  std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   return plans_[key] = std::move(planned);
 }
@@ -188,8 +194,11 @@ void TaskSession::initialise(const Graph& graph, const Signature& signature, int
 TaskSession::Prepared& TaskSession::prepare(const Graph& graph, const Agreed& agreed) {
   const std::string key = (graph.entries().empty() ? "restore " : "") + agreed.key;
   Prepared& prepared = prepared_[key];
-  if (prepared.planned) return prepared;
-  prepared.planned = plans_.get(key, graph, agreed.signature);
+  return prepared.planned ? prepared : prepare(prepared, plans_.get(key, graph, agreed.signature));
+}
+
+TaskSession::Prepared& TaskSession::prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned) {
+  prepared.planned = std::move(planned);
   together([&] { compare_fingerprints(*prepared.planned); });
   return prepared;
 }
@@ -207,7 +216,21 @@ void TaskSession::compare_graphs(const Graph& graph) {
 }
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {
-  Prepared& prepared = prepare(graph, agreed);
+  std::vector<Tensor> fetched =
+      execute(prepare(graph, agreed), agreed.steps, next_step_[agreed.request], request.feeds, request.on_step);
+  for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
+  return fetched;
+}
+
+std::vector<Tensor> TaskSession::run_plan(const std::shared_ptr<const PlanCache::Planned>& planned,
+                                          const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
+  Prepared& prepared = prepared_["plan"];
+  if (!prepared.planned) prepare(prepared, planned);
+  return execute(prepared, steps, next_step_["plan"], feeds, on_step);
+}
+
+std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps, std::int64_t& step,
+                                         const TensorMap& feeds, const OnStep& on_step) {
   const Plan& plan = prepared.planned->result.plan;
   return guarded([&] {
     const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
@@ -222,26 +245,32 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
           plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); }, options);
       prepared.bound = bound;
     }
-    std::vector<Tensor> feeds(plan.feeds.size()), fetched(plan.fetches.size());
-    for (std::size_t i = 0; i < feeds.size(); ++i)
-      if (plan.feeds[i].task == task_) feeds[i] = request.feeds.find(plan.string(plan.feeds[i].name))->second;
-    std::int64_t& step = next_step_[agreed.request];
+    std::vector<Tensor> given(plan.feeds.size()), fetched(plan.fetches.size());
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (plan.feeds[i].task == task_) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
     step_seconds_.clear();
     TimePoint looked = system_clock().now();
-    for (std::int64_t i = 0; i < agreed.steps; ++i, ++step) {
+    for (std::int64_t i = 0; i < steps; ++i, ++step) {
       const TimePoint start = system_clock().now();
       if (start - looked > kLookForFailure) {  // a step without messages would not notice
         looked = start;
         transport_.idle(std::chrono::microseconds(0));
       }
-      prepared.executor->step(step, feeds, fetched);
+      prepared.executor->step(step, given, fetched);
       step_seconds_.push_back(seconds(system_clock().now() - start));
-      if (request.on_step && task_ == 0) request.on_step(i, fetched);
+      if (on_step && task_ == 0) on_step(i, fetched);
     }
-    for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
     last_ = &prepared;
     return fetched;
   });
+}
+
+void TaskSession::set_variable(std::string_view name, const Type& type, const Tensor& value) {
+  variables_.set(name, type, value, transport_.tasks());
+}
+
+Tensor TaskSession::variable(std::string_view name) {
+  return guarded([&] { return variables_.whole(name, transport_, deadline()); });
 }
 
 void TaskSession::agree_on_problem(const std::string& problem, Code code) {

@@ -1,10 +1,12 @@
 // TaskSession: a session as one task runs it. A process has one for each of its tasks, each on a thread of its own.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,8 @@ class PlanCache {
   };
 
   PlanCache(const Topology& topology, const SessionOptions& options) : topology_(topology), options_(options) {}
+  /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
+  [[nodiscard]] static std::shared_ptr<const Planned> verified(PlanResult result, std::uint64_t of_plan);
   /// Errors as make_plan; an error is not kept.
   [[nodiscard]] std::shared_ptr<const Planned> get(const std::string& key, const Graph& graph,
                                                    const Signature& signature);
@@ -41,6 +45,8 @@ class PlanCache {
 
 class TaskSession {
  public:
+  using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
+
   TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
               const SessionOptions& options);
 
@@ -48,6 +54,17 @@ class TaskSession {
   void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. The fetches, defined where they arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
+  /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Variables that the plan
+  /// reads have a value.
+  std::vector<Tensor> run_plan(const std::shared_ptr<const PlanCache::Planned>& planned, const TensorMap& feeds,
+                               std::int64_t steps, const OnStep& on_step);
+  [[nodiscard]] int task() const { return task_; }
+  [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
+  void set_has_value(std::string_view variable) { variables_.set_has_value(variable); }
+  /// Sets a variable from task 0's whole value; other tasks give none. All tasks call it.
+  void set_variable(std::string_view name, const Type& type, const Tensor& value);
+  /// The whole value, on task 0. All tasks call it.
+  [[nodiscard]] Tensor variable(std::string_view name);
   /// Agrees and plans.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
   [[nodiscard]] RunStats stats();
@@ -69,8 +86,12 @@ class TaskSession {
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
   Prepared& prepare(const Graph& graph, const Agreed& agreed);
+  Prepared& prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned);
   void compare_fingerprints(const PlanCache::Planned& planned);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
+  /// Steps of a prepared plan, counted on from `step`.
+  std::vector<Tensor> execute(Prepared& prepared, std::int64_t steps, std::int64_t& step, const TensorMap& feeds,
+                              const OnStep& on_step);
   template <class F>
   auto guarded(F f);
   template <class F>

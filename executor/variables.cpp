@@ -64,6 +64,13 @@ std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> 
   return wanted;
 }
 
+/// A value of these sizes, whole at task 0 and nowhere else.
+std::vector<VariablePart> at_task_0(const std::vector<std::int64_t>& sizes, int tasks) {
+  std::vector<VariablePart> parts(static_cast<std::size_t>(tasks));
+  parts[0] = {true, sizes, std::vector<std::int64_t>(sizes.size(), 0), sizes};
+  return parts;
+}
+
 }  // namespace
 
 std::uint64_t VariableStore::bind(const Plan& plan, Transport& transport, const Deadline& deadline) {
@@ -112,6 +119,31 @@ void VariableStore::lay(Variable& variable, std::vector<VariablePart> parts, Tra
   const VariablePart& part = variable.parts[self];
   variable.bytes = allocated(bytes_of(part, variable.dtype), "variable");
   if (part.held) copy_part(part, element, whole.data(), variable.bytes.get(), false);
+}
+
+void VariableStore::set(std::string_view name, const Type& type, const Tensor& value, int tasks) {
+  Variable& variable = variables_[std::string(name)];
+  variable.dtype = type.dtype;
+  variable.parts = at_task_0(type.shape.sizes(), tasks);
+  const std::int64_t bytes = bytes_of(variable.parts[static_cast<std::size_t>(task_)], type.dtype);
+  variable.bytes = allocated(bytes, name);
+  if (bytes > 0) std::memcpy(variable.bytes.get(), value.bytes().data(), static_cast<std::size_t>(bytes));
+  variable.laid = ++version_;
+  variable.has_value = true;
+}
+
+Tensor VariableStore::whole(std::string_view name, Transport& transport, const Deadline& deadline) {
+  Variable& variable = variables_.find(name)->second;
+  const auto held = std::find_if(variable.parts.begin(), variable.parts.end(), [](const auto& p) { return p.held; });
+  FERRY_ASSERT(held != variable.parts.end(), "some task has each variable");
+  const std::vector<std::int64_t> sizes = held->whole;
+  lay(variable, at_task_0(sizes, transport.tasks()), transport, deadline);
+  variable.laid = ++version_;
+  if (task_ != 0) return {};
+  Tensor tensor(variable.dtype, sizes);
+  const std::span<std::byte> bytes = tensor.mutable_bytes();
+  if (!bytes.empty()) std::memcpy(bytes.data(), variable.bytes.get(), bytes.size());
+  return tensor;
 }
 
 std::byte* VariableStore::address(std::string_view name) const {

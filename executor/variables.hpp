@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "graph/tensor.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry {
@@ -29,6 +30,11 @@ class VariableStore {
   /// through whole values, for which all tasks must call this with the same plan. The result is the same on all tasks:
   /// while it stays as it is, so do the addresses of the plan's variables.
   std::uint64_t bind(const Plan& plan, Transport& transport, const Deadline& deadline);
+  /// Gives a variable its value: whole at task 0, whose `value` it is; other tasks give none. The next bind lays it as
+  /// its plan wants. All `tasks` tasks call it.
+  void set(std::string_view name, const Type& type, const Tensor& value, int tasks);
+  /// The whole value at task 0, undefined elsewhere. The next bind lays the variable anew. All tasks call it.
+  [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
   [[nodiscard]] std::byte* address(std::string_view name) const;
 
   [[nodiscard]] bool has_value(std::string_view name) const;

@@ -11,16 +11,16 @@
 namespace ferry {
 namespace {
 
-/// The input of that name.
-Op input_named(const Graph& graph, const std::string& name) {
-  if (const auto id = graph.find(name); id && &graph.op(*id).def() == &kInput) return graph.op(*id);
-  std::vector<std::string> inputs;
-  for (OpId id = 0; id < graph.size(); ++id)
-    if (&graph.op(id).def() == &kInput) inputs.emplace_back(graph.op(id).name());
+const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name) {
+  std::vector<std::string> names;
+  for (const FeedInput& input : inputs) {
+    if (input.name == name) return input;
+    names.push_back(input.name);
+  }
   Error error(Code::usage, "--feed " + escaped(name) + ": the graph has no such input");
-  if (const std::string like = nearest(name, inputs); !like.empty()) throw error.hint(escaped(like) + "?");
-  throw error.hint(inputs.empty() ? "leave --feed out: the graph has no inputs"
-                                  : "one of " + escaped(join(inputs, ", "), 300));
+  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
+  throw error.hint(names.empty() ? "leave --feed out: the graph has no inputs"
+                                 : "one of " + escaped(join(names, ", "), 300));
 }
 
 bool fits(double number, DType dtype) {
@@ -33,14 +33,13 @@ bool fits(double number, DType dtype) {
   });
 }
 
-Tensor scalar(const Op& input, double number, const std::string& text) {
-  const Type& type = input.graph().type(input.output(0));
-  if (!fits(number, type.dtype))
-    throw Error(Code::usage, "--feed " + escaped(std::string(input.name())) + "=" + escaped(text) +
-                                 ": not a value of " + std::string(name_of(type.dtype)))
-        .at(input.line());
-  Tensor tensor(type.dtype, {});
-  dispatch(type.dtype, [&](auto zero) {
+Tensor scalar(const FeedInput& input, double number, const std::string& text) {
+  if (!fits(number, input.dtype))
+    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
+                                 std::string(name_of(input.dtype)))
+        .at(input.line);
+  Tensor tensor(input.dtype, {});
+  dispatch(input.dtype, [&](auto zero) {
     using T = decltype(zero);
     tensor.mutable_data<T>()[0] = static_cast<T>(number);
   });
@@ -50,6 +49,14 @@ Tensor scalar(const Op& input, double number, const std::string& text) {
 }  // namespace
 
 TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
+  std::vector<FeedInput> inputs;
+  for (OpId id = 0; id < graph.size(); ++id)
+    if (const Op op = graph.op(id); &op.def() == &kInput)
+      inputs.push_back({std::string(op.name()), graph.type(op.output(0)).dtype, op.line()});
+  return parse_feeds(inputs, feeds);
+}
+
+TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
   TensorMap tensors;
   for (const std::string& feed : feeds) {
     const std::size_t equals = feed.find('=');
@@ -57,7 +64,7 @@ TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds)
       throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
     const std::string name = feed.substr(0, equals);
     const std::string text = feed.substr(equals + 1);
-    const Op input = input_named(graph, name);
+    const FeedInput& input = input_named(inputs, name);
     if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

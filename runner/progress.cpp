@@ -59,6 +59,17 @@ std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double 
   return text.substr(0, static_cast<std::size_t>(std::max(options_.columns - 1, 1)));
 }
 
+Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched) {
+  Metrics metrics;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (fetched[i].defined() && fetched[i].rank() == 0) metrics.emplace_back(names[i], fetched[i].number(0));
+  return metrics;
+}
+
+void write_stderr(std::string_view text) {
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+}
+
 int terminal_columns() {
   if (isatty(STDERR_FILENO) == 0) return 0;
   winsize size{};

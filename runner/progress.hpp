@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "graph/tensor.hpp"
 
 namespace ferry {
 
@@ -40,6 +42,12 @@ class ProgressBar {
   TimePoint begin_, drawn_;
   bool shown_ = false;
 };
+
+/// The scalars among the fetches.
+[[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);
+
+/// A sink. A terminal that takes nothing loses a line, no more.
+void write_stderr(std::string_view text);
 
 /// Columns of the terminal that stderr is; 0: it is none.
 [[nodiscard]] int terminal_columns();

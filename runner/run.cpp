@@ -1,39 +1,19 @@
 #include "runner/run.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
-#include "base/files.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
 #include "executor/session.hpp"
 #include "runner/command_line.hpp"
 #include "runner/feeds.hpp"
+#include "runner/job.hpp"
 #include "runner/model_files.hpp"
 #include "runner/progress.hpp"
 #include "runner/selection.hpp"
-#include "runner/signals.hpp"
-#include "runner/stats_json.hpp"
-#include "runner/tensor_files.hpp"
 
 namespace ferry {
 namespace {
-
-void write_stderr(std::string_view text) {
-  // A terminal that takes nothing loses a progress line, no more.
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
-}
-
-/// The scalars among the fetches.
-Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched) {
-  Metrics metrics;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (fetched[i].defined() && fetched[i].rank() == 0) metrics.emplace_back(names[i], fetched[i].number(0));
-  return metrics;
-}
 
 class Run {
  public:
@@ -56,11 +36,11 @@ class Run {
     session_options.trace_file = options_.trace;
     Session session(graph_, cluster_, session_options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
-    const std::vector<Tensor> fetched = all_steps(session);
-    const RunStats stats = options_.stats.empty() ? RunStats() : session.stats();
-    const TensorMap variables = options_.save.empty() ? TensorMap() : session.variables();
+    Results results{selection_.names, all_steps(session), {}, {}};
+    if (!options_.stats.empty()) results.stats = session.stats();
+    if (!options_.save.empty()) results.variables = session.variables();
     session.close();
-    if (is_main()) deliver(fetched, variables, stats);
+    if (is_main()) deliver(options_, results);
   }
 
  private:
@@ -118,14 +98,6 @@ class Run {
     print(line + "\n");
   }
 
-  void deliver(const std::vector<Tensor>& fetched, const TensorMap& variables, const RunStats& stats) const {
-    if (!options_.out.empty()) write_npy_files(options_.out, selection_.names, fetched);
-    if (!options_.save.empty()) write_model(options_.save, variables);
-    if (!options_.stats.empty()) local_files().write(options_.stats, stats_json(stats));
-    if (options_.out.empty())
-      for (std::size_t i = 0; i < fetched.size(); ++i) print(result_line(selection_.names[i], fetched[i]));
-  }
-
   Graph& graph_;
   const RunOptions& options_;
   const Cluster& cluster_;
@@ -135,18 +107,6 @@ class Run {
   std::optional<Selection> eval_;
 };
 
-/// Tells the other tasks why this process gives up.
-void abort_job(const Cluster& cluster, const Report& report) noexcept {
-  for (const int task : cluster.local_tasks())
-    cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
-}
-
-/// The code with which all tasks end: that of the one that failed first.
-Code code_of_job(const Cluster& cluster, const Error& error) {
-  const auto failure = cluster.transport(cluster.rank()).failure();
-  return error.code() == Code::peer_lost && failure ? failure->code : error.code();
-}
-
 }  // namespace
 
 std::string result_line(std::string_view name, const Tensor& value) {
@@ -154,20 +114,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 }
 
 int run_graph(Graph& graph, const RunOptions& options) {
-  const SignalGuard signals;
-  ClusterOptions cluster_options = options.cluster;
-  cluster_options.deadline = std::chrono::milliseconds(std::llround(options.deadline_seconds * 1000));
-  const Cluster cluster = Cluster::connect(cluster_options);
-  if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
-  try {
-    Run(graph, options, cluster).run();
-  } catch (const Error& error) {
-    abort_job(cluster, report_of(std::current_exception()));
-    throw Error(code_of_job(cluster, error), error.text());
-  } catch (...) {
-    abort_job(cluster, report_of(std::current_exception()));
-    throw;
-  }
+  in_job(options, [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
   return 0;
 }
 

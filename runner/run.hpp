@@ -11,6 +11,10 @@ namespace ferry {
 /// Error; then the other tasks are told.
 [[nodiscard]] int run_graph(Graph& graph, const RunOptions& options);
 
+/// Runs a plan that `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph; Error(usage) for
+/// options that only a graph can follow.
+[[nodiscard]] int run_plan(const std::string& file, const RunOptions& options);
+
 /// "c = [11 22 33]  int32[3]".
 [[nodiscard]] std::string result_line(std::string_view name, const Tensor& value);
 

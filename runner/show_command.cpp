@@ -2,11 +2,15 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
+#include "executor/plan_session.hpp"
 #include "graph/graph_file.hpp"
 #include "ops/op_set.hpp"
+#include "placement/plan_file.hpp"
 #include "runner/commands.hpp"
 #include "runner/model_files.hpp"
+#include "runner/planned.hpp"
 
 namespace ferry {
 namespace {
@@ -77,17 +81,40 @@ int show_model(const std::string& folder) {
   return 0;
 }
 
+std::string port_line(const Plan& plan, const PlanPort& port, const char* what) {
+  return std::string("  ") + what + " " + escaped(plan.string(port.name)) + " : " +
+         Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on task " +
+         std::to_string(port.task) + "\n";
+}
+
+int show_plan(const std::string& file) {
+  const Plan plan = decode_plan(local_files().read(file, kMaxPlanBytes + kPlanHeadBytes).span(), file);
+  std::string text = "plan of " + std::to_string(plan.topology.size()) + " tasks in " +
+                     std::to_string(plan.classes.size()) + " classes, " + std::to_string(plan.channels.size()) +
+                     " channels, " + std::to_string(plan.collectives.size()) + " collectives\n";
+  for (const PlanPort& port : plan.feeds) text += port_line(plan, port, "feed");
+  for (const PlanPort& port : plan.fetches) text += port_line(plan, port, "fetch");
+  for (const auto& [name, type] : variables_of(plan)) text += "  variable " + escaped(name) + " : " + type.str() + "\n";
+  print(text + "ferry plan " + escaped(file) + " prints what each task does\n");
+  return 0;
+}
+
 }  // namespace
 
 void add_show_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("show", "What a graph file or a saved model holds");
+  CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "A graph (.pb, .pbtxt), or a folder written by --save")->required();
+  command->add_option("FILE", *file, "A graph (.pb, .pbtxt), a plan (.plan), or a folder written by --save")
+      ->required();
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
+    ferry show add.plan  its feeds, fetches and variables
     ferry show model     the variables of a saved model)");
   command->callback([&action, file] {
-    action = [file] { return std::filesystem::is_directory(*file) ? show_model(*file) : show_graph(*file); };
+    action = [file] {
+      if (std::filesystem::is_directory(*file)) return show_model(*file);
+      return is_plan_file(*file) ? show_plan(*file) : show_graph(*file);
+    };
   });
 }
 

@@ -192,6 +192,37 @@ def case_043_graphs_differ():
     return None
 
 
+def case_045_world_is_not_the_plans():
+    plan = str(FOLDER / "three.plan")
+    expect(run("plan", write("add.pbtxt", add()), "--tasks", "3", "--save", plan), 0)
+    done = run("run", plan)
+    expect(done, 0)
+    if "c = [11 22 33]" not in done[1]:
+        raise Failed(f"another result: {done[1]}")
+    refused(4, ["the plan is for 3 tasks, this job has 2"], plan, "--tasks", "2")
+    if MPIRUN:
+        expect(two_files(plan, plan), 4, "the plan is for 3 tasks, this job has 2")
+
+
+def case_003_plan_flipped_is_not_run():
+    plan = Path(broken_plan("good")).read_bytes()
+    refused(3, ["flipped.plan", "damaged"], write("flipped.plan", plan[:200] + bytes([plan[200] ^ 1]) + plan[201:]))
+
+
+def case_041_deadlock_is_not_run():
+    refused(4, ["the plan would deadlock:"], broken_plan("deadlock"))
+
+
+def case_052_missing_feed_of_a_plan():
+    plan = str(FOLDER / "fed.plan")
+    expect(run("plan", write("fed.pbtxt", FED), "--save", plan), 0)
+    refused(2, ["'x'", "float32[2,3]", "--feed x="], plan)
+    refused(2, ["x", "float32[3,2]", "float32[2,3]"], plan, "--feed", "x=" + write("f4.npy", npy("<f4", (3, 2), bytes(24))))
+    refused(2, ["--feed xx", "try: x?"], plan, "--feed", "xx=1")
+    refused(2, ["--fetch z", "one of y"], plan, "--fetch", "z")
+    refused(2, ["--entry"], plan, "--entry", "run")
+
+
 def case_046_launcher_variable_missing():
     refused(2, ["OMPI_COMM_WORLD_SIZE"], write("add.pbtxt", add()), env={"OMPI_COMM_WORLD_RANK": "0"})
 
@@ -228,7 +259,9 @@ def case_078_kernel_throws():
     text = graph(op("x", "Constant", device="/task:1", attrs=ints([1, 2, 3])), op("i", "Constant", device="/task:1", attrs=ints([0, 7])),
                  op("picked", "Gather", ["x", "i"], device="/task:1", attrs='attr { name: "axis" int: 0 }'), fetches=["picked"])
     path = write("gather.pbtxt", text)
-    refused(8, ["picked", "index 7", "3", "model.cpp:6", "task 1"], path, "--tasks", "2")
+    refused(8, ["error: Gather", "picked", "index 7", "3", "model.cpp:6", "task 1"], path, "--tasks", "2")
+    if "[task" in run("run", path, "--tasks", "2")[2]:
+        raise Failed("virtual tasks speak as one of them")
     if MPIRUN:  # the tasks that hear of it end with its code
         expect(two_files(path, path), 8, "task 1 failed first", "index 7")
 

@@ -1,0 +1,56 @@
+#include "runner/job.hpp"
+
+#include <cmath>
+
+#include "base/files.hpp"
+#include "base/log.hpp"
+#include "runner/command_line.hpp"
+#include "runner/model_files.hpp"
+#include "runner/run.hpp"
+#include "runner/signals.hpp"
+#include "runner/stats_json.hpp"
+#include "runner/tensor_files.hpp"
+
+namespace ferry {
+namespace {
+
+/// Tells the other tasks why this process gives up.
+void abort_job(const Cluster& cluster, const Report& report) noexcept {
+  for (const int task : cluster.local_tasks())
+    cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
+}
+
+/// The code with which all tasks end: that of the one that failed first.
+Code code_of_job(const Cluster& cluster, const Error& error) {
+  const auto failure = cluster.transport(cluster.rank()).failure();
+  return error.code() == Code::peer_lost && failure ? failure->code : error.code();
+}
+
+}  // namespace
+
+void in_job(const JobOptions& options, const std::function<void(const Cluster&)>& body) {
+  const SignalGuard signals;
+  ClusterOptions cluster_options = options.cluster;
+  cluster_options.deadline = std::chrono::milliseconds(std::llround(options.deadline_seconds * 1000));
+  const Cluster cluster = Cluster::connect(cluster_options);
+  if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
+  try {
+    body(cluster);
+  } catch (const Error& error) {
+    abort_job(cluster, report_of(std::current_exception()));
+    throw Error(code_of_job(cluster, error), error.text());
+  } catch (...) {
+    abort_job(cluster, report_of(std::current_exception()));
+    throw;
+  }
+}
+
+void deliver(const RunOptions& options, const Results& results) {
+  if (!options.out.empty()) write_npy_files(options.out, results.names, results.fetched);
+  if (!options.save.empty()) write_model(options.save, results.variables);
+  if (!options.stats.empty()) local_files().write(options.stats, stats_json(results.stats));
+  if (options.out.empty())
+    for (std::size_t i = 0; i < results.fetched.size(); ++i) print(result_line(results.names[i], results.fetched[i]));
+}
+
+}  // namespace ferry

@@ -1,0 +1,28 @@
+// What running a graph and running a plan have in common: the job around it, and what becomes of the results.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/session.hpp"
+#include "runner/run_options.hpp"
+
+namespace ferry {
+
+/// Joins or makes the job, calls `body`, and tells the other tasks what it throws. An Error then has the code of the
+/// task that failed first, so that all end with the same. Ctrl-C and SIGTERM end the run in good order.
+void in_job(const JobOptions& options, const std::function<void(const Cluster& cluster)>& body);
+
+/// Of a run whose steps have all succeeded.
+struct Results {
+  std::vector<std::string> names;  ///< of the fetches
+  std::vector<Tensor> fetched;
+  TensorMap variables;  ///< with --save
+  RunStats stats;       ///< with --stats
+};
+
+/// Writes the files that were asked for, or prints a line for each fetch. On task 0.
+void deliver(const RunOptions& options, const Results& results);
+
+}  // namespace ferry

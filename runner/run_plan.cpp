@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "comm/backends.hpp"
+#include "executor/plan_session.hpp"
+#include "placement/plan_file.hpp"
+#include "runner/feeds.hpp"
+#include "runner/job.hpp"
+#include "runner/model_files.hpp"
+#include "runner/progress.hpp"
+#include "runner/run.hpp"
+
+namespace ferry {
+namespace {
+
+/// Options that say how a plan is made, or need its graph.
+void refuse_options_of_graphs(const RunOptions& options) {
+  const std::pair<bool, const char*> given[] = {{!options.entry.empty(), "--entry"},
+                                                {options.soft_placement, "--soft-placement"},
+                                                {!options.cluster.jobs.empty(), "--jobs"},
+                                                {options.epochs != 0, "--epochs"},
+                                                {options.eval_every != 0, "--eval-every"}};
+  for (const auto& [is_given, name] : given)
+    if (is_given)
+      throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry")
+          .hint("give it to ferry plan, or run the graph");
+}
+
+/// Where each of the wanted fetches stands in the plan; all of them when none is named.
+std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std::string>& lists) {
+  std::vector<std::string> known;
+  for (const PlanPort& port : plan.fetches) known.emplace_back(plan.string(port.name));
+  std::vector<std::size_t> chosen;
+  for (const std::string& list : lists)
+    for (const std::string_view item : split(list, ',')) {
+      const auto at = std::find(known.begin(), known.end(), trimmed(item));
+      const auto index = static_cast<std::size_t>(at - known.begin());
+      const auto fail = [&](const std::string& why) { return Error(Code::usage, "--fetch " + escaped(item) + why); };
+      if (at == known.end())
+        throw fail(": the plan has no such fetch").hint("one of " + escaped(join(known, ", "), 300));
+      if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) throw fail(": given twice");
+      chosen.push_back(index);
+    }
+  for (std::size_t i = 0; lists.empty() && i < known.size(); ++i) chosen.push_back(i);
+  return chosen;
+}
+
+/// The feeds that tasks of this process give.
+TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
+  std::vector<FeedInput> inputs;
+  for (const PlanPort& port : plan.feeds) inputs.push_back({std::string(plan.string(port.name)), port.dtype, {}});
+  const bool gives = std::any_of(plan.feeds.begin(), plan.feeds.end(), [&](const PlanPort& port) {
+    return std::find(tasks.begin(), tasks.end(), port.task) != tasks.end();
+  });
+  return gives || tasks[0] == 0 ? parse_feeds(inputs, options.feeds) : TensorMap();
+}
+
+/// What the plan was made for, where the user and the launcher say nothing else.
+JobOptions job_for(const Plan& plan, const RunOptions& options) {
+  JobOptions job = options;
+  const auto launch = mpi_launch();
+  if (job.cluster.tasks == 0 && !(launch && launch->size > 1)) job.cluster.tasks = plan.topology.size();
+  for (const PlanClass& c : plan.classes)
+    if (options.cluster.threads == 0) job.cluster.threads = std::max(job.cluster.threads, static_cast<int>(c.threads));
+  return job;
+}
+
+void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
+  const std::vector<std::size_t> chosen = chosen_fetches(plan, options.fetches);
+  const bool is_main = cluster.rank() == 0;
+  SessionOptions session_options;
+  session_options.seed = options.seed;
+  session_options.data_folder = options.data;
+  session_options.trace_file = options.trace;
+  PlanSession session(std::move(plan), cluster, session_options);
+  if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
+  std::vector<std::string> names;
+  for (const PlanPort& port : session.plan().fetches) names.emplace_back(session.plan().string(port.name));
+  const std::int64_t steps = std::max<std::int64_t>(options.steps, 1);
+  const int columns = is_main && steps > 1 ? terminal_columns() : 0;
+  ProgressBar bar({.steps = steps, .columns = columns}, system_clock(), write_stderr);
+  PlanSession::OnStep on_step;
+  if (columns > 0)
+    on_step = [&](std::int64_t step, std::span<const Tensor> fetched) {
+      bar.update(step + 1, metrics_of(names, fetched));
+    };
+  const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
+  const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
+  bar.clear();
+  Results results;
+  for (const std::size_t i : chosen) {
+    results.names.push_back(names[i]);
+    results.fetched.push_back(fetched[i]);
+  }
+  if (!options.stats.empty()) results.stats = session.stats();
+  if (!options.save.empty()) results.variables = session.variables();
+  session.close();
+  if (is_main) deliver(options, results);
+}
+
+}  // namespace
+
+int run_plan(const std::string& file, const RunOptions& options) {
+  refuse_options_of_graphs(options);
+  Plan plan = decode_plan(local_files().read(file, kMaxPlanBytes + kPlanHeadBytes).span(), file);
+  const JobOptions job = job_for(plan, options);
+  in_job(job, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
+  return 0;
+}
+
+}  // namespace ferry

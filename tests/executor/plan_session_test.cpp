@@ -1,0 +1,135 @@
+#include "executor/plan_session.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/state.hpp"
+#include "placement/plan_file.hpp"
+
+namespace ferry {
+namespace {
+
+Cluster tasks(int count, int threads = 1) {
+  ClusterOptions options;
+  options.tasks = count;
+  options.threads = threads;
+  options.transport = "inproc";
+  return Cluster::connect(options);
+}
+
+/// y = x w over a mesh, then w += 1; x is split, w split too.
+struct Model {
+  Graph g;
+  Value x, w, y;
+  RunRequest request;
+
+  Model() {
+    const MeshId dp = g.mesh("dp");
+    x = g.input("x", DType::float32, {4, 2});
+    const auto all = g.on(dp);
+    w = g.variable("w", g.constant(Tensor::of<float>({2, 1}, {1, 10}))).laid({split(0)});
+    y = matmul(x * 1.0, w).named("y");
+    request.fetches = {y};
+    request.targets = {assign(w, w + 1.0)};
+    request.feeds = {{"x", Tensor::of<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}};
+  }
+};
+
+/// The model's plan, as a file would bring it.
+Plan saved_plan(const Model& model, int count, int threads = 1) {
+  Session session(model.g, tasks(count, threads));
+  return decode_plan(encode_plan(session.plan(model.request).plan), "memory");
+}
+
+Error thrown(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error;
+  }
+  return {Code::ok, ""};
+}
+
+bool has(const Error& error, std::string_view part) {
+  const bool found = error.text().find(part) != std::string::npos;
+  if (!found) MESSAGE("not in: ", error.text());
+  return found;
+}
+
+TEST_CASE("a plan gives what its graph gives, step after step, and its variables") {
+  for (int count : {1, 2, 3}) {
+    const Model model;
+    Session graph_session(model.g, tasks(count));
+    PlanSession session(saved_plan(model, count), tasks(count));
+    session.restore({{"w", Tensor::of<float>({2, 1}, {1, 10})}, {"other", Tensor(DType::int32, {1})}});
+    for (int run = 0; run < 3; ++run) {
+      const Tensor expected = graph_session.run(model.request)[0];
+      CHECK(session.run(model.request.feeds)[0].same_bits(expected));
+    }
+    CHECK(session.variables()["w"].same_bits(graph_session.variables()["w"]));
+    CHECK(session.run(model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // laid anew
+    const RunStats stats = session.stats();
+    CHECK(stats.fingerprint == graph_session.stats().fingerprint);
+    for (const TaskStats& task : stats.tasks) CHECK(task.measured == task.planned);
+  }
+}
+
+TEST_CASE("steps run inside, and tell") {
+  const Model model;
+  PlanSession session(saved_plan(model, 2), tasks(2));
+  session.restore({{"w", Tensor::of<float>({2, 1}, {0, 0})}});
+  std::vector<double> first;
+  const auto last = session.run(model.request.feeds, 3, [&](std::int64_t step, std::span<const Tensor> fetched) {
+    CHECK(step == static_cast<std::int64_t>(first.size()));
+    first.push_back(fetched[0].number(0));
+  });
+  CHECK(first == std::vector<double>{0, 3, 6});
+  CHECK(last[0].number(0) == 6);
+}
+
+TEST_CASE("a job of another size than the plan's is refused") {
+  const Model model;
+  const Error error = thrown([&] { PlanSession(saved_plan(model, 3), tasks(2)); });
+  CHECK(error.code() == Code::plan);
+  CHECK(has(error, "the plan is for 3 tasks, this job has 2"));
+  const Error threads = thrown([&] {
+    Plan plan = saved_plan(model, 1);
+    plan.classes[0].threads = 64;
+    PlanSession(std::move(plan), tasks(1));
+  });
+  CHECK(threads.code() == Code::plan);
+  CHECK(has(threads, "the plan is for 64 threads on task 0, which has"));
+}
+
+TEST_CASE("a plan that the verifier refuses is not run") {
+  const Model model;
+  Plan plan = saved_plan(model, 2);
+  for (PlanClass& c : plan.classes) c.devices[0].step_bytes = 64;
+  CHECK(thrown([&] { PlanSession(plan, tasks(2)); }).code() == Code::plan);
+}
+
+TEST_CASE("feeds and variables that are missing or of another type are named, and the session stays usable") {
+  const Model model;
+  PlanSession session(saved_plan(model, 2), tasks(2));
+  const Error no_value = thrown([&] { static_cast<void>(session.run(model.request.feeds)); });
+  CHECK(no_value.code() == Code::usage);
+  CHECK(has(no_value, "the variable 'w' has no value"));
+  const Error missing = thrown([&] { session.restore({}); });
+  CHECK(missing.code() == Code::file);
+  CHECK(has(missing, "missing: w float32[2,1]"));
+  CHECK(has(thrown([&] { session.restore({{"w", Tensor(DType::float32, {3})}}); }), "differs: w is float32[2,1]"));
+  session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
+  const Error not_fed = thrown([&] { static_cast<void>(session.run()); });
+  CHECK(not_fed.code() == Code::usage);
+  CHECK(has(not_fed, "the input 'x' is needed and not fed"));
+  CHECK(has(not_fed, "it is float32[4,2]"));
+  const Error other = thrown([&] { static_cast<void>(session.run({{"x", Tensor(DType::float32, {2, 2})}})); });
+  CHECK(has(other, "the feed 'x' is float32[2,2]; the plan was made for float32[4,2]"));
+  CHECK(session.run(model.request.feeds)[0].number(0) == 3);
+}
+
+}  // namespace
+}  // namespace ferry
