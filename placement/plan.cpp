@@ -34,12 +34,6 @@ Traffic traffic_of(const Plan& plan, const Instruction& instruction, int task) {
 
 }  // namespace
 
-std::string_view name_of(Do what) {
-  static constexpr std::string_view kNames[] = {"kernel",  "feed",         "fetch",      "copy", "send",  "send_wait",
-                                                "receive", "receive_wait", "collective", "loop", "branch"};
-  return kNames[static_cast<std::size_t>(what)];
-}
-
 Traffic& Traffic::operator+=(const Traffic& other) {
   sent_messages += other.sent_messages;
   sent_bytes += other.sent_bytes;

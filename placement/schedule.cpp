@@ -181,28 +181,6 @@ class Direct {
 
 }  // namespace
 
-std::string_view name_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::scatter:
-      return "scatter";
-    case CollectiveKind::gather:
-      return "gather";
-    case CollectiveKind::reduce:
-      return "reduce";
-  }
-  return "?";
-}
-
 std::int64_t Schedule::sends_of(int member) const {
   return total(*this, member, [](const ScheduleStep& step) { return is_send(step) ? 1 : 0; });
 }
