@@ -7,10 +7,11 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-/// Where the slot of `peer` begins.
-std::byte* slot_of(const GroupSpec& spec, int peer) {
+/// Where a slot begins: the one of that number, or that of `peer`.
+std::byte* slot_of(const GroupSpec& spec, int peer, std::int32_t number) {
   const std::int64_t bytes = slot_bytes(spec.schedule, spec.parts, spec.dtype);
-  return spec.staging.data() + bytes * (peer > spec.member ? peer - 1 : peer);
+  const int of_peer = peer > spec.member ? peer - 1 : peer;
+  return spec.staging.data() + bytes * (number == ScheduleStep::kOfPeer ? of_peer : number);
 }
 
 /// Drops the tickets that are done.
@@ -46,13 +47,13 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
 
 GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& step) const {
   const Schedule& schedule = spec.schedule;
-  if (step.kind == Kind::wait) return {};
+  if (step.kind == Kind::wait || step.kind == Kind::wait_sends) return {.kind = step.kind};
   const int peer = step.peer.resolve(spec.member, schedule.members);
   const int part = step.part.resolve(spec.member, schedule.members);
   const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
   const PartRange in = schedule.input_part(spec.parts, spec.member, part);
   const PartRange out = schedule.output_part(spec.parts, spec.member, part);
-  const bool own = peer == spec.member;
+  const bool own_input = peer == spec.member && step.source == ScheduleStep::kOfPeer;
   Step ready{.kind = step.kind, .peer = spec.tasks[static_cast<std::size_t>(peer)], .count = out.count};
   switch (step.kind) {
     case Kind::send_input:
@@ -66,15 +67,23 @@ GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& st
       ready.target = spec.output + out.begin * size;
       break;
     case Kind::receive_slot:
-      ready.target = slot_of(spec, peer);
+      ready.target = slot_of(spec, peer, step.slot);
       ready.count = schedule.input_part(spec.parts, peer, part).count;
+      break;
+    case Kind::send_slot:
+      ready.source = slot_of(spec, peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::copy:
     case Kind::fold:
-      ready.source = own ? spec.input + in.begin * size : slot_of(spec, peer);
+      ready.source = own_input ? spec.input + in.begin * size : slot_of(spec, peer, step.source);
       ready.target = spec.output + out.begin * size;
+      if (step.slot == ScheduleStep::kOfPeer) break;
+      ready.target = slot_of(spec, peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::wait:
+    case Kind::wait_sends:
       break;
   }
   ready.bytes = static_cast<std::size_t>(ready.count * size);
@@ -90,6 +99,7 @@ bool GroupCall::progress() {
   for (; next_ < steps_.size(); ++next_) {
     const Step& step = steps_[next_];
     if (step.kind == Kind::wait && !all_done(transport_, receives_)) return false;
+    if (step.kind == Kind::wait_sends && !all_done(transport_, sends_)) return false;
     execute(step);
   }
   return all_done(transport_, receives_) && all_done(transport_, sends_);
@@ -99,6 +109,7 @@ void GroupCall::execute(const Step& step) {
   switch (step.kind) {
     case Kind::send_input:
     case Kind::send_output:
+    case Kind::send_slot:
       sends_.push_back(transport_.send(step.peer, channel_, {step.source, step.bytes}));
       ++moved_.sent_messages;
       moved_.sent_bytes += static_cast<std::int64_t>(step.bytes);
@@ -116,6 +127,7 @@ void GroupCall::execute(const Step& step) {
       fold_(step.target, step.source, step.count);
       break;
     case Kind::wait:
+    case Kind::wait_sends:
       break;
   }
 }

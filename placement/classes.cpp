@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "placement/choose_schedule.hpp"
+
 namespace ferry {
 namespace {
 
@@ -11,11 +13,6 @@ std::int64_t coordinate(const Where& where, std::size_t position, std::size_t ax
   auto rest = static_cast<std::int64_t>(position);
   for (std::size_t a = where.axes.size(); a > axis + 1; --a) rest /= where.axes[a - 1];
   return rest % where.axes[axis];
-}
-
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::reduce;
 }
 
 /// What tells the tasks apart, as a list of numbers for each.
@@ -80,9 +77,13 @@ class Roles {
         mark(program_.where(node).tasks[0], receives, id);
       } else if (node.kind == NodeKind::collective) {
         const ProgramCollective& collective = program_.collectives[node.detail];
+        std::map<std::vector<std::int32_t>, std::int64_t> patterns;  // groups on hosts in another way do it otherwise
         for (const auto& group : program_.groupings[collective.members.grouping]) {
-          for (std::int32_t task : group) mark(task, takes_part, id);
-          if (has_root(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], is_root, id);
+          const auto next = static_cast<std::int64_t>(patterns.size());
+          const std::int64_t pattern =
+              patterns.try_emplace(host_pattern(group, *program_.topology), next).first->second;
+          for (std::int32_t task : group) mark(task, takes_part, id, pattern);
+          if (is_rooted(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], is_root, id);
         }
       }
     }

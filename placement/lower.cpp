@@ -315,10 +315,20 @@ class ClassBuilder {
       const PValueId given = program_.inputs(node)[0];
       if ((!from_root || is_root) && holds(given)) in.push_back(use(given));
       if (!(to_root && !is_root) && holds(node.first_output)) out.push_back(define(node.first_output));
-      const std::int64_t staging = staging_bytes(schedule, collective.parts, collective.dtype, place.member);
+      const std::int64_t staging = staging_of(schedule, collective, place.member);
       if (staging > 0) instruction.scratch = scratch_buffer(node, staging);
       push(instruction, in, out);
     }
+  }
+
+  /// What every member needs that may be of the class: only roots are of classes of their own.
+  static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
+    std::int64_t most = staging_bytes(schedule, collective.parts, collective.dtype, member);
+    if (member == schedule.root && is_rooted(schedule.kind)) return most;
+    for (int other = 0; other < schedule.members && schedule.slots > 0; ++other)
+      if (other != schedule.root || !is_rooted(schedule.kind))
+        most = std::max(most, staging_bytes(schedule, collective.parts, collective.dtype, other));
+    return most;
   }
 
   // ---- Control flow ----

@@ -1,7 +1,9 @@
 #include "placement/messages.hpp"
 
 #include <map>
+#include <numeric>
 
+#include "placement/choose_schedule.hpp"
 #include "placement/classes.hpp"
 
 namespace ferry {
@@ -56,18 +58,27 @@ class Numberer {
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
-    std::map<std::vector<std::int64_t>, Grouping> by_parts;
+    // One collective for the groups that have parts of equal sizes and lie alike on hosts.
+    std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>>, Grouping> alike;
     for (const auto& group : program_.groupings[wanted.members.grouping])
-      by_parts[parts(node, wanted, group)].push_back(group);
-    for (const auto& [sizes, grouping] : by_parts) {
+      alike[{parts(node, wanted, group), host_pattern(group, *program_.topology)}].push_back(group);
+    for (const auto& [key, grouping] : alike) {
+      const std::vector<std::int64_t>& sizes = key.first;
       Collective collective;
-      collective.schedule = tables_.schedule(direct_schedule(wanted.kind, static_cast<int>(grouping[0].size()),
-                                                             wanted.members.root, wanted.members.guest_root));
-      collective.grouping = tables_.grouping(grouping);
-      collective.reduce = wanted.reduce;
       const Type& type = program_.values[node.first_output].type;
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
-      collective.parts = sizes;
+      const std::int64_t elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+      const Schedule schedule =
+          choose_schedule({.kind = wanted.kind,
+                           .group = grouping[0],
+                           .root = wanted.members.root,
+                           .guest_root = wanted.members.guest_root,
+                           .bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype))},
+                          *program_.topology);
+      collective.schedule = tables_.schedule(schedule);
+      collective.grouping = tables_.grouping(grouping);
+      collective.reduce = wanted.reduce;
+      collective.parts = schedule.whole ? std::vector<std::int64_t>{elements} : sizes;
       collective.name = tables_.string(program_.name(node));
       collective.line = tables_.line(program_.line(node));
       numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));

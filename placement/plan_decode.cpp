@@ -173,10 +173,16 @@ class Decoder {
     result.members = s.members();
     result.root = s.root();
     result.guest_root = s.guest_root();
+    result.whole = s.whole();
     result.slots = s.slots();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
-      return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::fold), member(step.peer()), member(step.part()),
-                          step.only(), step.except()};
+      return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::wait_sends),
+                          member(step.peer()),
+                          member(step.part()),
+                          step.only(),
+                          step.except(),
+                          step.slot(),
+                          step.source()};
     });
     return result;
   }

@@ -160,10 +160,10 @@ class Encoder {
   Offset<fbs::Schedule> encode_schedule(const Schedule& schedule) {
     const auto algorithm = out_.CreateString(schedule.algorithm);
     const auto steps = structs(schedule.steps, [](const ScheduleStep& s) {
-      return fbs::Step(number(s.kind), member(s.peer), member(s.part), s.only, s.except);
+      return fbs::Step(number(s.kind), member(s.peer), member(s.part), s.only, s.except, s.slot, s.source);
     });
     return fbs::CreateSchedule(out_, number(schedule.kind), algorithm, schedule.members, schedule.root, schedule.slots,
-                               steps, schedule.guest_root);
+                               steps, schedule.guest_root, schedule.whole);
   }
 
   Offset<fbs::Collective> encode_collective(const Collective& c) {

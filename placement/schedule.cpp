@@ -96,7 +96,7 @@ std::int64_t total(const Schedule& s, int member, Measure measure) {
 }
 
 bool is_send(const ScheduleStep& step) {
-  return step.kind == Kind::send_input || step.kind == Kind::send_output;
+  return step.kind == Kind::send_input || step.kind == Kind::send_output || step.kind == Kind::send_slot;
 }
 bool is_receive(const ScheduleStep& step) {
   return step.kind == Kind::receive_slot || step.kind == Kind::receive_output;
@@ -193,6 +193,7 @@ std::int64_t Schedule::sent_elements(std::span<const std::int64_t> parts, int me
   return total(*this, member, [&](const ScheduleStep& step) -> std::int64_t {
     const int part = step.part.resolve(member, members);
     if (step.kind == Kind::send_input) return input_size(*this, parts, member, part);
+    if (step.kind == Kind::send_slot) return parts[static_cast<std::size_t>(part)];
     return step.kind == Kind::send_output ? output_size(*this, parts, member, part) : 0;
   });
 }
@@ -207,6 +208,8 @@ std::int64_t Schedule::received_elements(std::span<const std::int64_t> parts, in
 
 std::int32_t Schedule::part_count() const {
   switch (kind) {
+    case CollectiveKind::all_reduce:
+      return whole ? 1 : members;
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
       return 1;
@@ -237,7 +240,11 @@ std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int 
 }
 
 std::int32_t Schedule::slots_of(int member) const {
-  const auto uses = [&](const ScheduleStep& step) { return step.kind == Kind::receive_slot && step.concerns(member); };
+  if (slots == 0) return 0;
+  const auto uses = [&](const ScheduleStep& step) {
+    const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
+    return (names || step.kind == Kind::receive_slot) && step.concerns(member);
+  };
   return std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
 }
 

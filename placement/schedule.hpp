@@ -29,6 +29,12 @@ enum class CollectiveKind : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(CollectiveKind kind);
 
+/// True for the kinds in which one member, the root, has another part than the others.
+[[nodiscard]] constexpr bool is_rooted(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::reduce;
+}
+
 /// A member or part: `value`, or (own index + value) mod members.
 struct MemberRef {
   bool relative = false;
@@ -47,18 +53,27 @@ struct ScheduleStep {
     send_input,      ///< part `part` of the input, to `peer`
     send_output,     ///< part `part` of the output, to `peer`
     receive_output,  ///< into part `part` of the output, from `peer`
-    receive_slot,    ///< part `part` of `peer`'s input, into the slot of `peer`
+    receive_slot,    ///< part `part`, or a fold of such parts, of `peer`, into slot `slot`
     wait,            ///< until all receives so far have arrived
-    copy,            ///< output part `part` = contribution of `peer` (its slot, or part `part` of the own input)
-    fold             ///< output part `part` = output part (+|max|min) contribution of `peer`
+    copy,            ///< place = contribution
+    fold,            ///< place = place (+|max|min) contribution
+    send_slot,       ///< slot `slot`, which holds part `part`, to `peer`
+    wait_sends       ///< until all sends so far have left: what they read may be written again
   };
   static constexpr std::int32_t kAll = -1;
+  static constexpr std::int32_t kOfPeer = -1;
 
   Kind kind = Kind::wait;
   MemberRef peer;
   MemberRef part;
   std::int32_t only = kAll;    ///< this member alone executes the step
   std::int32_t except = kAll;  ///< everybody but this member
+  /// A slot by its number. kOfPeer: of receive_slot the slot of `peer`; of copy and fold the place is no slot but
+  /// output part `part`.
+  std::int32_t slot = kOfPeer;
+  /// Of copy and fold, the contribution: a slot by its number. kOfPeer: the slot of `peer`, or part `part` of the own
+  /// input when that is oneself.
+  std::int32_t source = kOfPeer;
 
   [[nodiscard]] constexpr bool concerns(int member) const {
     return (only == kAll || only == member) && (except == kAll || except != member);
@@ -75,20 +90,21 @@ struct PartRange {
 
 /// The steps of a collective over `members`. Its part sizes come beside it, in elements (`parts` below, part_count()
 /// entries):
-///   all_reduce, reduce_scatter, all_gather, scatter, gather   one for each member; parts may be empty
-///   broadcast, reduce                                         one: the whole vector
-///   all_to_all                                                members²: what i gives to j is at i * members + j
+///   all_reduce (unless `whole`: one), reduce_scatter, all_gather, scatter, gather   one for each member; parts may be
+///   empty broadcast, reduce                                         one: the whole vector all_to_all members²: what i
+///   gives to j is at i * members + j
 /// Input and output of a member must not overlap.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::string algorithm;  ///< "direct", later "ring", "tree", …
+  std::string algorithm;  ///< "direct", "ring", "doubling", "tree", "hierarchical"
   std::int32_t members = 1;
   std::int32_t root = 0;  ///< of broadcast, scatter, gather and reduce
   /// The root is a guest: of a broadcast it has no output, of a reduce no input (of scatter and gather its part is
   /// empty).
   bool guest_root = false;
-  /// Staging slots of a member that receives contributions, each of slot_elements(); members - 1, or 0. The slot of
-  /// `peer` is number peer - (peer > self).
+  bool whole = false;  ///< of an all_reduce: the vector is not cut, it is one part
+  /// Staging slots of a member that receives contributions, each of slot_elements(). Where steps name them by their
+  /// peer they are members - 1: the slot of `peer` is number peer - (peer > self).
   std::int32_t slots = 0;
   std::vector<ScheduleStep> steps;
 
@@ -123,5 +139,25 @@ inline constexpr std::int64_t kSlotAlign = 64;
 /// Each member talks to each other member directly: on one host the fastest, and on few hosts. An all-reduce is a
 /// reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
 [[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
+
+/// Each member talks to the next one only. An all_reduce sends 2 (n-1)/n of the vector and has 2 (n-1) rounds, an
+/// all_gather half of both. Part p of a sum is folded from member p + 1 on, round to p. (Patarasuk, Yuan 2009:
+/// bandwidth optimal.)
+[[nodiscard]] Schedule ring_schedule(CollectiveKind kind, int members);
+
+/// An all_reduce of the whole vector in about log2 n rounds, each with the member at twice the distance (recursive
+/// doubling). Sums are a binary tree in the order of the members: ((0 + 1) + (2 + 3)) + …
+[[nodiscard]] Schedule doubling_schedule(int members);
+
+/// A broadcast or reduce along a binomial tree: about log2 n rounds. A reduce folds each subtree from its nearest child
+/// outwards: (child, own), next child, ….
+[[nodiscard]] Schedule tree_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
+
+/// First among the members of each host, then between the hosts; `hosts` has the host of each member. A broadcast or
+/// reduce is a tree of trees. An all_reduce needs as many members on each host: they share the vector, so that each
+/// byte of it leaves a host 2 (h-1)/h times for h hosts; sums are folded in a host in the order of its members, then
+/// over the hosts, from that of the part on.
+[[nodiscard]] Schedule hierarchical_schedule(CollectiveKind kind, std::span<const std::int32_t> hosts, int root = 0,
+                                             bool guest_root = false);
 
 }  // namespace ferry

@@ -90,12 +90,13 @@ class Sizes {
       }
   }
 
-  /// Members that receive into slots.
+  /// Members that use slots.
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
     bool all = false;
     for (const ScheduleStep& step : s_.steps) {
-      if (step.kind != ScheduleStep::Kind::receive_slot) continue;
+      const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
+      if (!names && step.kind != ScheduleStep::Kind::receive_slot) continue;
       if (step.only != ScheduleStep::kAll) {
         staged_[static_cast<std::size_t>(step.only)] = true;
       } else if (!all) {

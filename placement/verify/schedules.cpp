@@ -69,7 +69,8 @@ Holding output_of(const Schedule& s, int member) {
 
 /// Numbers of the parts that a member may name.
 int parts_of(const Schedule& s) {
-  return s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce ? 1 : s.members;
+  const bool one = s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce;
+  return one || s.whole ? 1 : s.members;
 }
 
 /// Terms, each once. A leaf is the contribution of a member to a part, named by (member - part) mod members, so that
@@ -227,6 +228,7 @@ class Play {
       const ScheduleStep& step = s_.steps[k];
       if (step.concerns(player.self)) {
         if (step.kind == Kind::wait && !arrive(player)) return;
+        if (step.kind == Kind::wait_sends && !leave(player)) return;
         execute(player, step, k);
       }
       pass(player, k);
@@ -249,7 +251,7 @@ class Play {
   }
 
   void execute(Player& player, const ScheduleStep& step, std::size_t k) {
-    if (step.kind == Kind::wait) return;
+    if (step.kind == Kind::wait || step.kind == Kind::wait_sends) return;
     const int peer = step.peer.resolve(player.self, s_.members);
     const int part = step.part.resolve(player.self, s_.members);
     if (part >= parts_of(s_)) fail(player, k, "there is no part " + std::to_string(part));
@@ -270,25 +272,39 @@ class Play {
       case Kind::receive_slot:
         if (s_.kind == CollectiveKind::all_to_all || !input_of(s_, peer).has(peer, part))
           fail(player, k, "receives a contribution that member " + std::to_string(peer) + " does not have");
-        return receive(player, peer, part, slot(player, peer, k), k);
-      case Kind::copy:
-      case Kind::fold: {
-        Spot& to = output(player, part, k);
-        must_be_free(player, to, k);
-        if (s_.kind == CollectiveKind::all_to_all && part != player.self)
-          fail(player, k, "copies a part of another size");
-        const std::uint32_t term = contribution(player, step, part, k);
-        if (step.kind == Kind::fold) {
-          if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
-          if (to.piece.term == Terms::kNothing)
-            fail(player, k, "folds into a part of its output that is not there yet");
-        }
-        to.piece = {step.kind == Kind::copy ? term : terms_.fold(to.piece.term, term), part};
-        return;
+        return receive(player, peer, part, slot(player, peer, step.slot, k), k);
+      case Kind::send_slot: {
+        Spot& spot = slot(player, peer, step.slot, k);
+        if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+          fail(player, k, "sends a slot that does not hold part " + std::to_string(part));
+        ++spot.sending;
+        return send(player, peer, spot.piece, &spot, k);
       }
+      case Kind::copy:
+      case Kind::fold:
+        return combine(player, step, part, k);
       case Kind::wait:
+      case Kind::wait_sends:
         return;
     }
+  }
+
+  void combine(Player& player, const ScheduleStep& step, int part, std::size_t k) {
+    const bool into_slot = step.slot != ScheduleStep::kOfPeer;
+    Spot& to = into_slot ? slot(player, player.self, step.slot, k) : output(player, part, k);
+    must_be_free(player, to, k);
+    if (s_.kind == CollectiveKind::all_to_all && (part != player.self || into_slot))
+      fail(player, k, "copies a part of another size");
+    const std::uint32_t term = contribution(player, step, part, k);
+    if (into_slot) slots_full_of_ = -1;
+    if (step.kind == Kind::copy) {
+      to.piece = {term, part};
+      return;
+    }
+    if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
+    if (to.piece.term == Terms::kNothing || to.piece.part != part)
+      fail(player, k, "folds into a place that does not hold part " + std::to_string(part));
+    to.piece.term = terms_.fold(to.piece.term, term);
   }
 
   Spot& output(Player& player, int part, std::size_t k) {
@@ -296,9 +312,11 @@ class Play {
     return player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)];
   }
 
-  Spot& slot(Player& player, int peer, std::size_t k) {
-    const int number = peer - (peer > player.self ? 1 : 0);
-    if (peer == player.self || number >= s_.slots)
+  /// The slot of that number, or of `peer`.
+  Spot& slot(Player& player, int peer, std::int32_t number, std::size_t k) {
+    const bool of_peer = number == ScheduleStep::kOfPeer;
+    if (of_peer) number = peer - (peer > player.self ? 1 : 0);
+    if ((of_peer && peer == player.self) || number >= s_.slots)
       fail(player, k, "has no slot for the contribution of member " + std::to_string(peer));
     if (player.slots.empty()) player.slots.resize(static_cast<std::size_t>(s_.slots));
     return player.slots[static_cast<std::size_t>(number)];
@@ -312,8 +330,16 @@ class Play {
   // ---- Contributions ----
 
   std::uint32_t contribution(Player& player, const ScheduleStep& step, int part, std::size_t k) {
+    if (step.source != ScheduleStep::kOfPeer)
+      return content(player, slot(player, player.self, step.source, k), part, k);
     if (symmetric_ && !step.peer.relative) return fixed_contribution(player, step.peer.value, part, k);
     return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
+  }
+
+  std::uint32_t content(const Player& player, const Spot& spot, int part, std::size_t k) const {
+    if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+      fail(player, k, "uses a contribution that is not there yet");
+    return spot.piece.term;
   }
 
   std::uint32_t contribution_of(Player& player, int peer, int part, std::size_t k) {
@@ -321,10 +347,7 @@ class Play {
       if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the input");
       return terms_.leaf(player.self, part);
     }
-    const Spot& spot = slot(player, peer, k);
-    if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
-      fail(player, k, "uses a contribution of member " + std::to_string(peer) + " that is not there yet");
-    return spot.piece.term;
+    return content(player, slot(player, peer, ScheduleStep::kOfPeer, k), part, k);
   }
 
   /// A fixed member is at another distance for each member: all slots must hold what their peers contribute.
@@ -461,13 +484,9 @@ class Play {
   [[noreturn]] void stalled(const Player& player) const {
     const std::size_t k = next_step(player);
     const std::string where = k == s_.steps.size() ? "at its end" : "in step " + std::to_string(k);
-    std::uint64_t wire = 0;
-    if (!player.coming.empty())
-      wire = player.coming.back().wire;
-    else if (!player.leaving.empty())
-      wire = player.leaving.back().wire;
+    const bool receives = !player.coming.empty() && (k == s_.steps.size() || s_.steps[k].kind == Kind::wait);
+    const std::uint64_t wire = receives ? player.coming.back().wire : player.leaving.back().wire;
     const auto members = static_cast<std::uint64_t>(s_.members);
-    const bool receives = !player.coming.empty();
     reject(what_ + ": member " + std::to_string(player.self) + " waits for ever " + where + " for member " +
            std::to_string(symmetric_ ? (receives ? members - wire % members : wire % members)
                                      : (receives ? wire / members : wire % members)) +
@@ -489,11 +508,12 @@ class Play {
 
 /// All members do the same but for a shift: nobody is named, except whose contribution is folded.
 bool is_symmetric(const Schedule& s) {
-  if (has_root(s.kind)) return false;
+  if (has_root(s.kind) || s.whole) return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {
     if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
     const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
-    return step.kind == Kind::wait || (step.part.relative && (step.peer.relative || local));
+    const bool waits = step.kind == Kind::wait || step.kind == Kind::wait_sends;
+    return waits || (step.part.relative && (step.peer.relative || local));
   });
 }
 

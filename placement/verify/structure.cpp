@@ -15,7 +15,8 @@ void require(bool holds, std::string_view what) {
 std::int64_t part_count(const Schedule& schedule) {
   const std::int64_t members = schedule.members;
   if (schedule.kind == CollectiveKind::all_to_all) return members * members;
-  return schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::reduce ? 1 : members;
+  const bool one = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::reduce;
+  return one || schedule.whole ? 1 : members;
 }
 
 bool within(Range range, std::size_t size) {
@@ -78,14 +79,18 @@ class Structure {
 
   void check_schedule(const Schedule& schedule) const {
     const auto member_or_all = [&](std::int32_t m) { return m >= ScheduleStep::kAll && m < schedule.members; };
+    const auto slot_or_peer = [&](std::int32_t slot) { return slot >= ScheduleStep::kOfPeer && slot < schedule.slots; };
     require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0 &&
-                schedule.slots <= schedule.members,
+                schedule.slots <= schedule.members + 1 &&
+                (!schedule.whole || schedule.kind == CollectiveKind::all_reduce),
             "a schedule's members are out of range");
     constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
     for (const ScheduleStep& step : schedule.steps) {
-      require(member_or_all(step.only) && member_or_all(step.except), "a schedule's step is out of range");
+      require(member_or_all(step.only) && member_or_all(step.except) && slot_or_peer(step.slot) &&
+                  slot_or_peer(step.source) && (step.kind != ScheduleStep::Kind::send_slot || step.slot >= 0),
+              "a schedule's step is out of range");
       for (const MemberRef ref : {step.peer, step.part})
         require(ref.value >= 0 && ref.value < schedule.members, "a schedule's step is out of range");
     }

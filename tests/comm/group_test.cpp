@@ -1,5 +1,6 @@
 #include "comm/group.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -37,8 +38,9 @@ std::vector<float> values_of(int member, std::int64_t count, int round) {
 /// A collective and everybody's inputs, so that each task can work out what it must get.
 class Case {
  public:
-  Case(CollectiveKind kind, int n, int root, std::int64_t scale)
-      : schedule_(direct_schedule(kind, n, root)), parts_(static_cast<std::size_t>(schedule_.part_count())) {
+  Case(CollectiveKind kind, int n, int root, std::int64_t scale) : Case(direct_schedule(kind, n, root), scale) {}
+  Case(Schedule schedule, std::int64_t scale)
+      : schedule_(std::move(schedule)), parts_(static_cast<std::size_t>(schedule_.part_count())) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       parts_[i] = scale * static_cast<std::int64_t>((i * 3 + 1) % 4);  // some empty
     }
@@ -174,6 +176,47 @@ TEST_CASE("collectives give the bits of a fold in the order of the members, run 
                          3 * schedule.receives_of(member.index),
                          3 * size * schedule.received_elements(collective.parts(), member.index)});
       }
+    }
+  });
+}
+
+/// Schedules that are not direct, for `n` members on hosts of two.
+std::vector<Schedule> others(int n) {
+  std::vector<std::int32_t> hosts(static_cast<std::size_t>(n));
+  for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = n % 2 == 0 ? m / 2 : m;
+  std::vector<Schedule> all{ring_schedule(CollectiveKind::all_reduce, n), ring_schedule(CollectiveKind::all_gather, n),
+                            doubling_schedule(n), hierarchical_schedule(CollectiveKind::all_reduce, hosts)};
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    all.push_back(tree_schedule(kind, n, n - 1));
+    all.push_back(hierarchical_schedule(kind, hosts, n / 2));
+  }
+  return all;
+}
+
+TEST_CASE("other schedules give the same values, run after run, with the traffic that they say") {
+  on_jobs([](Transport& end) {
+    for (const Schedule& schedule : others(end.tasks())) {
+      CAPTURE(name_of(schedule.kind));
+      CAPTURE(schedule.algorithm);
+      const Case collective(schedule, 3000);
+      Member member(end, collective, 5, everybody(end));
+      std::vector<float> first;
+      for (int round = 0; round < 3; ++round) {
+        member.start(collective, 0);
+        finish(end, *member.call);
+        if (round == 0) first = member.out;
+        CHECK(same_bits(member.out, first));
+      }
+      const std::vector<float> expected = collective.expected(member.index, 0);
+      REQUIRE(member.out.size() == expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i)  // folded in another order
+        CHECK_MESSAGE(std::abs(member.out[i] - expected[i]) <= 1.0F, member.out[i] << " is not " << expected[i]);
+      const auto size = static_cast<std::int64_t>(sizeof(float));
+      CHECK(member.call->moved() ==
+            GroupCount{3 * schedule.sends_of(member.index),
+                       3 * size * schedule.sent_elements(collective.parts(), member.index),
+                       3 * schedule.receives_of(member.index),
+                       3 * size * schedule.received_elements(collective.parts(), member.index)});
     }
   });
 }

@@ -17,7 +17,8 @@ constexpr int kOfEach = 25;
 
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
-  if (seed % 2 == 0) return test::random_plan(seed, {.ops = 12, .tasks = tasks});
+  if (seed % 2 == 0)
+    return test::random_plan(seed, {.ops = 12, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4)});
   const test::RandomGraph made = test::random_graph(seed, 30, tasks);
   return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made));
 }

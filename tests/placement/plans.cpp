@@ -99,11 +99,12 @@ Schedule exchange() {
           2,
           0,
           false,
+          true,
           1,
-          {{Kind::receive_slot, kNext, kFirst, ScheduleStep::kAll, 1},
+          {{Kind::receive_slot, kNext, kFirst, ScheduleStep::kAll, 1, 0},
            {Kind::send_input, kNext, kFirst, 1},
            {Kind::wait, {}, {}},
-           {Kind::fold, kNext, kFirst}}};
+           {Kind::fold, kNext, kFirst, ScheduleStep::kAll, ScheduleStep::kAll, ScheduleStep::kOfPeer, 0}}};
 }
 
 }  // namespace
@@ -126,8 +127,8 @@ Plan every_field() {
   plan.feeds = {{kX, 0, DType::float32, {2, 3}, false}};
   plan.fetches = {{kY, 1, DType::int64, {4}, true}};
   plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0}};
-  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, 0, {}}};
-  plan.collectives = {{0, 0, Reduce::sum, DType::float32, {3, 3}, kY, 0}};
+  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}}};
+  plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0}};
   plan.classes = {busy_class(), receiving_class()};
   plan.class_of = {0, 1};
   return plan;

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "placement/choose_schedule.hpp"
+#include "placement/verify/verifier.hpp"
 
 namespace ferry {
 namespace {
@@ -44,7 +46,9 @@ class Simulation {
   }
 
   /// Sums in which the order is seen: 1e8 swallows small numbers.
+  static inline bool whole_numbers = false;
   static float value(int member, std::size_t i) {
+    if (whole_numbers) return static_cast<float>(member * 10 + static_cast<int>(i % 7));
     return member % 3 == 0 ? 1e8F : static_cast<float>(member) * 1.7F + static_cast<float>(i) * 0.3F;
   }
 
@@ -74,12 +78,20 @@ class Simulation {
       const ScheduleStep& step = s_.steps[self.step];
       if (step.concerns(m)) {
         if (step.kind == Kind::wait && !self.pending.empty()) return moved;
+        if (step.kind == Kind::wait_sends && !all_taken(m)) return moved;
         execute(m, step);
       }
       ++self.step;
       moved = true;
     }
     return moved;
+  }
+
+  /// True when everything that `m` has sent is where it goes to.
+  bool all_taken(int m) {
+    for (const auto& [route, queue] : wire_)
+      if (route.first == m && !queue.empty()) return false;
+    return true;
   }
 
   bool deliver(int m) {
@@ -116,17 +128,31 @@ class Simulation {
         self.pending.emplace_back(peer, self.output.data() + out.begin);
         break;
       case Kind::receive_slot:
-        self.pending.emplace_back(peer, slot(m, peer));
+        self.pending.emplace_back(peer, slot(m, peer, step.slot));
+        break;
+      case Kind::send_slot:
+        send(m, peer, slot(m, peer, step.slot), parts_[static_cast<std::size_t>(part)]);
         break;
       case Kind::wait:
+      case Kind::wait_sends:
         break;
       case Kind::copy:
-        std::copy_n(contribution(m, peer, part), out.count, self.output.data() + out.begin);
-        break;
       case Kind::fold:
-        for (std::int64_t i = 0; i < out.count; ++i) self.output[out.begin + i] += contribution(m, peer, part)[i];
+        combine(m, step, peer, part);
         break;
     }
+  }
+
+  void combine(int m, const ScheduleStep& step, int peer, int part) {
+    Member& self = members_[static_cast<std::size_t>(m)];
+    const PartRange out = s_.output_part(parts_, m, part);
+    const bool into_slot = step.slot != ScheduleStep::kOfPeer;
+    const std::int64_t count = into_slot ? parts_[static_cast<std::size_t>(part)] : out.count;
+    float* to = into_slot ? slot(m, peer, step.slot) : self.output.data() + out.begin;
+    const bool own_input = peer == m && step.source == ScheduleStep::kOfPeer;
+    const float* from =
+        own_input ? self.input.data() + s_.input_part(parts_, m, part).begin : slot(m, peer, step.source);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = step.kind == Kind::copy ? from[i] : to[i] + from[i];
   }
 
   void send(int from, int to, const float* data, std::int64_t count) {
@@ -134,9 +160,9 @@ class Simulation {
     ++members_[static_cast<std::size_t>(from)].sent;
     members_[static_cast<std::size_t>(from)].sent_elements += count;
   }
-  float* slot(int m, int peer) { return members_[m].slots.at(static_cast<std::size_t>(peer - (peer > m))).data(); }
-  const float* contribution(int m, int peer, int part) {
-    return peer == m ? members_[m].input.data() + s_.input_part(parts_, m, part).begin : slot(m, peer);
+  float* slot(int m, int peer, std::int32_t number) {
+    const auto at = static_cast<std::size_t>(number == ScheduleStep::kOfPeer ? peer - (peer > m) : number);
+    return members_[static_cast<std::size_t>(m)].slots.at(at).data();
   }
 
   const Schedule& s_;
@@ -150,9 +176,12 @@ Vector expected(CollectiveKind kind, int n, int root, const std::vector<std::int
                 const Simulation& sim) {
   const auto input = [&](int of) -> const Vector& { return sim.member(of).input; };
   const auto fold = [&] {
-    Vector sum = input(0);
-    for (int other = 1; other < n; ++other) {
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += input(other)[i];
+    Vector sum;
+    for (int other = 0; other < n; ++other) {
+      if (input(other).empty()) continue;  // a guest's
+      const bool first = sum.empty();
+      if (first) sum = input(other);
+      for (std::size_t i = 0; i < sum.size() && !first; ++i) sum[i] += input(other)[i];
     }
     return sum;
   };
@@ -223,6 +252,148 @@ TEST_CASE("direct schedules give every member its result, folded in the order of
       }
     }
   }
+}
+
+/// Every schedule that is not direct, for `n` members.
+std::vector<Schedule> others(int n) {
+  std::vector<Schedule> all{ring_schedule(CollectiveKind::all_reduce, n), ring_schedule(CollectiveKind::all_gather, n),
+                            doubling_schedule(n)};
+  std::vector<std::int32_t> hosts(static_cast<std::size_t>(n));
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce})
+    for (int root = 0; root < n; ++root) {
+      all.push_back(tree_schedule(kind, n, root));
+      for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m * 2 / (n + 1);
+      all.push_back(hierarchical_schedule(kind, hosts, root));
+      if (n > 1) all.push_back(tree_schedule(kind, n, root, true));
+      if (n > 1) all.push_back(hierarchical_schedule(kind, hosts, root, true));
+    }
+  for (int on_host = 1; on_host <= n; ++on_host) {
+    if (n % on_host != 0) continue;
+    for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m / on_host;
+    all.push_back(hierarchical_schedule(CollectiveKind::all_reduce, hosts));
+    for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m % (n / on_host);
+    all.push_back(hierarchical_schedule(CollectiveKind::all_reduce, hosts));
+  }
+  return all;
+}
+
+bool adds(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce;
+}
+
+/// Equal in value: sums of small whole numbers are exact in any order.
+class Exact {
+ public:
+  Exact() { Simulation::whole_numbers = true; }
+  ~Exact() { Simulation::whole_numbers = false; }
+};
+
+TEST_CASE("ring, doubling, tree and hierarchical schedules give every member its result, all the same bits") {
+  for (int n = 1; n <= 9; ++n)
+    for (const Schedule& schedule : others(n))
+      for (int shape = 0; shape < 3; ++shape) {
+        CAPTURE(name_of(schedule.kind));
+        CAPTURE(schedule.algorithm);
+        CAPTURE(n);
+        CAPTURE(schedule.root);
+        CAPTURE(schedule.guest_root);
+        const auto parts = uneven(schedule.part_count(), shape);
+        {
+          Simulation sim(schedule, parts);  // sums in which the order is seen
+          REQUIRE(sim.run());
+          for (int m = 1; m < n && schedule.kind == CollectiveKind::all_reduce; ++m)
+            CHECK(sim.member(m).output == sim.member(0).output);
+        }
+        const Exact exact;
+        Simulation sim(schedule, parts);
+        REQUIRE(sim.run());
+        for (int m = 0; m < n; ++m) {
+          if (schedule.guest_root && m == schedule.root && !adds(schedule.kind)) continue;
+          CHECK(sim.member(m).output == expected(schedule.kind, n, schedule.root, parts, m, sim));
+          CHECK(sim.member(m).sent == schedule.sends_of(m));
+          CHECK(sim.member(m).sent_elements == schedule.sent_elements(parts, m));
+        }
+      }
+}
+
+TEST_CASE("the verifier plays every schedule") {
+  for (int n = 1; n <= 9; ++n) {
+    std::vector<Schedule> all = others(n);
+    for (CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, n / 2));
+    for (const Schedule& schedule : all) {
+      Plan plan;
+      plan.schedules = {schedule};
+      plan.collectives.resize(1);
+      CHECK_NOTHROW(verifier::check_schedules(plan));
+      for (std::size_t k = 0; k < schedule.steps.size() && n > 1; ++k) {
+        if (schedule.steps[k].kind == Kind::wait || schedule.steps[k].kind == Kind::wait_sends) continue;
+        plan.schedules[0].steps.erase(plan.schedules[0].steps.begin() + static_cast<std::ptrdiff_t>(k));
+        CAPTURE(schedule.algorithm);
+        CAPTURE(k);
+        CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::Rejected);
+        plan.schedules[0] = schedule;
+      }
+    }
+  }
+}
+
+TEST_CASE("a ring all-reduce sends 2 (n-1)/n of the vector, an all-gather half of that") {
+  const std::vector<std::int64_t> parts(4, 250);
+  for (int m = 0; m < 4; ++m) {
+    const Schedule reduce = ring_schedule(CollectiveKind::all_reduce, 4);
+    CHECK(reduce.sends_of(m) == 6);
+    CHECK(reduce.sent_elements(parts, m) == 1500);
+    CHECK(reduce.received_elements(parts, m) == 1500);
+    CHECK(ring_schedule(CollectiveKind::all_gather, 4).sent_elements(parts, m) == 750);
+  }
+}
+
+TEST_CASE("doubling takes log2 n messages of the whole vector, a tree n - 1 in all") {
+  const std::vector<std::int64_t> whole{100};
+  CHECK(doubling_schedule(8).sends_of(5) == 3);
+  CHECK(doubling_schedule(8).sent_elements(whole, 5) == 300);
+  std::int64_t messages = 0;
+  for (int m = 0; m < 8; ++m) messages += tree_schedule(CollectiveKind::broadcast, 8, 3).sends_of(m);
+  CHECK(messages == 7);
+  CHECK(tree_schedule(CollectiveKind::broadcast, 8, 3).sends_of(3) == 3);
+}
+
+TEST_CASE("between hosts a hierarchical all-reduce sends 2 (h-1)/h of the vector from each host") {
+  const std::vector<std::int32_t> hosts{0, 0, 0, 1, 1, 1};
+  const Schedule schedule = hierarchical_schedule(CollectiveKind::all_reduce, hosts);
+  const std::vector<std::int64_t> parts(6, 100);
+  std::int64_t out = 0;
+  for (const ScheduleStep& step : schedule.steps)
+    if ((step.kind == Kind::send_input || step.kind == Kind::send_output) && step.only < 3 && step.peer.value >= 3)
+      out += parts[0];
+  CHECK(out == 2 * 600 / 2);
+}
+
+Topology on_hosts(const std::vector<std::int32_t>& hosts) {
+  Topology topology = Topology::local(static_cast<int>(hosts.size()));
+  for (std::size_t t = 0; t < hosts.size(); ++t) topology.tasks[t].host = hosts[t];
+  return topology;
+}
+
+std::string chosen(CollectiveKind kind, const std::vector<std::int32_t>& hosts, std::int64_t bytes) {
+  std::vector<std::int32_t> group(hosts.size());
+  std::iota(group.begin(), group.end(), 0);
+  return choose_schedule({.kind = kind, .group = group, .bytes = bytes}, on_hosts(hosts)).algorithm;
+}
+
+TEST_CASE("the algorithm is chosen by size and hosts") {
+  const std::vector<std::int32_t> one(8, 0), each{0, 1, 2, 3, 4, 5, 6, 7}, pairs{0, 0, 1, 1, 2, 2, 3, 3},
+      uneven_hosts{0, 0, 0, 1, 1, 2, 2, 2};
+  for (const CollectiveKind kind : kKinds) CHECK(chosen(kind, one, 1 << 24) == "direct");
+  CHECK(chosen(CollectiveKind::all_reduce, each, 64) == "doubling");
+  CHECK(chosen(CollectiveKind::all_reduce, each, 1 << 24) == "direct");
+  CHECK(chosen(CollectiveKind::all_reduce, pairs, 1 << 24) == "hierarchical");
+  CHECK(chosen(CollectiveKind::all_reduce, uneven_hosts, 1 << 24) == "ring");
+  CHECK(chosen(CollectiveKind::all_gather, pairs, 1 << 24) == "ring");
+  CHECK(chosen(CollectiveKind::broadcast, each, 1 << 20) == "tree");
+  CHECK(chosen(CollectiveKind::broadcast, pairs, 1 << 20) == "hierarchical");
+  CHECK(chosen(CollectiveKind::reduce, each, 64) == "tree");
+  CHECK(chosen(CollectiveKind::all_to_all, each, 64) == "direct");
 }
 
 TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages") {

@@ -20,7 +20,8 @@ std::uint64_t plans_to_simulate() {
 }
 
 Plan some_plan(std::uint64_t seed, int ops, int tasks) {
-  if (seed % 2 == 0) return test::random_plan(seed, {.ops = ops, .tasks = tasks});
+  if (seed % 2 == 0)
+    return test::random_plan(seed, {.ops = ops, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4)});
   const test::RandomGraph made = test::random_graph(seed, ops * 2, tasks);
   return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made));
 }

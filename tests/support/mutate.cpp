@@ -128,7 +128,7 @@ std::vector<std::size_t> steps_of(const Schedule& s, const std::function<bool(co
 using Step = ScheduleStep::Kind;
 
 bool moves(const ScheduleStep& step) {
-  return step.kind != Step::wait && step.kind != Step::copy && step.kind != Step::fold;
+  return step.kind != Step::wait && step.kind != Step::wait_sends && step.kind != Step::copy && step.kind != Step::fold;
 }
 
 bool has_root(const Schedule& s) {
@@ -421,7 +421,8 @@ bool wrong_peer(Plan& plan, Random& dice) {
   return schedule != nullptr;
 }
 bool wrong_part(Plan& plan, Random& dice) {
-  const auto [schedule, k] = a_step(plan, dice, [](const ScheduleStep& step) { return step.kind != Step::wait; });
+  const auto [schedule, k] = a_step(
+      plan, dice, [](const ScheduleStep& step) { return step.kind != Step::wait && step.kind != Step::wait_sends; });
   if (schedule != nullptr) {
     MemberRef& part = schedule->steps[k].part;
     part.value = (part.value + 1) % schedule->members;

@@ -39,7 +39,10 @@ class MeshGraph {
       auto all = graph_.on(mesh_);
       updates_.push_back(assigned(weights_, weights_ + sum(of(values))));
     }
-    return planned(graph_, fetches, options_.tasks, updates_);
+    Topology topology = Topology::local(options_.tasks);
+    for (int t = 0; t < options_.tasks; ++t)
+      topology.tasks[static_cast<std::size_t>(t)].host = t * options_.hosts / options_.tasks;
+    return planned(graph_, fetches, topology, updates_);
   }
 
  private:

@@ -28,10 +28,12 @@ class Random {
 struct RandomPlanOptions {
   int ops = 12;         ///< about
   int tasks = 4;        ///< of one host
+  int hosts = 1;        ///< that share the tasks
   bool control = true;  ///< loops and branches
 };
 
-/// The plan of a random graph on a mesh over all tasks (of four: 2 × 2 too) and on single tasks, that the seed alone decides.
+/// The plan of a random graph on a mesh over all tasks (of four: 2 × 2 too) and on single tasks, that the seed alone
+/// decides.
 [[nodiscard]] Plan random_plan(std::uint64_t seed, const RandomPlanOptions& options);
 
 }  // namespace ferry::test

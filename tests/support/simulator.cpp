@@ -140,7 +140,9 @@ class Unroller {
       const auto peer =
           static_cast<std::size_t>((*group)[static_cast<std::size_t>(step.peer.resolve(self, schedule.members))]);
       if (step.kind == ScheduleStep::Kind::wait) wait_all(Kind::wait_receive, receives);
-      if (step.kind == ScheduleStep::Kind::send_input || step.kind == ScheduleStep::Kind::send_output)
+      if (step.kind == ScheduleStep::Kind::wait_sends) wait_all(Kind::wait_send, sends);
+      if (step.kind == ScheduleStep::Kind::send_input || step.kind == ScheduleStep::Kind::send_output ||
+          step.kind == ScheduleStep::Kind::send_slot)
         sends.push_back(start(Kind::start_send, channel, task_, peer, {}));
       if (step.kind == ScheduleStep::Kind::receive_output || step.kind == ScheduleStep::Kind::receive_slot)
         receives.push_back(start(Kind::start_receive, channel, peer, task_, {}));
