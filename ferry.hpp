@@ -11,6 +11,7 @@
 #include "ops/control.hpp"
 #include "ops/data.hpp"
 #include "ops/gradient.hpp"
+#include "ops/host.hpp"
 #include "ops/indexing.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"

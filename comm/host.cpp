@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 #include "base/hash.hpp"
+#include "base/host_name.hpp"
 
 namespace ferry {
 namespace {
@@ -19,11 +19,6 @@ std::string boot_id() {
   std::string id;
   if (std::getline(file, id)) return id;
   return "process " + std::to_string(getpid());
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
 }
 
 /// The number that a file of the system begins with; 0: none.
@@ -49,7 +44,7 @@ std::uint64_t host_memory_bytes() {
 }
 
 HostId host_id() {
-  HostId id{host_name(), {}};
+  HostId id{this_host_name(), {}};
   Hasher hash;
   hash.add(boot_id()).add(id.name);
   struct stat shm {};

@@ -62,9 +62,19 @@ class Assigner {
     }
     if (node.kind == NodeKind::assign) return;
     const Op op = node.graph->op(node.op);
+    if (node.def->is(kLocal)) check_local(op);
     if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
     const auto where = resolved(op);
     if (where) place(id, *where, [&] { return "annotated " + annotation_text(op.annotation()); });
+  }
+
+  static void check_local(const Op& op) {
+    const Annotation& annotation = op.annotation();
+    const bool several = annotation.mesh != kNoMesh || annotation.device.all_tasks();
+    if (!annotation.empty() && !several) return;
+    throw Error(Code::plan, op.str() + " has another value on each task, and " +
+                                (several ? "is annotated with several" : "is annotated with none"))
+        .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
   }
 
   std::string annotation_text(const Annotation& annotation) const {

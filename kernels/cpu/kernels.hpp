@@ -20,5 +20,6 @@ namespace ferry::cpu {
 
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
+[[nodiscard]] std::span<const Kernel> host_kernels();   ///< the host's name
 
 }  // namespace ferry::cpu

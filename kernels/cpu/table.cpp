@@ -11,7 +11,7 @@ const KernelTable& cpu_kernels() {
     for (const auto family :
          {cpu::unary_kernels(), cpu::binary_kernels(), cpu::cast_kernels(), cpu::matmul_kernels(),
           cpu::reduce_kernels(), cpu::softmax_kernels(), cpu::array_kernels(), cpu::indexing_kernels(),
-          cpu::random_kernels(), cpu::batch_kernels(), cpu::file_kernels(), cpu::parts_kernels()})
+          cpu::random_kernels(), cpu::batch_kernels(), cpu::file_kernels(), cpu::host_kernels(), cpu::parts_kernels()})
       made.add(family);
     return made;
   }();

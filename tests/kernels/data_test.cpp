@@ -5,9 +5,11 @@
 
 #include "base/compress.hpp"
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "base/npy.hpp"
 #include "ops/control.hpp"
 #include "ops/data.hpp"
+#include "ops/host.hpp"
 #include "ops/linalg.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -112,6 +114,15 @@ TEST_CASE("batches go on from a restored step, and in order without shuffling") 
   const auto restored = later.run({row, next});
   CHECK(restored[0].same_bits(last));
   CHECK(restored[1].str() == "[3 4 5]");
+}
+
+TEST_CASE("a host's name is padded with zeros") {
+  Graph g;
+  const Tensor name = test::Evaluator(g).run({host_name(g)})[0];
+  REQUIRE(name.type() == Type{DType::uint8, {64}});
+  const std::string wanted = this_host_name();
+  for (std::size_t i = 0; i < 64; ++i)
+    CHECK(name.data<std::uint8_t>()[i] == static_cast<std::uint8_t>(i < wanted.size() ? wanted[i] : '\0'));
 }
 
 TEST_CASE("a constant's part is cut out of it") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/array.hpp"
+#include "ops/host.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
@@ -77,6 +79,30 @@ TEST_CASE("an op without annotation goes where the fewest bytes move") {
   const Plan plan = planned(h, {sum(large, {0})}, 2);
   REQUIRE(plan.channels.size() == 1);
   CHECK(plan.channels[0].bytes == 4);
+}
+
+TEST_CASE("the name of its host stays with each task, however few bytes moving it would save") {
+  Graph g;
+  Value names[3];
+  for (int task = 0; task < 3; ++task) {
+    auto here = g.device("/task:" + std::to_string(task % 2));
+    names[task] = host_name(g);
+  }
+  const Plan plan = planned(g, {concat({names[0], names[1], names[2]}, 0)}, 2);
+  CHECK(step_of(plan, 0, 0) == "HostName HostName");  // and none is merged with its equal
+  CHECK(step_of(plan, 1, 0) == "HostName");
+}
+
+TEST_CASE("the name of a host must be of one task") {
+  Graph g;
+  const Value nobody = host_name(g);
+  CHECK_THROWS_WITH_AS(planned(g, {nobody}, 1), doctest::Contains("is annotated with none"), Error);
+  Value everybody;
+  {
+    auto here = g.on(g.mesh("all"));
+    everybody = host_name(g);
+  }
+  CHECK_THROWS_WITH_AS(planned(g, {everybody}, 1), doctest::Contains("is annotated with several"), Error);
 }
 
 TEST_CASE("a batch split over a mesh: gradients would be summed, the loss is reduced to task 0") {

@@ -1,0 +1,11 @@
+// What this machine calls itself.
+#pragma once
+
+#include <string>
+
+namespace ferry {
+
+/// The host's name, read anew on each call; empty when there is none. Thread-safe.
+[[nodiscard]] std::string this_host_name();
+
+}  // namespace ferry
