@@ -1,5 +1,6 @@
 // ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>; compile with
-// the MPI that ferry was built with.
+// the MPI that ferry was built with. Open MPI's <mpi.h> also brings its C++ classes, removed from the MPI standard, and
+// warnings of theirs: -DOMPI_SKIP_MPICXX=1 leaves them out; ferry needs none.
 #pragma once
 
 #include <mpi.h>

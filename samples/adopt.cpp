@@ -1,0 +1,75 @@
+// ferry inside an MPI program: its tasks are the ranks of a communicator. The program's own messages, here on tags 0 to
+// 10 of MPI_COMM_WORLD, are under way while ferry runs, and neither disturbs the other. MPI stays the program's.
+//
+//     mpirun -np 3 build/samples/adopt
+#include <ferry/ferry.hpp>
+#include <ferry/mpi.hpp>
+
+#include <iostream>
+#include <vector>
+
+namespace {
+
+constexpr int kTags = 11;
+
+/// A ring of the program's own: each rank sends a number on each tag to the next one.
+class Ring {
+ public:
+  Ring() : sent_(kTags), received_(kTags), requests_(2 * kTags) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    for (int tag = 0; tag < kTags; ++tag)
+      MPI_Irecv(&received_[tag], 1, MPI_INT, before(), tag, MPI_COMM_WORLD, &requests_[tag]);
+  }
+  void send() {
+    for (int tag = 0; tag < kTags; ++tag) {
+      sent_[tag] = 100 * rank_ + tag;
+      MPI_Isend(&sent_[tag], 1, MPI_INT, (rank_ + 1) % size_, tag, MPI_COMM_WORLD, &requests_[kTags + tag]);
+    }
+  }
+  /// How many of the numbers are those that the rank before sent.
+  int finish() {
+    MPI_Waitall(2 * kTags, requests_.data(), MPI_STATUSES_IGNORE);
+    int right = 0;
+    for (int tag = 0; tag < kTags; ++tag) right += received_[tag] == 100 * before() + tag ? 1 : 0;
+    return right;
+  }
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  [[nodiscard]] int before() const { return (rank_ + size_ - 1) % size_; }
+
+  int rank_ = 0, size_ = 1;
+  std::vector<int> sent_, received_;
+  std::vector<MPI_Request> requests_;
+};
+
+/// The sum of the squares of 0 … 99, which lie in parts on all ranks; at rank 0. The cluster must end before MPI does.
+double sum_of_squares() {
+  const auto cluster = ferry::adopt(MPI_COMM_WORLD);
+  ferry::Tensor numbers(ferry::DType::float32, {100});
+  float next = 0;
+  for (float& number : numbers.mutable_data<float>()) number = next++;
+  ferry::Graph g;
+  auto everywhere = g.on(g.mesh("ranks"));
+  const ferry::Value x = g.constant(numbers).laid({ferry::split(0)});
+  ferry::Session session(g, cluster);
+  const ferry::Tensor total = session.run({ferry::sum(ferry::square(x))})[0];
+  return cluster.rank() == 0 ? total.number(0) : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  Ring ring;                                // its receives wait …
+  ring.send();                              // … its messages are on their way …
+  const double squares = sum_of_squares();  // … ferry computes …
+  int right = ring.finish(), fewest = 0;    // … and they arrive as they were sent.
+  MPI_Reduce(&right, &fewest, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
+  if (ring.rank() == 0)
+    std::cout << "ferry: sum of squares " << squares << "\nMPI: " << fewest << " of " << kTags
+              << " own messages as they were sent, on every rank\n";
+  MPI_Finalize();
+}
