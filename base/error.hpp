@@ -1,8 +1,7 @@
 // Errors: part of ferry's interface. Every recoverable failure is a ferry::Error that carries the exit code which the
 // `ferry` command ends with, and one screen of text: what failed, where, why, and what to do.
 //
-//     throw Error(Code::plan, "matmul: inner sizes differ: 3 and 4").at(op.location()).hint("transpose the second
-//     input");
+//     throw Error(Code::plan, "matmul: inner sizes differ: 3 and 4").at(op.line()).hint("transpose the second");
 //
 // A bug in ferry itself is an assertion (FERRY_ASSERT), which ends as Code::bug.
 #pragma once

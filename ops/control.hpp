@@ -18,7 +18,7 @@ namespace ferry {
 /// Repeats `body` while `condition` (a bool scalar) of the carried values is true: the carried values are `initial`
 /// first and then what the body gives, of the same types. Gives the carried values at the end.
 ///
-///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return c[0] < 10; },
+///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return less(c[0], 10); },
 ///                             [&](const Values& c) { return Values{c[0] + 1, matmul(a, c[1])}; });
 Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());

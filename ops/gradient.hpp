@@ -1,7 +1,7 @@
 // Gradients: reverse-mode differentiation as a transformation of the graph.
 //
 //     Value loss = mean(square(matmul(x, w) - y));
-//     Value dw = gradients(loss, {{w}})[0];
+//     Value dw = gradients(loss, {w})[0];
 //
 // For every op between the loss and the values asked for, its OpDef::grad says what the gradients of its inputs are, as
 // ops of the same graph. These have the source line and the device (or mesh) of the op that they are derived from, so
