@@ -1,0 +1,42 @@
+#include "tests/executor/one_task.hpp"
+
+#include "executor/session.hpp"
+#include "tests/support/random_graph.hpp"
+
+namespace ferry::test {
+namespace {
+
+struct Outcome {
+  std::vector<Tensor> fetched;
+  RunStats stats;
+};
+
+Outcome run(std::uint64_t seed, int tasks) {
+  const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), tasks);
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""});
+  Session session(*made.graph, cluster);
+  RunRequest request;
+  request.fetches = made.fetches;
+  request.targets = made.targets;
+  request.steps = 2;
+  for (const Value& input : made.inputs) request.feeds[input.name()] = tensor_for(seed, input);
+  std::vector<Tensor> fetched = session.run(request);
+  return {std::move(fetched), session.stats()};
+}
+
+}  // namespace
+
+std::string differs_from_one_task(std::uint64_t seed, int tasks) {
+  const Outcome alone = run(seed, 1), spread = run(seed, tasks);
+  for (const RunStats& stats : {alone.stats, spread.stats})
+    for (const TaskStats& task : stats.tasks)
+      if (task.measured != task.planned)
+        return "task " + std::to_string(task.task) + " of " + std::to_string(stats.tasks.size()) + ": traffic";
+  for (std::size_t i = 0; i < alone.fetched.size(); ++i)
+    if (!alone.fetched[i].same_bits(spread.fetched[i]))
+      return "fetch " + std::to_string(i) + ": " + alone.fetched[i].str() + " on one task, " + spread.fetched[i].str() +
+             " on " + std::to_string(tasks);
+  return {};
+}
+
+}  // namespace ferry::test

@@ -1,0 +1,13 @@
+// Random graphs on several tasks against the same graphs on one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ferry::test {
+
+/// Runs the random graph of that seed for two steps on one task and on `tasks` tasks of this process. Gives "" when all
+/// fetches have the same bits and every task's traffic is what its plan predicted, else what differs.
+[[nodiscard]] std::string differs_from_one_task(std::uint64_t seed, int tasks);
+
+}  // namespace ferry::test

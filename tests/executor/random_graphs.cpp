@@ -1,0 +1,34 @@
+// The long form of a test in session_test.cpp: random_graphs FIRST COUNT compares the random graphs of COUNT seeds,
+// from FIRST on, with one task. Prints each seed that fails.
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "tests/executor/one_task.hpp"
+
+namespace {
+
+std::string difference(std::uint64_t seed) {
+  try {
+    return ferry::test::differs_from_one_task(seed, 2 + static_cast<int>(seed % 4));
+  } catch (const ferry::Error& error) {
+    return error.text();
+  }
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
+  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+  std::uint64_t failed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const std::string why = difference(seed);
+    if (why.empty()) continue;
+    ++failed;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), why.c_str());
+  }
+  std::printf("%llu of %llu random graphs equal one task\n", static_cast<unsigned long long>(count - failed),
+              static_cast<unsigned long long>(count));
+  return failed == 0 ? 0 : 1;
+}
