@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Jobs over three hosts by ssh and a hostfile, the hosts being network namespaces of this machine.
+
+usage: hosts_test.py FERRY SAMPLES_FOLDER COMM_MPI_TEST
+Needs root, namespaces, an ssh server and mpirun; ends with 77, skipped, where one of them is missing. All that it starts
+lives in a pid namespace and all that it mounts or configures in namespaces beside it, so nothing of it outlives the
+test, however that ends. The last line is "N passed, N failed, N skipped".
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+NETNS = str(Path(__file__).resolve().parent / "netns.sh")
+SECONDS = 100  # for a job that hangs; no case waits for it
+HOSTS = 3
+# They end with this process. A private /run holds the names of the namespaces and what the ssh servers keep there.
+NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+SETUP = "mount -t tmpfs tmpfs /run && mkdir /run/sshd /run/netns"
+
+# The largest of 500,000 sums, whose terms are drawn on tasks 0 and 1 and added on task 2; task 0 prints it in every step.
+DRAWN = '''attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 500000 } } }
+    attr { name: "low" float: 0 } attr { name: "high" float: 1 } attr { name: "seed" int: 0 }'''
+STEPS = f"""
+version: 1
+graph {{
+  op {{ name: "a" op: "RandomUniform" device: "/task:0" {DRAWN} }}
+  op {{ name: "b" op: "RandomUniform" device: "/task:1" {DRAWN} }}
+  op {{ name: "c" op: "Add" input: "a" input: "b" device: "/task:2" }}
+  op {{ name: "most" op: "Max" input: "c" device: "/task:2" attr {{ name: "axes" ints {{ value: 0 }} }} }}
+  op {{ name: "shown" op: "Print" input: "most" device: "/task:0" attr {{ name: "label" string: "here" }} }}
+}}
+entry {{ name: "run" fetch {{ name: "shown" value: "shown" }} }}
+"""
+
+
+def missing():
+    """What this machine lacks for the test; empty: nothing."""
+    if os.geteuid() != 0:
+        return "needs root"
+    for program in ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "mpirun"):
+        if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+            return f"no {program} here"
+    probe = "ip link add probe type bridge && ip netns add probe && ip link add left type veth peer name right netns probe"
+    done = subprocess.run([*NAMESPACES, "sh", "-c", f"{SETUP} && {probe}"], capture_output=True, text=True, timeout=SECONDS)
+    return f"no network namespaces here: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
+
+
+def mpirun(*words):
+    """Output of a job with one task on each host."""
+    command = [NETNS, "mpi", "-np", str(HOSTS), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Cases:
+    def __init__(self, ferry, samples, comm_mpi_test, folder):
+        self.ferry, self.samples, self.comm_mpi_test, self.folder = ferry, Path(samples), comm_mpi_test, folder
+
+    def add(self):
+        stats = self.folder / "stats.json"
+        output = mpirun(self.ferry, "run", self.samples / "add.pb", "--steps", 20, "--stats", stats)
+        assert "[11 22 33]" in output, output
+        tasks = json.loads(stats.read_text())["tasks"]
+        assert [task["host"] for task in tasks] == ["h1", "h2", "h3"], tasks
+        for task in tasks:
+            peak = task["planned"].pop("peak_bytes")
+            measured = {name: task[name] for name in task["planned"]}
+            assert measured == task["planned"] and task["peak_bytes"] <= peak, f"planned is not what was measured: {task}"
+
+    def hello_ranks(self):
+        output = mpirun(self.samples / "hello_ranks")
+        wanted = "".join(f"hello from task {task} of {HOSTS} on h{task + 1}\n" for task in range(HOSTS))
+        assert output == wanted, output
+
+    def comm_suite(self):
+        output = mpirun(self.comm_mpi_test, "--no-colors=true")
+        assert output.count("Status: SUCCESS!") == HOSTS, output
+
+    def cut_link(self):
+        """Both tasks on this side of the cut name the one on the other. mpirun itself does not notice."""
+        graph = self.folder / "steps.pbtxt"
+        graph.write_text(STEPS)
+        command = [NETNS, "mpi", "-np", str(HOSTS), self.ferry, "run", str(graph), "--steps", "1000000000", "--deadline", "5"]
+        job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        watchdog = threading.Timer(SECONDS, give_up)
+        watchdog.start()
+        try:
+            read_until(job, r"here: 1\.")
+            subprocess.run([NETNS, "cut", "3"], check=True)
+            verdicts = {0, 1}
+            while verdicts:
+                line = read_until(job, r"\[task [01]\] error: .*no progress for .* task 2\b")
+                verdicts.discard(int(line[len("[task ")]))
+        finally:
+            watchdog.cancel()
+            job.kill()
+            job.wait()
+
+
+def read_until(job, pattern):
+    """The first line of the job's output in which the pattern is found."""
+    for line in job.stdout:
+        if re.search(pattern, line):
+            return line
+    raise AssertionError(f"the job ended without saying {pattern!r}")
+
+
+def give_up():
+    """Ends this pid namespace, and so the job, whose pipes its tasks may hold open."""
+    print(f"FAILED: nothing was said for {SECONDS} s", flush=True)
+    os._exit(1)
+
+
+def run_inside(arguments, folder):
+    """In the namespaces: makes the hosts and runs the cases."""
+    subprocess.run(["sh", "-c", SETUP], check=True)
+    subprocess.run([NETNS, "up"], check=True, timeout=SECONDS)
+    cases = Cases(*arguments, folder)
+    passed = failed = 0
+    for case in (cases.add, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
+        name = case.__name__
+        try:
+            case()
+            passed += 1
+            print(f"passed {name}", flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            failed += 1
+            print(f"FAILED {name}: {error}", flush=True)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+def main():
+    if "NETNS_DIR" in os.environ:
+        return run_inside(sys.argv[1:], Path(os.environ["NETNS_DIR"]))
+    reason = missing()
+    if reason:
+        print(f"[skip] three hosts: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
+        command = [*NAMESPACES, sys.executable, __file__, *map(os.path.abspath, sys.argv[1:])]
+        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
