@@ -469,10 +469,11 @@ class ClassBuilder {
     return id;
   }
 
-  /// A buffer like `other`.
+  /// A buffer like `other`, with bytes of its own.
   std::uint32_t copy_of(std::uint32_t other) {
     Buffer buffer = plan().buffers[other];
     buffer.space = Buffer::Space::step;
+    buffer.view_of = kNone;
     return add_buffer(std::move(buffer));
   }
 

@@ -5,6 +5,8 @@
 #include "graph/core_ops.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "ops/state.hpp"
 #include "tests/executor/one_task.hpp"
 
 namespace ferry {
@@ -51,6 +53,19 @@ TEST_CASE("variables keep their values from step to step, and take new ones toge
   session.restore({{"v", Tensor::of<float>({2}, {5, 6})}});
   CHECK(session.run(request)[0].str() == "[20 24]");
   CHECK(session.variables().at("v").str() == "[40 48]");
+}
+
+TEST_CASE("a variable takes another's old value through a view of it") {
+  Graph g;
+  const Value v = g.variable("v", g.constant({1.0, 2.0}));
+  const Value w = g.variable("w", g.constant(Tensor::of<float>({1, 2}, {3, 4})));
+  RunRequest request;
+  request.targets = {assign(w, w * 10.0), assign(v, reshape(w, {2}))};
+  const Cluster cluster = tasks(1);
+  Session session(g, cluster);
+  session.run(request);
+  CHECK(session.variables().at("v").str() == "[3 4]");
+  CHECK(session.variables().at("w").str() == "[[30 40]]");
 }
 
 TEST_CASE("random graphs on random placements equal one task, bit for bit, and their traffic what was planned") {
