@@ -29,6 +29,12 @@ Machine discover() {
   return machine;
 }
 
+/// Of this process's machine, discovered once: reading /sys takes longer than a small step. Null when that failed.
+hwloc_topology_t machine() {
+  static const Machine machine = discover();
+  return machine.get();
+}
+
 std::vector<int> mask_cpus() {
   // A fixed cpu_set_t holds 1024; larger machines need a larger one.
   for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
@@ -56,15 +62,15 @@ std::string Cores::str() const {
 Cores allowed_cores() {
   const std::vector<int> mask = mask_cpus();
   std::map<int, std::vector<int>> by_core;
-  const Machine machine = discover();
+  hwloc_topology_t here = machine();
   for (int cpu : mask) {
-    hwloc_obj_t unit = machine ? hwloc_get_pu_obj_by_os_index(machine.get(), static_cast<unsigned>(cpu)) : nullptr;
-    hwloc_obj_t core = unit != nullptr ? hwloc_get_ancestor_obj_by_type(machine.get(), HWLOC_OBJ_CORE, unit) : nullptr;
+    hwloc_obj_t unit = here != nullptr ? hwloc_get_pu_obj_by_os_index(here, static_cast<unsigned>(cpu)) : nullptr;
+    hwloc_obj_t core = unit != nullptr ? hwloc_get_ancestor_obj_by_type(here, HWLOC_OBJ_CORE, unit) : nullptr;
     by_core[core != nullptr ? static_cast<int>(core->logical_index) : (1 << 20) + cpu].push_back(cpu);
   }
   Cores cores;
   for (auto& [index, cpus] : by_core) cores.cpus.push_back(std::move(cpus));
-  const int units = machine ? hwloc_get_nbobjs_by_type(machine.get(), HWLOC_OBJ_PU) : 0;
+  const int units = here != nullptr ? hwloc_get_nbobjs_by_type(here, HWLOC_OBJ_PU) : 0;
   cores.whole_machine = units <= static_cast<int>(mask.size());
   return cores;
 }

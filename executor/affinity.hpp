@@ -19,8 +19,8 @@ struct Cores {
   [[nodiscard]] std::string str() const;
 };
 
-/// Read anew at each call; of the calling thread. Never empty: where the machine does not tell, one core per hardware
-/// thread of the mask.
+/// The mask of the calling thread, read anew at each call; its cores as they were when first asked for. Never empty:
+/// where the machine does not tell, one core per hardware thread of the mask.
 [[nodiscard]] Cores allowed_cores();
 
 /// How many threads each task of this process gets.
