@@ -276,7 +276,7 @@ class Resharder {
     const Where source = program_.wheres[from.where];
     const Where target = program_.wheres[where];
     if (!source.single()) {
-      if (target.single()) {
+      if (target.tasks.size() == 1) {
         if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
         if (has_device(source, target))
           return need(value, from.where, Layout(source.axes.size()), why);  // its own copy
@@ -347,11 +347,12 @@ class Resharder {
     const std::vector<std::int32_t>& group = with_task == groups.end() ? groups[0] : *with_task;
     const auto parts = static_cast<std::int64_t>(group.size());
     const Members members = with_root(group, task);
+    const Layout all(program_.wheres[where].axes.size());
     if (first->kind == Kind::partial)
-      return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, {}, why);
+      return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, all, why);
     const PValueId joined =
-        collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, {}, why);
-    return parts_op(kJoinParts, joined, first->dim, parts, where, {});
+        collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, all, why);
+    return parts_op(kJoinParts, joined, first->dim, parts, where, all);
   }
 
   PValueId convert_axes(PValueId value, const Layout& layout, NodeId why) {
