@@ -1,0 +1,255 @@
+#include "placement/converter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "ops/comm.hpp"
+
+namespace ferry {
+
+using Kind = AxisLayout::Kind;
+
+void Converter::place(PValueId value, WhereId where, Layout layout) {
+  const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis)
+    if (axes[axis] == 1) layout[axis] = replicated();
+  program_.values[value].where = where;
+  program_.values[value].layout = std::move(layout);
+}
+
+PValueId Converter::current(PValueId value) const {
+  const auto found = replaced_.find(value);
+  return found == replaced_.end() ? value : found->second;
+}
+
+void Converter::replace(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+  const PValueId now = need(value, where, layout, why);
+  if (now != value) replaced_[value] = now;
+}
+
+PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted, NodeId why) {
+  const PValueId value = current(original);
+  Layout layout = wanted;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis)
+    if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
+  const PValue& v = program_.values[value];
+  if (v.where == where && v.layout == layout) return value;
+  const auto key = std::make_tuple(value, where, str(layout));
+  if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  const PValueId result =
+      v.where == kNone ? copy_constant(value, where, layout, why) : convert(value, where, layout, why);
+  return made_[key] = result;
+}
+
+PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+  const PValue from = program_.values[value];
+  if (from.where == where) return convert_axes(value, layout, why);
+  const Where source = program_.wheres[from.where];
+  const Where target = program_.wheres[where];
+  if (!source.single()) {
+    if (target.tasks.size() == 1) {
+      if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
+      if (has_device(source, target)) return need(value, from.where, Layout(source.axes.size()), why);  // its own copy
+    }
+    const Layout all(source.axes.size());
+    if (!target.single() && covers(source, target))
+      return cut_after_moving(need(value, from.where, all, why), where, layout);
+    const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
+    const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index), why);
+    return from_device(joined != kNone ? joined : need(value, from.where, all, why), task, where, layout, why);
+  }
+  return from_device(value, source.tasks[0], where, layout, why);
+}
+
+bool Converter::has_device(const Where& mesh, const Where& device) {
+  return mesh.has(device.tasks[0]) && mesh.kind == device.kind && mesh.index == device.index;
+}
+
+bool Converter::covers(const Where& source, const Where& target) {
+  return source.kind == target.kind && source.index == target.index &&
+         std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
+}
+
+PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, NodeId why) {
+  const Where target = program_.wheres[where];
+  const Where& source = program_.wheres[program_.values[value].where];
+  if (target.single()) {
+    const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
+    explain(moved, "transfer from /task:" + std::to_string(task) + " to " + target.str(), why);
+    return moved;
+  }
+  if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
+    return value;
+  const Layout all(target.axes.size());
+  const bool scatters = target.axes.size() == 1 && layout[0].kind == Kind::split && !made(value, where, all);
+  if (layout != all && !scatters) return need(need(value, where, all, why), where, layout, why);
+  Members members = with_root(target.tasks, task);
+  if (!scatters) return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why);
+  const WhereId at = program_.values[value].where;
+  const PValueId cut = parts_op(kCutParts, value, layout[0].dim, target.axes[0], at, program_.values[value].layout);
+  return collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[0].dim}, where, layout, why);
+}
+
+PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout& layout) {
+  const Layout all(layout.size());
+  if (layout == all) return whole;
+  return take_part(whole, where, layout);
+}
+
+PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, NodeId why) {
+  const WhereId at = program_.values[original].where;
+  const Where source = program_.wheres[at];
+  Layout layout = program_.values[original].layout;
+  const auto first = std::find_if(layout.begin(), layout.end(), [](const AxisLayout& a) { return a != replicated(); });
+  if (first == layout.end() || made(original, at, Layout(layout.size()))) return kNone;
+  std::fill(first + 1, layout.end(), replicated());
+  const PValueId value = need(original, at, layout, why);
+  const Grouping& groups = program_.groupings[source.groupings[static_cast<std::size_t>(first - layout.begin())]];
+  const auto with_task = std::find_if(groups.begin(), groups.end(), [&](const std::vector<std::int32_t>& group) {
+    return std::find(group.begin(), group.end(), task) != group.end();
+  });
+  const std::vector<std::int32_t>& group = with_task == groups.end() ? groups[0] : *with_task;
+  const auto parts = static_cast<std::int64_t>(group.size());
+  const Members members = with_root(group, task);
+  const Layout all(program_.wheres[where].axes.size());
+  if (first->kind == Kind::partial)
+    return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, all, why);
+  const PValueId joined =
+      collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, all, why);
+  return parts_op(kJoinParts, joined, first->dim, parts, where, all);
+}
+
+PValueId Converter::convert_axes(PValueId value, const Layout& layout, NodeId why) {
+  for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
+    value = convert_axis(value, step, why);
+  return value;
+}
+
+PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, NodeId why) {
+  const PValue from = program_.values[value];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  Layout layout = from.layout;
+  layout[step.axis] = step.after;
+  const bool to_parts = step.after.kind == Kind::split;
+  if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
+  if (step.before.kind == Kind::partial && !to_parts)
+    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why);
+  if (step.before.kind == Kind::partial) {
+    const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+    return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim}, from.where,
+                      layout, why);
+  }
+  if (to_parts) return exchange(value, step, layout, why);
+  const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
+                                    from.where, layout, why);
+  return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
+}
+
+PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout, NodeId why) {
+  const PValue from = program_.values[value];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+  const PValueId blocks =
+      collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim}, from.where, layout, why);
+  return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
+}
+
+Node Converter::added(NodeKind kind, PValueId value) const {
+  const PValue& v = program_.values[value];
+  Node node;
+  node.kind = kind;
+  node.once = kind == NodeKind::compute && program_.nodes[v.producer].once;
+  node.graph = v.graph;
+  node.op = v.graph->producer(v.value);
+  return node;
+}
+
+PValueId Converter::finish(Node node, PValueId value, WhereId where, const Layout& layout) {
+  node.where = where;
+  const PValue from = program_.values[value];
+  const NodeId id = program_.add(node, {&value, 1}, {&from.type, 1});
+  const PValueId result = program_.nodes[id].first_output;
+  program_.values[result].value = from.value;
+  place(result, where, layout);
+  emit(id);
+  return result;
+}
+
+PValueId Converter::collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
+                               NodeId why) {
+  Node node = added(NodeKind::collective, value);
+  node.detail = static_cast<std::uint32_t>(program_.collectives.size());
+  program_.collectives.push_back(what);
+  const PValueId result = finish(node, value, where, layout);
+  explain(result,
+          std::string(name_of(what.kind)) + " over " +
+              std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks",
+          why);
+  return result;
+}
+
+Members Converter::with_root(std::vector<std::int32_t> group, std::int32_t root) {
+  const auto at = std::find(group.begin(), group.end(), root);
+  Members members{.root = static_cast<std::int32_t>(at - group.begin()), .guest_root = at == group.end()};
+  if (members.guest_root) group.push_back(root);
+  members.grouping = program_.intern(Grouping{std::move(group)});
+  return members;
+}
+
+bool Converter::made(PValueId value, WhereId where, const Layout& layout) const {
+  return made_.contains(std::make_tuple(value, where, str(layout)));
+}
+
+PValueId Converter::take_part(PValueId value, WhereId where, const Layout& layout) {
+  Node node = added(NodeKind::compute, value);
+  node.def = &kTakePart;
+  node.attrs = &no_attrs();
+  return finish(node, value, where, layout);
+}
+
+PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where,
+                             const Layout& layout) {
+  const Shape& shape = program_.values[value].type.shape;
+  bool contiguous = true;
+  for (int d = 0; d < dim; ++d) contiguous = contiguous && shape[d].size() == 1;
+  if (contiguous) return value;
+  Node node = added(NodeKind::compute, value);
+  node.def = &def;
+  program_.added_attrs.push_back({{"dim", static_cast<std::int64_t>(dim)}, {"parts", parts}});
+  node.attrs = &program_.added_attrs.back();
+  return finish(node, value, where, layout);
+}
+
+const Attrs& Converter::no_attrs() {
+  if (program_.added_attrs.empty()) program_.added_attrs.emplace_back();
+  return program_.added_attrs.front();
+}
+
+PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+  const PValue from = program_.values[value];
+  const Layout whole(program_.wheres[where].axes.size());
+  if (layout != whole) return need(need(value, where, whole, why), where, layout, why);
+  Node node = program_.nodes[from.producer];
+  node.where = where;
+  const NodeId id = program_.add(node, {}, {&from.type, 1});
+  const PValueId result = program_.nodes[id].first_output;
+  program_.values[result].value = from.value;
+  place(result, where, whole);
+  emit(id);
+  return result;
+}
+
+void Converter::explain(PValueId value, const std::string& what, NodeId why) {
+  if (!program_.options.reasons) return;
+  const Node& user = program_.nodes[why];
+  const PValue& v = program_.values[value];
+  program_.reasons.push_back({program_.name(value),
+                              what + ", " + std::to_string(v.type.bytes()) + " bytes: used by " + program_.name(user) +
+                                  " on " + program_.where(user).str(),
+                              program_.line(user)});
+}
+
+}  // namespace ferry

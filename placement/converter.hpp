@@ -1,0 +1,72 @@
+// Converter: brings values to the devices and layouts where they are used. The part of reshard that adds nodes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "placement/conversion.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+
+/// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
+/// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
+/// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
+/// reduce, mesh -> other mesh by way of one task. A value goes to each device set and layout once, however many use it
+/// there.
+class Converter {
+ public:
+  explicit Converter(Program& program) : program_(program) {}
+
+  /// Nodes are added at the end of this region from now on; gives the region before.
+  RegionId enter(RegionId region) { return std::exchange(region_, region); }
+  /// Puts a node at the end of the region.
+  void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
+
+  /// Says where a value lies. An axis of one task is replicated.
+  void place(PValueId value, WhereId where, Layout layout);
+  /// What now stands for `value`: itself, or what replaced it.
+  [[nodiscard]] PValueId current(PValueId value) const;
+  /// From now on `value` is read as it lies on `where`.
+  void replace(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  /// The value with its bytes on `where` in that layout, for the node `why`; converted when nobody did it before.
+  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout, NodeId why);
+
+ private:
+  PValueId convert(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  static bool has_device(const Where& mesh, const Where& device);
+  static bool covers(const Where& source, const Where& target);
+  /// A value that `task` holds whole goes to a device or mesh.
+  PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, NodeId why);
+  /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
+  PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
+  /// Gathers or reduces to one device along the first axis that needs it, the later ones joined before, when nobody
+  /// made the whole value on the mesh yet.
+  PValueId to_root(PValueId original, std::int32_t task, WhereId where, NodeId why);
+  PValueId convert_axes(PValueId value, const Layout& layout, NodeId why);
+  PValueId convert_axis(PValueId value, const ConversionStep& step, NodeId why);
+  /// From parts along one dim to parts along another: each member gives each other one a block.
+  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, NodeId why);
+  Node added(NodeKind kind, PValueId value) const;
+  PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
+  PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout, NodeId why);
+  /// A group of tasks and `root`, which comes last when it is none of them.
+  Members with_root(std::vector<std::int32_t> group, std::int32_t root);
+  [[nodiscard]] bool made(PValueId value, WhereId where, const Layout& layout) const;
+  PValueId take_part(PValueId value, WhereId where, const Layout& layout);
+  /// Joins or cuts parts; nothing is to be done along dim 0, where parts lie one after another anyway.
+  PValueId parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where, const Layout& layout);
+  const Attrs& no_attrs();
+  /// A constant without an annotation is made wherever it is used.
+  PValueId copy_constant(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  void explain(PValueId value, const std::string& what, NodeId why);
+
+  Program& program_;
+  RegionId region_ = 0;
+  std::map<PValueId, PValueId> replaced_;
+  std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;
+};
+
+}  // namespace ferry
