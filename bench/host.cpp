@@ -13,7 +13,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 15;
+constexpr int kPairs = 15, kWaits = 5;
 
 /// How Open MPI may be tuned for one host. The best of them counts.
 struct Tuning {
@@ -55,18 +55,24 @@ std::vector<Pair> pairs_of(const std::string& output) {
   return pairs;
 }
 
+std::vector<Pair> measured(const std::string& what, std::int64_t bytes, int pairs,
+                           const std::vector<std::string>& options) {
+  std::vector<std::string> command = {"mpirun", "--oversubscribe", "-np", "2"};
+  command.insert(command.end(), options.begin(), options.end());
+  for (const std::string& word : {tasks_program(), what, std::to_string(bytes), std::to_string(pairs)})
+    command.push_back(word);
+  const std::string output =
+      run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output;
+  std::vector<Pair> found = pairs_of(output);
+  if (found.empty()) throw Error(Code::bug, what + ": mpirun gave no figures");
+  return found;
+}
+
 /// Measures in a job of two ranks for each tuning; that in which the peer was fastest counts.
 std::vector<Figure> against_mpi(const std::string& what, std::int64_t bytes) {
   std::optional<Figure> best;
   for (const Tuning& tuning : tunings()) {
-    std::vector<std::string> command = {"mpirun", "--oversubscribe", "-np", "2"};
-    command.insert(command.end(), tuning.options.begin(), tuning.options.end());
-    for (const std::string& word : {tasks_program(), what, std::to_string(bytes), std::to_string(kPairs)})
-      command.push_back(word);
-    const std::vector<Pair> pairs =
-        pairs_of(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output);
-    if (pairs.empty()) throw Error(Code::bug, what + ": mpirun gave no figures");
-    Figure figure = figure_of(pairs);
+    Figure figure = figure_of(measured(what, bytes, kPairs, tuning.options));
     figure.peer = std::string("raw MPI, ") + tuning.name;
     if (!best || *figure.peer_value < *best->peer_value) best = figure;
   }
@@ -87,6 +93,14 @@ std::vector<Benchmark> host_benchmarks() {
       all.push_back({what + "." + size.name, "us", Benchmark::Better::lower, "raw MPI",
                      [what, bytes = size.bytes] { return against_mpi(what, bytes); }});
   };
+  const auto add_waiting = [&](const std::string& figure, const char* unit, Benchmark::Better better) {
+    all.push_back(
+        {"wait.2x2." + figure, unit, better, "MPI_Wait", [figure] {
+           return std::vector<Figure>{figure_of(measured("wait." + figure, 4, kWaits, {"--bind-to", "none"}))};
+         }});
+  };
+  add_waiting("latency", "us", Benchmark::Better::lower);
+  add_waiting("kept", "%", Benchmark::Better::higher);
   add("hop", {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}});
   add("handover", {{"16MB", 16 << 20}});
   add("allreduce",

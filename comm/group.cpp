@@ -1,17 +1,31 @@
 #include "comm/group.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
+
+#include "base/stream_copy.hpp"
 
 namespace ferry {
 namespace {
 
 using Kind = ScheduleStep::Kind;
 
+/// All-reduces that receive no more than this in one round: there a round costs more than its bytes.
+constexpr std::size_t kOneRound = 16 << 10;
+constexpr std::size_t kTile = 4096;             // folded at once, in the cache
+constexpr std::size_t kBeyondCaches = 1 << 20;  // results that are long gone from the cache when somebody reads them
+
 /// Where a slot begins: the one of that number, or that of `peer`.
 std::byte* slot_of(const GroupSpec& spec, int peer, std::int32_t number) {
   const std::int64_t bytes = slot_bytes(spec.schedule, spec.parts, spec.dtype);
   const int of_peer = peer > spec.member ? peer - 1 : peer;
   return spec.staging.data() + bytes * (number == ScheduleStep::kOfPeer ? of_peer : number);
+}
+
+void add(std::vector<Ticket>& tickets, Ticket ticket) {
+  if (ticket != kComplete) tickets.push_back(ticket);
 }
 
 /// Drops the tickets that are done.
@@ -43,6 +57,32 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   next_ = steps_.size();
   sends_.reserve(steps_.size());
   receives_.reserve(steps_.size());
+  const bool folds = std::ranges::any_of(steps_, [](const Step& step) { return step.kind == Kind::fold; });
+  if (schedule.kind != CollectiveKind::all_reduce || schedule.algorithm != "direct" || !folds) return;
+  folds_for_others_ = true;
+  elements_ = schedule.input_elements(spec.parts, spec.member);
+  mine_ = {spec.input, static_cast<std::size_t>(elements_) * size_of(spec.dtype)};
+  one_round_ = mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
+  if (one_round_) prepare_one_round(spec);
+}
+
+void GroupCall::prepare_one_round(const GroupSpec& spec) {
+  output_ = spec.output;
+  const std::size_t each = (mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+  const std::size_t all = each * (spec.tasks.size() - 1);
+  if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
+  if (!shared_) plain_.resize(all);
+  std::byte* at = shared_ ? shared_.get() : plain_.data();
+  for (int member = 0; member < spec.schedule.members; ++member) {
+    if (member == spec.member) {
+      contributions_.push_back(mine_.data());
+      continue;
+    }
+    others_.push_back(spec.tasks[static_cast<std::size_t>(member)]);
+    received_.emplace_back(at, mine_.size());
+    contributions_.push_back(at);
+    at += each;
+  }
 }
 
 GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& step) const {
@@ -93,32 +133,100 @@ GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& st
 void GroupCall::start() {
   FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
   next_ = 0;
+  started_ = folded_ = false;
+}
+
+void GroupCall::start_one_round() {
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    add(receives_, transport_.receive(others_[i], channel_, received_[i]));
+  for (const int other : others_) add(sends_, transport_.send(other, channel_, mine_));
+}
+
+bool GroupCall::progress_one_round() {
+  if (!std::exchange(started_, true)) start_one_round();
+  if (!all_done(transport_, receives_)) return false;
+  if (!std::exchange(folded_, true)) {
+    if (!mine_.empty()) std::memcpy(output_, contributions_[0], mine_.size());
+    for (std::size_t i = 1; i < contributions_.size(); ++i) fold_(output_, contributions_[i], elements_);
+    for (const Step& step : steps_) count(step);
+    next_ = steps_.size();
+  }
+  return all_done(transport_, sends_);
 }
 
 bool GroupCall::progress() {
-  for (; next_ < steps_.size(); ++next_) {
-    const Step& step = steps_[next_];
-    if (step.kind == Kind::wait && !all_done(transport_, receives_)) return false;
+  if (one_round_) return progress_one_round();
+  while (next_ < steps_.size()) {
+    Step& step = steps_[next_];
+    if (step.kind == Kind::wait) {
+      if (folds_for_others_) receive_ahead();
+      if (!all_done(transport_, receives_)) return false;
+    }
     if (step.kind == Kind::wait_sends && !all_done(transport_, sends_)) return false;
+    if (folds_for_others_ && step.kind == Kind::copy && fold_into_windows()) continue;
     execute(step);
+    ++next_;
   }
   return all_done(transport_, receives_) && all_done(transport_, sends_);
 }
 
-void GroupCall::execute(const Step& step) {
+/// The results that others fold may come at any time: the sooner they know where to, the better.
+void GroupCall::receive_ahead() {
+  for (std::size_t i = next_; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kind != Kind::receive_output || step.started) continue;
+    step.started = true;
+    step.ticket = transport_.receive(step.peer, channel_, {step.target, step.bytes});
+  }
+}
+
+/// The copy and the folds at hand, tile by tile, into the own output and into those of the others that are within
+/// reach. False when none is, and nothing was done.
+bool GroupCall::fold_into_windows() {
+  const Step& copy = steps_[next_];
+  bool any = false;
+  for (std::size_t i = next_; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kind != Kind::send_output) continue;
+    step.window = transport_.window(step.peer, channel_, step.bytes);
+    any = any || step.window != nullptr;
+  }
+  if (!any) return false;
+  std::size_t end = next_ + 1;
+  while (end < steps_.size() && steps_[end].kind == Kind::fold) ++end;
+  alignas(64) std::array<std::byte, kTile> tile;
+  const std::size_t element = copy.bytes / static_cast<std::size_t>(copy.count);
+  for (std::size_t at = 0; at < copy.bytes; at += kTile) {
+    const std::size_t bytes = std::min(kTile, copy.bytes - at);
+    std::memcpy(tile.data(), copy.source + at, bytes);
+    for (std::size_t i = next_ + 1; i < end; ++i)
+      fold_(tile.data(), steps_[i].source + at, static_cast<std::int64_t>(bytes / element));
+    for (std::size_t i = end; i < steps_.size(); ++i)
+      if (steps_[i].window != nullptr) stream_copy(steps_[i].window + at, tile.data(), bytes);
+    if (copy.bytes >= kBeyondCaches)
+      stream_copy(copy.target + at, tile.data(), bytes);
+    else
+      std::memcpy(copy.target + at, tile.data(), bytes);
+  }
+  stream_fence();
+  next_ = end;
+  return true;
+}
+
+void GroupCall::execute(Step& step) {
   switch (step.kind) {
     case Kind::send_input:
     case Kind::send_output:
-    case Kind::send_slot:
-      sends_.push_back(transport_.send(step.peer, channel_, {step.source, step.bytes}));
-      ++moved_.sent_messages;
-      moved_.sent_bytes += static_cast<std::int64_t>(step.bytes);
+    case Kind::send_slot: {
+      const std::byte* source = step.window != nullptr ? std::exchange(step.window, nullptr) : step.source;
+      add(sends_, transport_.send(step.peer, channel_, {source, step.bytes}));
       break;
+    }
     case Kind::receive_output:
     case Kind::receive_slot:
-      receives_.push_back(transport_.receive(step.peer, channel_, {step.target, step.bytes}));
-      ++moved_.received_messages;
-      moved_.received_bytes += static_cast<std::int64_t>(step.bytes);
+      add(receives_, std::exchange(step.started, false)
+                         ? step.ticket
+                         : transport_.receive(step.peer, channel_, {step.target, step.bytes}));
       break;
     case Kind::copy:
       if (step.bytes > 0) std::memcpy(step.target, step.source, step.bytes);
@@ -129,6 +237,18 @@ void GroupCall::execute(const Step& step) {
     case Kind::wait:
     case Kind::wait_sends:
       break;
+  }
+  count(step);
+}
+
+void GroupCall::count(const Step& step) {
+  const auto bytes = static_cast<std::int64_t>(step.bytes);
+  if (step.kind == Kind::send_input || step.kind == Kind::send_output || step.kind == Kind::send_slot) {
+    ++moved_.sent_messages;
+    moved_.sent_bytes += bytes;
+  } else if (step.kind == Kind::receive_output || step.kind == Kind::receive_slot) {
+    ++moved_.received_messages;
+    moved_.received_bytes += bytes;
   }
 }
 

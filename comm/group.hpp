@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,7 +44,14 @@ struct GroupCount {
 ///     while (!call.progress()) { check_deadline(); transport.idle(1ms); }
 ///
 /// The input must not change and the output must not be read between start() and the progress() that gives true. The
-/// bits of the output depend on the inputs and the schedule alone. Used by one thread at a time, as its transport
+/// bits of the output depend on the inputs and the schedule alone.
+///
+/// Two things differ from the schedule's letter, not from its result. A short direct all-reduce goes in one round:
+/// every member sends all that it has to every other, and each folds by itself. And what a member folds for others is
+/// written into their memory at once, where the transport has a window to it. moved() counts the schedule's messages
+/// all the same.
+///
+/// Used by one thread at a time, as its transport
 /// allows. Errors: those of the transport.
 class GroupCall {
  public:
@@ -63,10 +71,19 @@ class GroupCall {
     std::byte* target = nullptr;
     std::int64_t count = 0;
     std::size_t bytes = 0;
+    bool started = false;  ///< a receive ahead of its place, as `ticket`
+    Ticket ticket = 0;
+    std::byte* window = nullptr;  ///< of a send: where its bytes are already
   };
 
   [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step) const;
-  void execute(const Step& step);
+  void prepare_one_round(const GroupSpec& spec);
+  void start_one_round();
+  [[nodiscard]] bool progress_one_round();
+  void receive_ahead();
+  [[nodiscard]] bool fold_into_windows();
+  void execute(Step& step);
+  void count(const Step& step);
 
   Transport& transport_;
   std::uint32_t channel_;
@@ -75,6 +92,18 @@ class GroupCall {
   std::size_t next_ = 0;
   std::vector<Ticket> sends_, receives_;  // under way
   GroupCount moved_;
+  bool folds_for_others_ = false;  ///< a direct all-reduce in two halves
+
+  // In one round. Contributions in the order of the members, the own one among them.
+  bool one_round_ = false, started_ = false, folded_ = false;
+  std::span<const std::byte> mine_;
+  std::byte* output_ = nullptr;
+  std::int64_t elements_ = 0;
+  std::vector<int> others_;                     ///< their tasks
+  std::vector<std::byte> plain_;                ///< what they send, if it is not in
+  std::shared_ptr<std::byte> shared_;           ///< the transport's memory
+  std::vector<std::span<std::byte>> received_;  ///< from each of the others
+  std::vector<const std::byte*> contributions_;
 };
 
 }  // namespace ferry

@@ -18,6 +18,8 @@ namespace ferry {
 
 /// A transfer that was started. Freed by the transport once done() has returned true.
 using Ticket = std::uint64_t;
+/// That of a transfer that was complete when it began: done() gives true, and need not be asked.
+inline constexpr Ticket kComplete = 0;
 
 /// Why the job stops: who failed first, and what that task said.
 struct Failure {
@@ -57,6 +59,13 @@ class Transport {
 
   /// Starts to send; `bytes` must not change until done.
   [[nodiscard]] virtual Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) = 0;
+  /// Where the next message on that channel will lie, when it can be written there right now: who writes it there and
+  /// sends exactly these bytes saves a copy. Null: it is sent from memory of one's own. For memory that another core
+  /// reads next see base/stream_copy.hpp.
+  [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) {
+    static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
+    return nullptr;
+  }
   /// Starts to receive into `bytes`, which must not be touched until done.
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
   /// Makes progress; true once when the transfer is complete.
@@ -70,8 +79,7 @@ class Transport {
   /// multiple of 4096, valid as long as somebody owns it, even without the transport. Null: any memory is as good.
   /// Error(resource) with `what` and the bytes when there is not so much. Not for tasks that have failed.
   [[nodiscard]] virtual std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) {
-    static_cast<void>(bytes);
-    static_cast<void>(what);
+    static_cast<void>(bytes), static_cast<void>(what);
     return nullptr;
   }
 

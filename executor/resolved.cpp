@@ -1,6 +1,7 @@
 #include "executor/resolved.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "executor/messages.hpp"
@@ -33,6 +34,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   runs_.reserve(role_.instructions.size());
   lists_.resize(regions_ * threads_);
   for (std::uint32_t region = 0; region < regions_; ++region) resolve_region(region, context);
+  find_windows(context.kernels);
   mark_waits();
 }
 
@@ -120,6 +122,33 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   }
 }
 
+/// Kernels whose output is read by one send alone: it can be written straight into the receiver's buffer.
+void ResolvedPlan::find_windows(const KernelTable& kernels) {
+  constexpr std::uint64_t kWorthwhile = 4096;
+  std::vector<std::uint32_t> touches(role_.buffers.size(), 0);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b)
+    if (storage_of(role_, b) != b) ++touches[storage_of(role_, b)];
+  for (const Instruction& instruction : role_.instructions)
+    for (const Range range : {instruction.inputs, instruction.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) ++touches[storage_of(role_, operand(range, k))];
+  for (std::uint32_t region = 0; region < regions_; ++region) {
+    std::unordered_map<std::uint32_t, Resolved*> makers;
+    for (Resolved& resolved : list(region, 0)) {
+      const Instruction& instruction = *resolved.plan;
+      if (instruction.what == Do::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
+          kernels.find(plan_.string(instruction.op))->streams)
+        makers[operand(instruction.outputs, 0)] = &resolved;
+      if (instruction.what != Do::send) continue;
+      const std::uint32_t b = operand(instruction.inputs, 0);
+      const Buffer& buffer = role_.buffers[b];
+      // Touched by its maker, the send and the send_wait.
+      if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.bytes < kWorthwhile || touches[b] != 3)
+        continue;
+      if (const auto maker = makers.find(b); maker != makers.end()) maker->second->link = resolved.link;
+    }
+  }
+}
+
 /// Only what somebody waits for is published.
 void ResolvedPlan::mark_waits() {
   for (std::uint32_t region : {0U, 1U}) {
@@ -132,7 +161,8 @@ void ResolvedPlan::mark_waits() {
   }
   for (auto& list : lists_)
     for (Resolved& resolved : list)
-      resolved.plain = resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty();
+      resolved.plain =
+          resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty() && resolved.link == nullptr;
 }
 
 void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,

@@ -27,6 +27,7 @@ struct Link {
   Ticket ticket = 0;
   bool pending = false;
   const Instruction* since = nullptr;  ///< what started it
+  std::byte* written = nullptr;        ///< of the next send: its bytes are there already, in the receiver's memory
 };
 
 /// A bounded operand: its extent lies in front of its bytes, where messages carry it.
@@ -57,7 +58,7 @@ struct Resolved {
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  Link* link = nullptr;
+  Link* link = nullptr;  ///< of a kernel: output 0 is for this one alone, and may be written where it goes
   GroupCall* call = nullptr;
   const Instruction* plan = nullptr;  ///< for messages
 };
@@ -104,6 +105,7 @@ class ResolvedPlan {
   void nest(std::uint32_t region, std::uint32_t depth);
   void resolve_region(std::uint32_t region, const ResolveContext& context);
   void mark_waits();
+  void find_windows(const KernelTable& kernels);
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
   /// Of the tasks that run this op, the one with the lowest number.
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;

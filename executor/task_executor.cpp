@@ -21,6 +21,10 @@ constexpr std::int64_t kExtentBytes = sizeof(std::int64_t);
 constexpr std::chrono::microseconds kShortIdle{50};
 constexpr std::chrono::microseconds kLongIdle{2000};
 
+/// Of the turns that are worth while before sleeping; and how often one pauses. Messages come between two looks, so
+/// long pauses cost as much as short messages.
+constexpr int kSpinShare = 4, kPauseEvery = 8;
+
 /// Unwinds a walker whose task has failed in another one.
 struct Stopped {};
 
@@ -209,7 +213,15 @@ struct TaskExecutor::State {
     }
   }
 
+  /// Lets a kernel write its output where the send after it would copy it, if the receiver is ready.
+  void place_output(const Resolved& r) {
+    r.link->written = transport.window(r.link->peer, r.link->channel, r.bytes);
+    r.run->stream = r.link->written != nullptr;
+    r.run->outputs[0].data = r.run->stream ? r.link->written : r.output;
+  }
+
   void run_kernel(Resolved& r) {
+    if (r.link != nullptr) place_output(r);
     for (const Extent& extent : r.extents) *extent.size = extent.output ? extent.bound : checked(extent, r);
     r.run->step = step;
     r.kernel(*r.run);
@@ -265,7 +277,8 @@ struct TaskExecutor::State {
   // ---- Messages: walker 0 ----
 
   void send(Walker& walker, const Resolved& r) {
-    start(r, transport.send(r.link->peer, r.link->channel, {r.input, r.bytes}));
+    const std::byte* bytes = r.link->written != nullptr ? std::exchange(r.link->written, nullptr) : r.input;
+    start(r, transport.send(r.link->peer, r.link->channel, {bytes, r.bytes}));
     ++walker.moved.sent_messages;
     walker.moved.sent_bytes += static_cast<std::int64_t>(r.bytes);
   }
@@ -274,6 +287,7 @@ struct TaskExecutor::State {
 
   void start(const Resolved& r, Ticket ticket) {
     FERRY_ASSERT(!r.link->pending, "a channel is used again before its wait");
+    if (ticket == kComplete) return;
     r.link->ticket = ticket;
     r.link->pending = true;
     r.link->since = r.plan;
@@ -336,9 +350,9 @@ struct TaskExecutor::State {
   /// for the deadline.
   template <class Ready>
   void wait_for(const Resolved& r, const Ready& ready) {
-    for (int i = workers.spins() / 8; i > 0; --i) {
+    for (int i = workers.spins() / kSpinShare; i > 0; --i) {
       if (ready()) return;
-      if (!workers.help()) spin_pause();
+      if (!workers.help() && i % kPauseEvery == 0) spin_pause();
     }
     TimePoint last = system_clock().now();
     while (!ready()) {

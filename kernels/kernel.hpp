@@ -75,7 +75,8 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
   Parallel& parallel;
-  std::int64_t step = 0;                     ///< number of this step in the session, restored with checkpoints
+  bool stream = false;    ///< output 0 lies in another task's memory: written around the caches (base/stream_copy.hpp)
+  std::int64_t step = 0;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
 };
 
@@ -88,6 +89,7 @@ struct Kernel {
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
+  bool streams = false;        ///< heeds KernelRun::stream
   bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
 };
 

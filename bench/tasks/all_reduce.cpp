@@ -40,14 +40,14 @@ Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   auto job = std::make_shared<Job>();
   Graph& g = job->graph;
   auto everywhere = g.on(g.mesh("dp"));
-  const Layout by_member{split(0)}, same{replicated()};
+  const Layout by_member{split(0)}, same{replicated()}, parts{partial(Reduce::sum)};
   const Value first = g.variable("v", broadcast_to(g.constant(1.0), {count})).laid(same);
+  const auto members = static_cast<std::int64_t>(cluster.size());
   const Value halves =
-      g.variable("halves",
-                 broadcast_to(g.constant(0.5), {static_cast<std::int64_t>(cluster.size()), 1}).laid(by_member))
-          .laid(by_member);
+      g.variable("halves", broadcast_to(g.constant(0.5), {members, 1}).laid(by_member)).laid(by_member);
+  const Value half = sum(halves, {0}).laid(parts);
   Value value = first;
-  for (std::int64_t k = 0; k < work.per_step; ++k) value = sum((value * halves).laid(by_member), {0}).laid(same);
+  for (std::int64_t k = 0; k < work.per_step; ++k) value = (half * value).laid(parts);
   job->targets = {assign(first, value)};
   job->session = std::make_unique<Session>(g, cluster);
   auto sums = std::make_shared<Sums>(count);

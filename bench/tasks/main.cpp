@@ -2,13 +2,14 @@
 //
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
 //
-// Rank 0 prints a line "FERRY PEER", in microseconds, for each pair.
+// Rank 0 prints a line "FERRY PEER" for each pair.
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "bench/tasks/two_tasks.hpp"
 
@@ -17,17 +18,21 @@ namespace {
 using namespace ferry::bench;
 
 int usage() {
-  std::fprintf(stderr, "usage: mpirun -np 2 ferry-bench-tasks hop|handover|allreduce BYTES PAIRS\n");
+  std::fprintf(stderr,
+               "usage: mpirun -np 2 ferry-bench-tasks hop|handover|allreduce|wait.latency|wait.kept BYTES PAIRS\n");
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, Sides (*)(const ferry::Cluster&, std::int64_t)> all = {
-      {"hop", hop}, {"handover", handover}, {"allreduce", all_reduce}};
+  const std::map<std::string, Sides (*)(const ferry::Cluster&, std::int64_t)> all = {{"hop", hop},
+                                                                                     {"handover", handover},
+                                                                                     {"allreduce", all_reduce},
+                                                                                     {"wait.latency", wait_latency},
+                                                                                     {"wait.kept", wait_kept}};
   ferry::ClusterOptions options;
-  options.threads = 1;
+  options.threads = argc > 1 && std::string_view(argv[1]).starts_with("wait.") ? 2 : 1;
   options.transport = "mpi";
   const auto cluster = ferry::Cluster::connect(argc, argv, options);
   if (argc != 4 || cluster.size() != 2 || all.count(argv[1]) == 0) return usage();

@@ -13,7 +13,7 @@
 
 namespace ferry::bench {
 
-/// Both sides of one, as one rank runs them. Each gives microseconds on rank 0, and anything on the others.
+/// Both sides of one, as one rank runs them. Each gives its figure on rank 0, and anything on the others.
 struct Sides {
   std::function<double()> ferry, peer;
 };
@@ -25,6 +25,11 @@ struct Sides {
 [[nodiscard]] Sides handover(const Cluster& cluster, std::int64_t bytes);
 /// Both tasks make floats, get the sums of both, and make the next ones from these. Time of one round.
 [[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
+
+/// A thread of each task computes all the time, on as many cores as there are tasks: how long a message takes that the
+/// other task waits for, in microseconds, and how much of the computing is left, in percent.
+[[nodiscard]] Sides wait_latency(const Cluster& cluster, std::int64_t);
+[[nodiscard]] Sides wait_kept(const Cluster& cluster, std::int64_t);
 
 /// What to do in a step, and how often a step does what is measured.
 struct Work {

@@ -13,7 +13,6 @@ namespace {
 using inproc::Hub;
 using inproc::Transfer;
 
-constexpr Ticket kComplete = 0;                          // of a transfer that was complete when it began
 constexpr std::chrono::microseconds kLookAgain{50'000};  // at deadlines of clocks that do not run with this machine's
 constexpr std::chrono::microseconds kUnpolled{50};
 

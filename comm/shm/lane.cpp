@@ -4,14 +4,24 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/stream_copy.hpp"
 #include "comm/failure.hpp"
-#include "comm/shm/stream_copy.hpp"
 
 namespace ferry::shm {
 namespace {
 
 /// Cells are given back in groups: the line that says so goes from core to core each time.
 constexpr std::uint32_t kGiveBack = 32;
+
+/// As memcpy, for a cell's payload: scalars without a call.
+void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
+  if (bytes == 4)
+    std::memcpy(target, source, 4);
+  else if (bytes == 8)
+    std::memcpy(target, source, 8);
+  else if (bytes > 0)
+    std::memcpy(target, source, bytes);
+}
 
 }  // namespace
 
@@ -30,7 +40,7 @@ void Outbox::write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint
   cell.channel = channel;
   cell.bytes = bytes & (UINT64_MAX >> 2);
   cell.kind = static_cast<std::uint64_t>(kind) & 3;
-  if (!payload.empty()) std::memcpy(cell.payload.data(), payload.data(), payload.size());
+  copy_short(cell.payload.data(), payload.data(), payload.size());
   cell.number.store(++cells_, std::memory_order_release);
 }
 
@@ -43,12 +53,24 @@ Outbox::Sent Outbox::send(std::uint32_t channel, std::span<const std::byte> byte
   return Sent::complete;
 }
 
+/// The channel, once its posts have been looked for.
+Outbox::Channel& Outbox::with_posts(std::uint32_t channel) {
+  if (channels_[channel].next() == nullptr) read_posts();
+  return channels_[channel];
+}
+
+std::byte* Outbox::window(std::uint32_t channel, std::uint64_t bytes) {
+  if (bytes <= Cell::kInline) return nullptr;
+  const Receive* next = with_posts(channel).next();
+  return next != nullptr && next->bytes == bytes && next->at != Post::kElsewhere ? receiver_.data() + next->at
+                                                                                 : nullptr;
+}
+
 Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
-  if (const Channel& state = channels_[channel]; state.first == state.posted.size()) read_posts();
-  Channel& state = channels_[channel];
+  Channel& state = with_posts(channel);
   Cell* cell = next_cell();
   if (cell == nullptr) return Sent::full;
-  if (state.first == state.posted.size() || state.posted[state.first].bytes != bytes.size()) {
+  if (state.next() == nullptr || state.next()->bytes != bytes.size()) {
     const auto number = std::as_bytes(std::span(&state.sent, 1));
     if (announce) write(*cell, channel, Cell::Kind::announced, bytes.size(), number);
     return Sent::waits;
@@ -60,7 +82,9 @@ Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte>
   }
   ++state.sent;
   if (receive.at == Post::kElsewhere) return Sent::elsewhere;
-  stream_copy(receiver_.data() + receive.at, bytes.data(), bytes.size());
+  if (bytes.data() != receiver_.data() + receive.at)
+    stream_copy(receiver_.data() + receive.at, bytes.data(), bytes.size());
+  stream_fence();
   write(*cell, channel, Cell::Kind::landed, bytes.size(), {});
   return Sent::complete;
 }
@@ -88,7 +112,7 @@ void Inbox::receive(std::uint32_t channel, Receiving& receiving) {
     const Early early = state.early.front();
     state.early.erase(state.early.begin());
     check(channel, early.bytes, receiving.bytes);
-    if (early.bytes > 0) std::memcpy(receiving.target, early.payload.data(), early.bytes);
+    copy_short(receiving.target, early.payload.data(), early.bytes);
     receiving.complete = true;
     return;
   }
@@ -168,7 +192,7 @@ void Inbox::take(const Cell& cell) {
 void Inbox::complete(Channel& channel, const std::byte* payload) {
   Receiving& receiving = *channel.first;
   channel.first = receiving.next;
-  if (payload != nullptr && receiving.bytes > 0) std::memcpy(receiving.target, payload, receiving.bytes);
+  if (payload != nullptr) copy_short(receiving.target, payload, receiving.bytes);
   receiving.complete = true;
   --waiting_;
 }

@@ -82,6 +82,8 @@ class Outbox {
   /// Sends the next message of its channel if that can be done now. `announce`: says so to the receiver if it is a long
   /// one that has to wait.
   [[nodiscard]] Sent send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
+  /// Where the next message of its channel goes; null when that is not known, or not in the segment.
+  [[nodiscard]] std::byte* window(std::uint32_t channel, std::uint64_t bytes);
 
  private:
   struct Receive {
@@ -91,7 +93,9 @@ class Outbox {
     std::vector<Receive> posted;  ///< from `first` on
     std::size_t first = 0;
     std::uint64_t sent = 0;
+    [[nodiscard]] const Receive* next() const { return first < posted.size() ? &posted[first] : nullptr; }
   };
+  [[nodiscard]] Channel& with_posts(std::uint32_t channel);
   [[nodiscard]] Cell* next_cell();
   void write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint64_t bytes,
              std::span<const std::byte> payload);

@@ -16,7 +16,6 @@ using shm::Inbox;
 using shm::Outbox;
 using std::chrono::microseconds;
 
-constexpr Ticket kComplete = 0;                        // of a send that was complete when it began
 constexpr Ticket kInner = Ticket{1} << 63;             // a ticket of the transport below
 constexpr std::uint32_t kControlEvery = 256;           // fruitless tests between looks at the transport below
 constexpr microseconds kLookBelow{2000};               // longest sleep: failures are heard of there
@@ -55,6 +54,7 @@ class ShmTransport final : public Transport {
   bool any_thread() const override { return false; }
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
+  std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
   void idle(microseconds at_most) override;
@@ -107,7 +107,7 @@ ShmTransport::~ShmTransport() {
 }
 
 Peer* ShmTransport::near(int peer) const {
-  FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  FERRY_ASSERT(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(), "peer out of range");
   return peers_[static_cast<std::size_t>(peer)].get();
 }
 
@@ -130,7 +130,6 @@ Transfer* ShmTransport::take() {
   if (free_.empty()) free_.push_back(&store_.emplace_back());
   Transfer* transfer = free_.back();
   free_.pop_back();
-  *transfer = {};
   return transfer;
 }
 
@@ -148,12 +147,13 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
   }
   ++sent_.messages;
   sent_.bytes += static_cast<std::int64_t>(bytes.size());
-  if (to->pending.empty() && bytes.size() <= shm::Cell::kInline &&
-      to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
+  const bool at_once = bytes.size() <= shm::Cell::kInline || to->out.window(channel, bytes.size()) != nullptr;
+  if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
     to->doorbell->ring(host_.fenced);
     return kComplete;
   }
   Transfer* transfer = take();
+  *transfer = {};
   transfer->sends = true;
   transfer->bytes = bytes;
   transfer->channel = channel;
@@ -161,6 +161,12 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
   to->pending.push_back(transfer);
   send_more(*to);
   return reinterpret_cast<Ticket>(transfer);
+}
+
+std::byte* ShmTransport::window(int peer, std::uint32_t channel, std::uint64_t bytes) {
+  check();
+  Peer* to = near(peer);
+  return to != nullptr && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
 }
 
 /// Tries to send; what the receiver is to get in another way goes on below.
@@ -205,6 +211,7 @@ Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
     return inner_->receive(peer, channel, bytes) | kInner;
   }
   Transfer* transfer = take();
+  transfer->sends = false;
   transfer->peer = peer;
   transfer->receiving.target = bytes.data();
   transfer->receiving.bytes = bytes.size();
@@ -214,10 +221,7 @@ Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
 }
 
 bool ShmTransport::done(Ticket ticket) {
-  if (ticket == kComplete) {
-    check();
-    return true;
-  }
+  if (ticket == kComplete) return true;
   if ((ticket & kInner) != 0) {
     if (!near_.empty()) moved_ = progress() || moved_;
     if (!inner_->done(ticket & ~kInner)) return false;

@@ -10,12 +10,15 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/stream_copy.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
 
 inline constexpr int kMaxDims = 32;
+/// Elements computed in the cache before they go around it.
+inline constexpr std::int64_t kStreamTile = 512;
 
 /// The dims of an elementwise op: sizes of the output, and of each of N inputs the step (in elements) along each dim, 0
 /// where it is broadcast. Outermost first; the last dim has step 0 or 1 in every input.
@@ -138,18 +141,28 @@ void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...>) {
   constexpr int kInputs = sizeof...(In);
   Array& output = run.outputs[0];
   set_extent(run.inputs, output);
+  if (output.count() == 1 && !run.stream) {
+    *output.as<Out>() = f(*run.inputs[I].template as<const In>()...);
+    return;
+  }
   const auto nest = make_nest<kInputs>(run.inputs, output);
   const auto last = static_cast<std::size_t>(nest.dims - 1);
   const bool moves[] = {(nest.steps[I][last] != 0)...};
   for_chunks(run.parallel, output.count(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) Out tile[kStreamTile];
     Walk<kInputs> walk(nest, begin);
     while (begin < end) {
-      const std::int64_t n = std::min(walk.run(), end - begin);
-      pick_loop(f, output.as<Out>() + begin, n, moves, std::integer_sequence<int>(),
+      const std::int64_t n = std::min({walk.run(), end - begin, run.stream ? kStreamTile : end - begin});
+      Out* out = output.as<Out>() + begin;
+      pick_loop(f, run.stream ? tile : out, n, moves, std::integer_sequence<int>(),
                 (run.inputs[I].template as<const In>() + walk.offset(I))...);
+      if (run.stream)
+        stream_copy(reinterpret_cast<std::byte*>(out), reinterpret_cast<const std::byte*>(tile),
+                    static_cast<std::size_t>(n) * sizeof(Out));
       walk.advance(n);
       begin += n;
     }
+    if (run.stream) stream_fence();
   });
 }
 

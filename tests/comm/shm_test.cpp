@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "comm/backends.hpp"
+#include "comm/group.hpp"
 #include "tests/comm/ends.hpp"
 #include "tests/comm/world.hpp"
 
@@ -25,6 +26,59 @@ void on_two(const std::function<void(Transport&)>& body) {
       running.close();
     });
   });
+}
+
+float term(int task, int round, std::int64_t i) {
+  return static_cast<float>((i * 2654435761 + task * 40503 + round * 977) % 1'000'003) * (task % 2 == 0 ? 1e-3F : 1e3F);
+}
+
+/// Three rounds over the same buffers.
+void all_reduce_shared(Transport& end, std::int64_t count) {
+  const int tasks = end.tasks();
+  const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, tasks);
+  std::vector<std::int64_t> parts;
+  std::vector<std::int32_t> everybody;
+  for (int i = 0; i < tasks; ++i) {
+    parts.push_back(part_of(count, tasks, i).size);
+    everybody.push_back(i);
+  }
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+  Shared in(end, bytes), out(end, bytes);
+  Shared staging(end, static_cast<std::size_t>(staging_bytes(schedule, parts, DType::float32, end.task())));
+  const Fold fold = [](std::byte* output, const std::byte* input, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i)
+      reinterpret_cast<float*>(output)[i] += reinterpret_cast<const float*>(input)[i];
+  };
+  GroupCall call(end, {.schedule = schedule,
+                       .parts = parts,
+                       .tasks = everybody,
+                       .member = end.task(),
+                       .channel = 9,
+                       .dtype = DType::float32,
+                       .input = in.span.data(),
+                       .output = out.span.data(),
+                       .staging = staging.span,
+                       .fold = fold});
+  for (int round = 0; round < 3; ++round) {
+    auto* mine = reinterpret_cast<float*>(in.span.data());
+    for (std::int64_t i = 0; i < count; ++i) mine[i] = term(end.task(), round, i);
+    call.start();
+    const Deadline deadline = seconds(20);
+    while (!call.progress()) {
+      REQUIRE_FALSE(deadline.expired());
+      end.idle(std::chrono::milliseconds(1));
+    }
+    const auto* sums = reinterpret_cast<const float*>(out.span.data());
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      float sum = term(0, round, i);
+      for (int task = 1; task < tasks; ++task) sum += term(task, round, i);
+      wrong += std::memcmp(&sum, &sums[i], sizeof sum) != 0;
+    }
+    CHECK(wrong == 0);
+    CHECK(call.moved().sent_messages == (round + 1) * schedule.sends_of(end.task()));
+    CHECK(call.moved().received_bytes == (round + 1) * 4 * schedule.received_elements(parts, end.task()));
+  }
 }
 
 TEST_CASE("messages of all sizes land in shared memory, whoever comes first") {
@@ -117,6 +171,44 @@ TEST_CASE("long messages of another size than their receives are errors") {
               std::string::npos);
         end->abort({1, Code::bug, error->text()});
       }
+    });
+  }
+}
+
+TEST_CASE("a window is where the next message lands") {
+  on_two([](Transport& end) {
+    constexpr std::size_t kBytes = 5000;
+    Shared in(end, kBytes);
+    const auto sent = message(0, 1, 2, 0, kBytes);
+    if (end.task() == 1) {
+      const Ticket receiving = end.receive(0, 2, in.span);
+      static_cast<void>(end.exchange("", seconds(20)));
+      finish(end, receiving);
+      CHECK(std::ranges::equal(in.span, sent));
+      return;
+    }
+    static_cast<void>(end.exchange("", seconds(20)));
+    CHECK(end.window(1, 2, kBytes + 1) == nullptr);
+    CHECK(end.window(1, 3, kBytes) == nullptr);
+    CHECK(end.window(0, 2, kBytes) == nullptr);
+    std::byte* window = end.window(1, 2, kBytes);
+    REQUIRE(window != nullptr);
+    std::memcpy(window, sent.data(), kBytes);
+    finish(end, end.send(1, 2, {window, kBytes}));
+    CHECK(end.window(1, 2, kBytes) == nullptr);
+  });
+}
+
+TEST_CASE("an all-reduce into shared memory gives the bits of a fold in order, on every member") {
+  for (const int tasks : {2, 3}) {
+    auto ends = inproc_transports(tasks);
+    run_tasks(tasks, [&](int task) {
+      const auto owner =
+          shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+      run_end(*owner, [&](Transport& end) {
+        for (const std::int64_t count : {1, 11, 3000, 100'000, 1'000'003}) all_reduce_shared(end, count);
+        end.close();
+      });
     });
   }
 }

@@ -135,7 +135,7 @@ TEST_CASE("a constant's part is cut out of it") {
   const std::int64_t begin[] = {1, 3};
   Array out{reinterpret_cast<std::byte*>(part), DType::int32, sizes, whole, begin};
   test::Threads parallel;
-  KernelRun run{{}, {&out, 1}, state.get(), {}, parallel, 0, {}};
+  KernelRun run{{}, {&out, 1}, state.get(), {}, parallel, false, 0, {}};
   kernel->run(run);
   CHECK(part[0] == 8);
   CHECK(part[1] == 9);

@@ -40,7 +40,7 @@ std::vector<float> drawn_part(std::int64_t begin, std::int64_t rows, std::int64_
   const std::int64_t begins[] = {begin, left};
   Array out{reinterpret_cast<std::byte*>(numbers.data()), DType::float32, sizes, whole, begins};
   test::Threads parallel;
-  KernelRun run{{}, {&out, 1}, state.get(), {}, parallel, 0, {}};
+  KernelRun run{{}, {&out, 1}, state.get(), {}, parallel, false, 0, {}};
   kernel->run(run);
   return numbers;
 }

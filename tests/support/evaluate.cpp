@@ -165,7 +165,13 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
   }
   const std::vector<Array> in_arrays = in.arrays();
   std::vector<Array> out_arrays = out.arrays();
-  KernelRun run{in_arrays, out_arrays, state.get(), scratch, *options_.parallel, step, frame.iterations};
+  KernelRun run{.inputs = in_arrays,
+                .outputs = out_arrays,
+                .state = state.get(),
+                .scratch = scratch,
+                .parallel = *options_.parallel,
+                .step = step,
+                .iterations = frame.iterations};
   kernel->run(run);
   for (int i = 0; i < op.outputs(); ++i) frame.values[op.output(i)] = out.take(static_cast<std::size_t>(i));
 }

@@ -1,4 +1,4 @@
-#include "comm/shm/stream_copy.hpp"
+#include "base/stream_copy.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace ferry::shm {
+namespace ferry {
 
 #if defined(__x86_64__)
 
@@ -37,6 +37,9 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
     _mm_stream_si128(to + 3, d);
   }
   std::memcpy(target + at, source + at, bytes - at);
+}
+
+void stream_fence() noexcept {
   _mm_sfence();
 }
 
@@ -46,6 +49,8 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
   if (bytes > 0) std::memcpy(target, source, bytes);
 }
 
+void stream_fence() noexcept {}
+
 #endif
 
-}  // namespace ferry::shm
+}  // namespace ferry
