@@ -84,7 +84,7 @@ class Cases:
         assert output.count("Status: SUCCESS!") == HOSTS, output
 
     def cut_link(self):
-        """Both tasks on this side of the cut name the one on the other. mpirun itself does not notice."""
+        """A task on this side of the cut names the one on the other, and so ends the job. mpirun itself does not notice."""
         graph = self.folder / "steps.pbtxt"
         graph.write_text(STEPS)
         command = [NETNS, "mpi", "-np", str(HOSTS), self.ferry, "run", str(graph), "--steps", "1000000000", "--deadline", "5"]
@@ -94,10 +94,7 @@ class Cases:
         try:
             read_until(job, r"here: 1\.")
             subprocess.run([NETNS, "cut", "3"], check=True)
-            verdicts = {0, 1}
-            while verdicts:
-                line = read_until(job, r"\[task [01]\] error: .*no progress for .* task 2\b")
-                verdicts.discard(int(line[len("[task ")]))
+            read_until(job, r"\[task [01]\] error: .*no progress for .* task 2\b")
         finally:
             watchdog.cancel()
             job.kill()
