@@ -1,6 +1,6 @@
 #!/bin/bash
 # Three "hosts" h1 to h3 (10.77.0.1 to .3) on one machine: network namespaces with an ssh server each, for mpirun over ssh
-# with a hostfile. They share the file system, but not /dev/shm.
+# with a hostfile. They share the file system, but neither /dev/shm nor processes.
 #   netns.sh up                        makes the hosts
 #   netns.sh mpi [OPTION…] PROGRAM…    mpirun with these words, on h1
 #   netns.sh cut N                     takes the carrier from host N's link: both sides see nothing, not even a reset
@@ -10,11 +10,12 @@ set -e
 dir=${NETNS_DIR:?}
 hosts="1 2 3"
 
-# on HOST COMMAND…: runs it there, with a host name and a /dev/shm of that host, so that Open MPI takes them for several.
+# on HOST COMMAND…: runs it there, with a host name, /dev/shm and processes of that host, so that Open MPI takes them for
+# several and no task reaches another's memory.
 on() {
   local host=$1
   shift
-  exec ip netns exec "h$host" unshare --uts --mount sh -c \
+  exec ip netns exec "h$host" unshare --uts --mount --pid --fork --kill-child --mount-proc sh -c \
     'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "h$host" "$@"
 }
 
