@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/safetensors.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -29,7 +28,11 @@ std::string_view safetensors_name(DType wanted) {
 }  // namespace
 
 NamedTensors read_tensors(FileSystem& files, const std::string& path) {
-  const auto content = std::make_shared<const SafeTensors>(read_safetensors(files, path));
+  return tensors_of(read_safetensors(files, path), path);
+}
+
+NamedTensors tensors_of(SafeTensors file, const std::string& path) {
+  const auto content = std::make_shared<const SafeTensors>(std::move(file));
   NamedTensors result;
   for (const SafeTensor& tensor : content->tensors)
     result.emplace(tensor.name, Tensor(dtype_of(tensor, path), tensor.shape, content, tensor.bytes));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files.hpp"
+#include "base/safetensors.hpp"
 #include "graph/tensor.hpp"
 
 namespace ferry {
@@ -14,6 +15,9 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
 /// The tensors of a file; they share its bytes. Error(file) as read_safetensors, or for a dtype that ferry has not.
 [[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
+
+/// The same for a file that has been read; `path` is for messages.
+[[nodiscard]] NamedTensors tensors_of(SafeTensors file, const std::string& path);
 
 /// Writes a file, whole or not at all. Errors as write_safetensors.
 void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors);

@@ -12,7 +12,7 @@
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "runner/tensor_files.hpp"
+#include "graph/tensor_file.hpp"
 
 namespace ferry {
 namespace {
@@ -99,7 +99,7 @@ void write_model(const std::string& given, const TensorMap& variables) {
   while (folder.size() > 1 && folder.ends_with("/")) folder.pop_back();
   const bool replace = replaceable(folder);
   const Temporary fresh(folder + ".tmp-" + std::to_string(getpid()));
-  write_tensors(join_path(fresh.path(), kTensors), variables, {});
+  write_tensors(local_files(), join_path(fresh.path(), kTensors), variables);
   const nlohmann::ordered_json manifest = {
       {"ferry_model", kModelVersion},
       {"file", kTensors},

@@ -14,14 +14,14 @@ namespace {
 
 struct Names {
   DType dtype;
-  std::string_view npy, safetensors;
+  std::string_view npy;
 };
-constexpr std::array<Names, 6> kNames{{{DType::boolean, "|b1", "BOOL"},
-                                       {DType::uint8, "|u1", "U8"},
-                                       {DType::int32, "<i4", "I32"},
-                                       {DType::int64, "<i8", "I64"},
-                                       {DType::float32, "<f4", "F32"},
-                                       {DType::float64, "<f8", "F64"}}};
+constexpr std::array<Names, 6> kNames{{{DType::boolean, "|b1"},
+                                       {DType::uint8, "|u1"},
+                                       {DType::int32, "<i4"},
+                                       {DType::int64, "<i8"},
+                                       {DType::float32, "<f4"},
+                                       {DType::float64, "<f8"}}};
 
 const Names& names_of(DType dtype) {
   return *std::find_if(kNames.begin(), kNames.end(), [&](const Names& names) { return names.dtype == dtype; });
@@ -65,27 +65,6 @@ void write_npy_files(const std::string& folder, std::span<const std::string> nam
   for (std::size_t i = 0; i < names.size(); ++i)
     write_npy(local_files(), folder + "/" + file_name_of(names[i]) + ".npy", names_of(tensors[i].dtype()).npy,
               tensors[i].sizes(), tensors[i].bytes());
-}
-
-TensorMap tensors_of(SafeTensors file, const std::string& path) {
-  const auto shared = std::make_shared<SafeTensors>(std::move(file));
-  TensorMap tensors;
-  for (const SafeTensor& tensor : shared->tensors) {
-    const auto names =
-        std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.safetensors == tensor.dtype; });
-    if (names == kNames.end())
-      throw Error(Code::file, escaped(path) + ": the tensor '" + escaped(tensor.name) + "' is " + tensor.dtype +
-                                  ", which ferry does not compute with");
-    tensors[tensor.name] = Tensor(names->dtype, tensor.shape, shared, tensor.bytes);
-  }
-  return tensors;
-}
-
-void write_tensors(const std::string& path, const TensorMap& tensors, const SafeMetadata& metadata) {
-  std::vector<SafeTensor> list;
-  for (const auto& [name, tensor] : tensors)
-    list.push_back({name, std::string(names_of(tensor.dtype()).safetensors), tensor.sizes(), tensor.bytes()});
-  write_safetensors(local_files(), path, list, metadata);
 }
 
 }  // namespace ferry

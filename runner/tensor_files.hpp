@@ -1,12 +1,10 @@
-// Tensors in npy and safetensors files.
+// Tensors in npy files.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/safetensors.hpp"
-#include "executor/session.hpp"
 #include "graph/tensor.hpp"
 
 namespace ferry {
@@ -20,12 +18,5 @@ void write_npy_files(const std::string& folder, std::span<const std::string> nam
 
 /// The name of the file for a value of that name, without ".npy".
 [[nodiscard]] std::string file_name_of(const std::string& name);
-
-/// The tensors of a safetensors file, sharing its bytes. Error(file) for a dtype that ferry has not; `path` is for
-/// messages.
-[[nodiscard]] TensorMap tensors_of(SafeTensors file, const std::string& path);
-
-/// Writes a safetensors file, whole or not at all.
-void write_tensors(const std::string& path, const TensorMap& tensors, const SafeMetadata& metadata = {});
 
 }  // namespace ferry
