@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,10 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
-  bool reasons = false;         ///< Session::plan tells also why
-  std::string trace_file;       ///< Chrome trace of all tasks, written by task 0 when the session closes
+  /// Of ops whose annotation names no kind of device; none: GPUs if every task has one, else CPUs.
+  std::optional<DeviceKind> default_device;
+  bool reasons = false;    ///< Session::plan tells also why
+  std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
 /// Named tensors, as fed and fetched.

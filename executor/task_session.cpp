@@ -77,6 +77,12 @@ Traffic traffic(BlobReader& reader) {
   return t;
 }
 
+DeviceKind usual_device(const Topology& topology) {
+  const bool gpus =
+      std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
+  return gpus ? DeviceKind::gpu : DeviceKind::cpu;
+}
+
 }  // namespace
 
 // ---- Plans ----
@@ -95,6 +101,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   PlanOptions options;
   options.soft_placement = options_.soft_placement;
+  options.default_device = options_.default_device.value_or(usual_device(topology_));
   options.reasons = options_.reasons;
   PlanResult result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
   const std::uint64_t of_plan = fingerprint(result.plan);

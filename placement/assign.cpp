@@ -35,11 +35,28 @@ class Assigner {
   explicit Assigner(Program& program) : program_(program), users_(program) {}
 
   void run() {
+    check_default_device();
     region(0);
     for (Node& node : program_.nodes) node.once = runs_once(node);
   }
 
  private:
+  /// Ops that say nothing of a device can be on any task: each must have one of the default kind.
+  void check_default_device() const {
+    if (program_.options.default_device == DeviceKind::cpu || program_.options.soft_placement) return;
+    Error error(Code::plan, "the default device is gpu, and not every task has one");
+    bool missing = false;
+    const std::vector<TaskInfo>& tasks = program_.topology->tasks;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      missing = missing || tasks[t].gpus == 0;
+      if (t < 12)
+        error.note("task " + std::to_string(t) + " on " + escaped(tasks[t].host_name) + " has cpu:0" +
+                   (tasks[t].gpus == 0 ? " and no GPU" : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
+    }
+    if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
+    if (missing) throw error.hint("--device auto or --device cpu");
+  }
+
   void region(RegionId id) {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (NodeId node : order) explicitly(node);

@@ -27,10 +27,17 @@ CLI::App& chosen(CLI::App& app) {
   return given.empty() ? app : chosen(*given.front());
 }
 
+/// "ferry" for the app of `ferry run`; empty for that of `ferry`.
+std::string path_above(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent())
+    path = up->get_name() + (path.empty() ? "" : " " + path);
+  return path;
+}
+
 std::string help_of(const CLI::App& app) {
-  std::string path = app.get_name();
-  for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent()) path = up->get_name() + " " + path;
-  return path + " --help";
+  const std::string above = path_above(app);
+  return above + (above.empty() ? "" : " ") + app.get_name() + " --help";
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -75,7 +82,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     print(std::string(version.what()) + "\n");
     return false;
   } catch (const CLI::Success&) {
-    print(chosen(app).help("", CLI::AppFormatMode::Normal));
+    print(chosen(app).help(path_above(chosen(app)), CLI::AppFormatMode::Normal));
     return false;
   } catch (const CLI::ParseError& error) {
     throw not_parsed(app, error);

@@ -11,6 +11,7 @@
 #include "graph/graph_file.hpp"
 #include "ops/op_set.hpp"
 #include "placement/plan_file.hpp"
+#include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
 #include "runner/selection.hpp"
 
@@ -69,15 +70,15 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names) {
 
 PlanResult plan_of_graph(const PlanCommandOptions& options) {
   const std::unique_ptr<Graph> graph = load_graph(options.file, default_ops());
+  if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
   Selection selection = select_entry(*graph, options.entry, options.fetches);
   selection.request.feeds = parse_feeds(*graph, options.feeds);
   add_zeros(*graph, parse_shapes(options.shapes), selection);
   ClusterOptions cluster = options.cluster;
   cluster.transport = "inproc";
-  SessionOptions session_options;
-  session_options.soft_placement = options.soft_placement;
-  session_options.reasons = true;
-  Session session(*graph, Cluster::connect(cluster), session_options);
+  SessionOptions for_session = session_options(options);
+  for_session.reasons = true;
+  Session session(*graph, Cluster::connect(cluster), for_session);
   PlanResult result = session.plan(selection.request);
   name_fetches(result.plan, selection.names);
   return result;

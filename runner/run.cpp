@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "executor/session.hpp"
 #include "runner/command_line.hpp"
+#include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
 #include "runner/job.hpp"
 #include "runner/model_files.hpp"
@@ -29,12 +30,11 @@ class Run {
   }
 
   void run() {
-    SessionOptions session_options;
-    session_options.seed = options_.seed;
-    session_options.data_folder = options_.data;
-    session_options.soft_placement = options_.soft_placement;
-    session_options.trace_file = options_.trace;
-    Session session(graph_, cluster_, session_options);
+    SessionOptions options = session_options(options_);
+    options.seed = options_.seed;
+    options.data_folder = options_.data;
+    options.trace_file = options_.trace;
+    Session session(graph_, cluster_, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     Results results{selection_.names, all_steps(session), {}, {}};
     if (!options_.stats.empty()) results.stats = session.stats();
@@ -114,6 +114,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 }
 
 int run_graph(Graph& graph, const RunOptions& options) {
+  if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
   in_job(options, [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
   return 0;
 }

@@ -4,6 +4,13 @@
 
 namespace ferry {
 
+SessionOptions session_options(const JobOptions& options) {
+  SessionOptions result;
+  result.soft_placement = options.soft_placement;
+  if (options.device != "auto") result.default_device = options.device == "gpu" ? DeviceKind::gpu : DeviceKind::cpu;
+  return result;
+}
+
 void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--entry", options.entry, "Which of the file's entries; default: train if there, else the outputs")
       ->type_name("NAME");
@@ -24,6 +31,12 @@ void add_job_options(CLI::App& app, JobOptions& options) {
                  "That a task's values may take, for example 2GB; default: what its host has")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("BYTES");
+  app.add_option("--device", options.device,
+                 "For ops that name no device; default: auto, which is gpu where every task has one")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu"}));
+  app.add_option("--devices", options.device_rules,
+                 "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
+      ->type_name("RULES.txt");
   app.add_flag("--soft-placement", options.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
 }

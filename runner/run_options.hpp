@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/cluster.hpp"
+#include "executor/session.hpp"
 
 namespace CLI {
 class App;
@@ -18,6 +18,8 @@ struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
   std::vector<std::string> feeds;
+  std::string device = "auto";  ///< auto, cpu, gpu
+  std::string device_rules;     ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;
   double deadline_seconds = 60;
@@ -33,7 +35,11 @@ struct RunOptions : JobOptions {
   std::string data, trace, stats;
 };
 
-/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --memory, --soft-placement.
+/// What of the options is a session's.
+[[nodiscard]] SessionOptions session_options(const JobOptions& options);
+
+/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --memory, --device,
+/// --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Those and all others of `ferry run`, but for FILE.
 void add_run_options(CLI::App& app, RunOptions& options);

@@ -16,11 +16,11 @@ namespace {
 
 /// Options that say how a plan is made, or need its graph.
 void refuse_options_of_graphs(const RunOptions& options) {
-  const std::pair<bool, const char*> given[] = {{!options.entry.empty(), "--entry"},
-                                                {options.soft_placement, "--soft-placement"},
-                                                {!options.cluster.jobs.empty(), "--jobs"},
-                                                {options.epochs != 0, "--epochs"},
-                                                {options.eval_every != 0, "--eval-every"}};
+  const std::pair<bool, const char*> given[] = {
+      {!options.entry.empty(), "--entry"},       {options.soft_placement, "--soft-placement"},
+      {options.device != "auto", "--device"},    {!options.device_rules.empty(), "--devices"},
+      {!options.cluster.jobs.empty(), "--jobs"}, {options.epochs != 0, "--epochs"},
+      {options.eval_every != 0, "--eval-every"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
       throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry")
@@ -69,11 +69,11 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
 void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const std::vector<std::size_t> chosen = chosen_fetches(plan, options.fetches);
   const bool is_main = cluster.rank() == 0;
-  SessionOptions session_options;
-  session_options.seed = options.seed;
-  session_options.data_folder = options.data;
-  session_options.trace_file = options.trace;
-  PlanSession session(std::move(plan), cluster, session_options);
+  SessionOptions for_session;
+  for_session.seed = options.seed;
+  for_session.data_folder = options.data;
+  for_session.trace_file = options.trace;
+  PlanSession session(std::move(plan), cluster, for_session);
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
   std::vector<std::string> names;
   for (const PlanPort& port : session.plan().fetches) names.emplace_back(session.plan().string(port.name));

@@ -133,6 +133,18 @@ def case_034_malformed_device_in_a_graph():
     caret_under(result[2], "/task:x", 6)
 
 
+def case_034_malformed_device_in_rules():
+    path, rules = write("add.pbtxt", add()), write("rules.txt", "# where ops go\nc /task:1/tpu:0\n")
+    result = run("run", path, "--tasks", "3", "--devices", rules)
+    expect(result, 2, "rules.txt:2: malformed device '/task:1/tpu:0'", "unknown part 'tpu'")
+    caret_under(result[2], "/task:1/tpu:0", 8)
+    refused(2, ["rules.txt:1: no op has a name like 'cc'"], path, "--tasks", "3", "--devices", write("rules.txt", "cc /task:1\n"))
+    moved = run("explain", path, "c", "--tasks", "3", "--devices", write("rules.txt", "c /task:1\n"))
+    expect(moved, 0)
+    if "annotated /task:1" not in moved[1]:
+        raise Failed(f"the rule does not count:\n{moved[1]}")
+
+
 def case_035_task_out_of_range():
     refused(4, ["/task:2", "model.cpp:1"], write("add.pbtxt", add()), "--tasks", "2")
 
@@ -140,6 +152,16 @@ def case_035_task_out_of_range():
 def case_036_gpu_that_is_not_there():
     refused(4, ["there is no device /task:0/gpu:7", "task 0 has cpu:0", "model.cpp:1"],
             write("gpu.pbtxt", add(c="/task:0/gpu:7")), "--tasks", "2")
+
+
+def case_036_default_device_that_is_not_there():
+    if Path("/dev/nvidia0").exists():
+        return "there is a GPU here"
+    refused(4, ["the default device is gpu", "task 1 on ", "has cpu:0 and no GPU", "--device auto"],
+            write("here.pbtxt", add("", "", "")), "--tasks", "2", "--device", "gpu")
+    for device in ("auto", "cpu"):
+        expect(run("run", write("here.pbtxt", add("", "", "")), "--device", device), 0)
+    return None
 
 
 def case_038_send_without_receive():

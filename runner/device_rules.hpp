@@ -1,0 +1,24 @@
+// Rules of --devices: where ops go, from a file beside the graph.
+#pragma once
+
+#include <string>
+
+#include "graph/graph.hpp"
+
+namespace ferry {
+
+/// Places ops as the file says, in place of what the graph says. Each line has a pattern for names of ops (* and ? as
+/// in a shell, * also for '/') and a device, or a layout on a mesh of tasks; the first line that matches an op counts.
+///
+///     # comments and empty lines are skipped
+///     encoder/*     /task:1/cpu:0
+///     */weights     replicated on dp
+///     x             split(0),replicated on dp=*,tp=2
+///     y             partial(sum) on dp on /job:worker/task:*
+///
+/// A layout has one word for each axis of the mesh; an axis without a size takes as many tasks as there are. Ops in
+/// bodies of loops and branches are placed by their names too. Error(usage) names the line, and points at the place in
+/// it, when it is malformed or its pattern matches no op; Error(file) when the file cannot be read.
+void apply_device_rules(Graph& graph, const std::string& path);
+
+}  // namespace ferry
