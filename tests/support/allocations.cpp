@@ -39,6 +39,10 @@ void* operator new(std::size_t bytes, std::align_val_t align) {
 void* operator new[](std::size_t bytes, std::align_val_t align) {
   return counted(bytes, static_cast<std::size_t>(align));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  count.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
