@@ -20,6 +20,11 @@ std::uint32_t KernelCapabilities::in_place(std::string_view op, DeviceKind kind)
   return kernel == nullptr ? 0 : kernel->in_place;
 }
 
+bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = kernel_for(op, kind);
+  return kernel != nullptr && kernel->scratch_bytes != nullptr;
+}
+
 std::int64_t KernelCapabilities::scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
                                                std::span<const Type> inputs, std::span<const Type> outputs) const {
   const Kernel* kernel = kernel_for(def.name, kind);

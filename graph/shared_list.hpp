@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,6 @@ class SharedList {
     return items_ == nullptr ? kNone : *items_;
   }
   operator const std::vector<T>&() const { return vector(); }  // NOLINT
-  operator std::span<const T>() const { return vector(); }     // NOLINT
   [[nodiscard]] std::size_t size() const { return items_ == nullptr ? 0 : items_->size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] const T* data() const { return items_ == nullptr ? nullptr : items_->data(); }

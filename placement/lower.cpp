@@ -6,7 +6,9 @@
 // nothing is buffered.
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
 #include <map>
+#include <span>
 #include <unordered_map>
 
 #include "graph/core_ops.hpp"
@@ -15,7 +17,9 @@
 #include "placement/messages.hpp"
 #include "placement/plan_tables.hpp"
 #include "placement/program.hpp"
+#include "placement/strands.hpp"
 #include "placement/strategy.hpp"
+#include "placement/variable_updates.hpp"
 
 namespace ferry {
 namespace {
@@ -26,13 +30,22 @@ struct Shared {
   const Plan& plan;
   PlanTables& tables;
   const MessageNumbers& messages;
+  std::vector<bool> ordered;  ///< of the graph's ops: others are to run after it
 };
 
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
   ClassBuilder(const Shared& shared, std::int32_t task)
-      : shared_(shared), program_(shared.program), tables_(shared.tables), task_(task) {}
+      : shared_(shared),
+        program_(shared.program),
+        tables_(shared.tables),
+        task_(task),
+        buffer_of_(program_.values.size(), kNone),
+        device_of_(program_.wheres.size(), kNone),
+        arriving_(program_.values.size()) {
+    for (const Where& where : program_.wheres) on_where_.push_back(where.has(task));
+  }
 
   PlanClass build() {
     plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
@@ -40,15 +53,36 @@ class ClassBuilder {
     plan().regions[0].kind = Region::Kind::setup;
     plan().regions[1].kind = Region::Kind::step;
     lists_.resize(2);
+    reserve();
     emit_region(0, 1);
     finish_step();
     finish_region(0);
     join_lists();
+    place_strands(plan_class_, work_);
     plan_memory(plan_class_);
     return std::move(plan_class_);
   }
 
  private:
+  /// Buffers as an argument: {a, b} or a vector.
+  struct List {
+    List(std::initializer_list<std::uint32_t> list) : items(list.begin(), list.size()) {}
+    List(const std::vector<std::uint32_t>& list) : items(list) {}  // NOLINT
+    std::span<const std::uint32_t> items;
+  };
+  struct LocalSizes {
+    Sizes sizes;
+    std::int64_t count = 0;
+  };
+  /// What is the same for all kernels of an op on a kind of device.
+  struct KernelFacts {
+    const OpDef* def = nullptr;
+    DeviceKind kind = DeviceKind::cpu;
+    std::uint32_t op = kNone;
+    std::uint32_t in_place = 0;
+    bool scratch = false;
+  };
+
   struct Pending {
     std::uint32_t channel;
     std::uint32_t buffer;
@@ -56,6 +90,19 @@ class ClassBuilder {
   };
 
   PlanClass& plan() { return plan_class_; }
+
+  /// Room for what the step will have, so that nothing is moved while the lists grow.
+  void reserve() {
+    std::size_t nodes = 0, operands = 0;
+    for (const Node& node : program_.nodes) {
+      if (node.where == kNone || !on_where_[node.where]) continue;
+      ++nodes;
+      operands += node.inputs + node.outputs;
+    }
+    lists_[1].reserve(nodes + nodes / 8);
+    plan().buffers.reserve(nodes + nodes / 8);
+    plan().operands.reserve(operands + operands / 8);
+  }
 
   // ---- Regions ----
 
@@ -78,8 +125,8 @@ class ClassBuilder {
   }
 
   void start_transfers(NodeId id) {
+    if (!shared_.messages.sent_on[id]) return;
     const auto found = shared_.messages.transfers_after.find(id);
-    if (found == shared_.messages.transfers_after.end()) return;
     for (NodeId transfer : found->second) {
       start_transfer(transfer);
       start_transfers(transfer);
@@ -132,10 +179,10 @@ class ClassBuilder {
     region_ = outer;
   }
 
-  [[nodiscard]] bool here(const Node& node) const { return program_.where(node).has(task_); }
+  [[nodiscard]] bool here(const Node& node) const { return on_where_[node.where]; }
   [[nodiscard]] bool holds(PValueId value) const {
     const WhereId where = program_.values[value].where;
-    return where != kNone && program_.wheres[where].has(task_);
+    return where != kNone && on_where_[where];
   }
 
   // ---- Nodes ----
@@ -147,20 +194,42 @@ class ClassBuilder {
       buffer_of_[node.first_output] = view(node.first_output, use(inputs[0]));
       return;
     }
-    instruction.op = tables_.string(node.def->name);
-    instruction.attrs = tables_.attrs(node.attrs);
-    std::vector<std::uint32_t> in, out;
-    for (std::uint32_t i = 0; i < node.inputs; ++i)
-      in.push_back(is_unread(program_, node, i) ? sizes_only(inputs[i], node) : use(inputs[i]));
-    for (std::uint32_t o = 0; o < node.outputs; ++o) out.push_back(define(node.first_output + o));
-    std::vector<Type> in_types, out_types;
-    for (std::uint32_t b : in) in_types.push_back(type_of(b));
-    for (std::uint32_t b : out) out_types.push_back(type_of(b));
     const DeviceKind kind = program_.where(node).kind;
-    const std::int64_t scratch =
-        program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, in_types, out_types);
-    if (scratch > 0) instruction.scratch = scratch_buffer(node, scratch);
-    push(instruction, in, out, program_.capabilities->in_place(node.def->name, kind));
+    if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
+    instruction.op = facts_.op;
+    instruction.attrs = tables_.attrs(node.attrs);
+    if (region_ == 1 && plan().threads > 1 && is_free(node)) instruction.thread = kAnyThread;
+    in_.clear();
+    out_.clear();
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      in_.push_back(is_unread(program_, node, i) ? sizes_only(inputs[i], node) : use(inputs[i]));
+    for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(define(node.first_output + o));
+    if (facts_.scratch) {
+      const std::int64_t scratch =
+          program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
+      if (scratch > 0) instruction.scratch = scratch_buffer(node, scratch);
+    }
+    push(instruction, in_, out_, facts_.in_place);
+  }
+
+  /// Any thread may run it: it has no effect, and the user did not order it among others.
+  bool is_free(const Node& node) const {
+    const Op op = node.graph->op(node.op);
+    const bool ordered = &op.graph() == program_.graph && shared_.ordered[op.id()];
+    return !ordered && op.after().empty() && !node.def->is(kEffect) && !node.def->is(kStateful);
+  }
+
+  KernelFacts facts_of(const OpDef& def, DeviceKind kind) {
+    if (def.flops > 0) work_[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
+    const Capabilities& kernels = *program_.capabilities;
+    return {&def, kind, tables_.string(def.name), kernels.in_place(def.name, kind),
+            kernels.has_scratch(def.name, kind)};
+  }
+
+  std::vector<Type> types_of(const std::vector<std::uint32_t>& buffers) {
+    std::vector<Type> types;
+    for (std::uint32_t b : buffers) types.push_back(type_of(b));
+    return types;
   }
 
   void port(const Node& node, Do what) {
@@ -175,86 +244,21 @@ class ClassBuilder {
   void variable(const Node& node) {
     const std::uint32_t buffer = define(node.first_output);
     plan().buffers[buffer].space = Buffer::Space::state;
-    plan().variables.push_back({tables_.string(program_.name(node)), buffer});
+    plan().variables.push_back({name_of(node), buffer});
   }
 
   void assign(const Node& node) {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
     buffer_of_[node.first_output] = value;
-    assigns_.push_back({buffer_of_.at(inputs[0]), value, named(Do::copy, node)});
+    assigns_.push_back({buffer(inputs[0]), value, named(Do::copy, node)});
   }
 
-  /// Variables take their new values at the step's end; in place where nobody reads the old one any more.
   void finish_step() {
     const std::uint32_t outer = std::exchange(region_, 1);
     finish_region(1);
-    for (Assigned& assigned : assigns_) {
-      // Another variable's old value is taken away before that variable changes.
-      if (!is_state(assigned.value) || assigned.value == assigned.variable) continue;
-      const std::uint32_t kept = copy_of(assigned.value);
-      push(assigned.instruction, {assigned.value}, {kept});
-      assigned.value = kept;
-    }
-    for (const Assigned& assigned : assigns_)
-      if (assigned.value != assigned.variable && !write_in_place(assigned))
-        push(assigned.instruction, {assigned.value}, {assigned.variable});
+    update_variables(plan_class_, lists_[1], std::move(assigns_));
     region_ = outer;
-  }
-
-  [[nodiscard]] bool is_state(std::uint32_t buffer) {
-    return plan().buffers[storage_of(plan_class_, buffer)].space == Buffer::Space::state;
-  }
-
-  struct Assigned {
-    std::uint32_t variable, value;
-    Instruction instruction;
-  };
-
-  /// Lets the instruction that computes the new value write it into the variable. Not possible when the variable is
-  /// read later, by that instruction in another way than element by element, or when the value has bytes of something
-  /// else.
-  bool write_in_place(const Assigned& assigned) {
-    if (is_state(assigned.value)) return false;
-    auto& list = lists_[1];
-    std::size_t made = list.size();
-    for (std::size_t i = list.size(); i > 0 && made == list.size(); --i) {
-      const Instruction& instruction = list[i - 1];
-      if (touches(instruction.outputs, assigned.value)) made = i - 1;
-    }
-    if (made == list.size() || list[made].what != Do::kernel ||
-        storage_of(plan_class_, assigned.value) != assigned.value || has_views(assigned.value) ||
-        list[made].outputs.count != 1)
-      return false;
-    const Instruction& maker = list[made];
-    for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
-      if (storage_of(plan_class_, operand(maker.inputs, k)) == assigned.variable &&
-          (list[made].in_place >> k & 1U) == 0)
-        return false;
-    for (std::size_t i = made + 1; i < list.size(); ++i) {
-      const Instruction& later = list[i];
-      if (later.what == Do::loop || later.what == Do::branch) return false;
-      if (touches(later.inputs, assigned.variable) || touches(later.outputs, assigned.variable)) return false;
-    }
-    const std::uint32_t replaced = assigned.value;
-    for (std::uint32_t& operand : plan().operands)
-      if (operand == replaced) operand = assigned.variable;
-    for (Assigned& other : assigns_)
-      if (other.value == replaced) other.value = assigned.variable;
-    return true;
-  }
-
-  bool has_views(std::uint32_t buffer) const {
-    for (std::uint32_t b = 0; b < plan_class_.buffers.size(); ++b)
-      if (b != buffer && storage_of(plan_class_, b) == buffer) return true;
-    return false;
-  }
-
-  std::uint32_t operand(Range range, std::uint32_t k) { return plan().operands[range.begin + k]; }
-  bool touches(Range range, std::uint32_t buffer) {
-    for (std::uint32_t k = 0; k < range.count; ++k)
-      if (storage_of(plan_class_, operand(range, k)) == buffer) return true;
-    return false;
   }
 
   // ---- Messages ----
@@ -278,6 +282,7 @@ class ClassBuilder {
       const std::uint32_t buffer = define(node.first_output);
       push(receive, {}, {buffer});
       receiving_[region_][node.first_output] = {channel, buffer, id};
+      arriving_[node.first_output] = true;
     }
     region_ = outer;
   }
@@ -294,6 +299,7 @@ class ClassBuilder {
     const auto at = receiving_[region_].find(value);
     const Pending pending = at->second;
     receiving_[region_].erase(at);
+    arriving_[value] = false;
     Instruction wait = named(Do::receive_wait, program_.nodes[pending.node]);
     wait.target = pending.channel;
     push(wait, {}, {pending.buffer});
@@ -378,12 +384,11 @@ class ClassBuilder {
       for (std::uint32_t i = 0; i < node.outputs; ++i) {
         if (!holds(node.first_output + i)) continue;
         std::uint32_t from = use(body.results[i]);
-        const std::uint32_t to = buffer_of_.at(body.parameters[i]);
+        const std::uint32_t to = buffer(body.parameters[i]);
         if (from == to) continue;
         const bool is_parameter =
             std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
-              return buffer_of_.contains(p) &&
-                     storage_of(plan_class_, buffer_of_.at(p)) == storage_of(plan_class_, from);
+              return buffer_of_[p] != kNone && storage_of(plan_class_, buffer_of_[p]) == storage_of(plan_class_, from);
             });
         if (is_parameter) {
           const std::uint32_t kept = copy_of(from);
@@ -416,7 +421,7 @@ class ClassBuilder {
       in_region(to, [&] {
         for (std::uint32_t i = 0; i < node.outputs; ++i)
           if (holds(node.first_output + i))
-            push(named(Do::copy, node), {use(from.results[i])}, {buffer_of_.at(node.first_output + i)});
+            push(named(Do::copy, node), {use(from.results[i])}, {buffer(node.first_output + i)});
         return 0;
       });
       finish_region(to);
@@ -436,31 +441,48 @@ class ClassBuilder {
 
   /// The buffer of a value that is about to be read: a receive under way is waited for, in the region that started it.
   std::uint32_t use(PValueId value) {
-    for (std::uint32_t region = 0; region < plan().regions.size(); ++region) {
-      const auto found = receiving_.find(region);
-      if (found == receiving_.end() || !found->second.contains(value)) continue;
-      in_region(region, [&] {
-        wait_receive(value);
-        return 0;
-      });
-    }
-    const auto buffer = buffer_of_.find(value);
-    FERRY_ASSERT(buffer != buffer_of_.end(),
+    if (arriving_[value])
+      for (auto& [region, receives] : receiving_) {
+        if (!receives.contains(value)) continue;
+        in_region(region, [&] {
+          wait_receive(value);
+          return 0;
+        });
+        break;
+      }
+    return buffer(value);
+  }
+
+  std::uint32_t buffer(PValueId value) const {
+    FERRY_ASSERT(buffer_of_[value] != kNone,
                  "a value is used on a task that does not have it: " + program_.name(value));
-    return buffer->second;
+    return buffer_of_[value];
   }
 
   std::uint32_t define(PValueId value) {
     const PValue& v = program_.values[value];
+    const LocalSizes sizes = local(v);
     Buffer buffer;
     buffer.dtype = v.type.dtype;
-    buffer.sizes = local_sizes(program_, v, task_);
-    buffer.bytes = static_cast<std::uint64_t>(checked_count(buffer.sizes)) * size_of(buffer.dtype);
+    buffer.sizes = sizes.sizes;
+    buffer.bytes = static_cast<std::uint64_t>(sizes.count) * size_of(buffer.dtype);
     buffer.bounded = v.type.shape.bounded();
-    buffer.device = device(program_.wheres[v.where]);
+    buffer.device = device(v.where);
     buffer.window = window(v);
-    buffer.name = tables_.string(program_.name(value));
+    buffer.name = name_of(value);
     return buffer_of_[value] = add_buffer(std::move(buffer));
+  }
+
+  LocalSizes local(const PValue& value) {
+    const bool whole = value.layout.empty();
+    if (whole)
+      if (const auto known = sizes_of_.find(value.type.shape.dims().data()); known != sizes_of_.end())
+        return known->second;
+    LocalSizes sizes;
+    sizes.sizes = local_sizes(program_, value, task_);
+    sizes.count = checked_count(sizes.sizes);
+    if (whole) sizes_of_.emplace(value.type.shape.dims().data(), sizes);
+    return sizes;
   }
 
   std::uint32_t add_buffer(Buffer buffer) {
@@ -493,8 +515,8 @@ class ClassBuilder {
     buffer.dtype = type.dtype;
     buffer.sizes = type.shape.sizes();
     buffer.bytes = static_cast<std::uint64_t>(type.bytes());
-    buffer.device = device(program_.where(node));
-    buffer.name = tables_.string(program_.name(value));
+    buffer.device = device(node.where);
+    buffer.name = name_of(value);
     return add_buffer(std::move(buffer));
   }
 
@@ -503,16 +525,18 @@ class ClassBuilder {
     buffer.dtype = DType::uint8;
     buffer.sizes = {bytes};
     buffer.bytes = static_cast<std::uint64_t>(bytes);
-    buffer.device = device(program_.where(node));
+    buffer.device = device(node.where);
     return add_buffer(std::move(buffer));
   }
 
-  std::uint32_t device(const Where& where) {
+  std::uint32_t device(WhereId id) {
+    if (device_of_[id] != kNone) return device_of_[id];
+    const Where& where = program_.wheres[id];
     const auto index = static_cast<std::uint32_t>(where.index);
-    for (std::uint32_t d = 0; d < plan().devices.size(); ++d)
-      if (plan().devices[d].kind == where.kind && plan().devices[d].index == index) return d;
-    plan().devices.push_back({where.kind, index, 0, 0});
-    return static_cast<std::uint32_t>(plan().devices.size() - 1);
+    std::uint32_t d = 0;
+    while (d < plan().devices.size() && (plan().devices[d].kind != where.kind || plan().devices[d].index != index)) ++d;
+    if (d == plan().devices.size()) plan().devices.push_back({where.kind, index, 0, 0});
+    return device_of_[id] = d;
   }
 
   std::uint32_t window(const PValue& value) {
@@ -539,34 +563,50 @@ class ClassBuilder {
   Instruction named(Do what, const Node& node) {
     Instruction instruction;
     instruction.what = what;
-    instruction.name = tables_.string(program_.name(node));
+    instruction.name = name_of(node);
     instruction.line = tables_.line(program_.line(node));
     return instruction;
   }
 
-  Range operands(const std::vector<std::uint32_t>& buffers) {
+  std::uint32_t name_of(const Node& node) {
+    if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
+      return name_of(program_.inputs(node)[0]);
+    return tables_.op_name(*node.graph, node.op);
+  }
+  std::uint32_t name_of(PValueId value) {
+    return tables_.value_name(*program_.values[value].graph, program_.values[value].value);
+  }
+
+  Range operands(std::span<const std::uint32_t> buffers) {
     const auto begin = static_cast<std::uint32_t>(plan().operands.size());
     plan().operands.insert(plan().operands.end(), buffers.begin(), buffers.end());
     return {begin, static_cast<std::uint32_t>(buffers.size())};
   }
 
-  void push(Instruction instruction, const std::vector<std::uint32_t>& in, const std::vector<std::uint32_t>& out,
-            std::uint32_t in_place = 0) {
-    instruction.inputs = operands(in);
-    instruction.outputs = operands(out);
+  void push(Instruction instruction, const List& in, const List& out, std::uint32_t in_place = 0) {
+    instruction.inputs = operands(in.items);
+    instruction.outputs = operands(out.items);
     instruction.in_place = in_place;
     lists_[region_].push_back(instruction);
   }
 
+  /// The step's list is by far the longest: the others join it.
   void join_lists() {
-    for (std::size_t r = 0; r < lists_.size(); ++r) {
-      plan().regions[r].instructions = {static_cast<std::uint32_t>(plan().instructions.size()),
+    std::vector<Instruction>& all = lists_[1];
+    const auto setup = static_cast<std::uint32_t>(lists_[0].size());
+    plan().regions[0].instructions = {0, setup};
+    plan().regions[1].instructions = {setup, static_cast<std::uint32_t>(all.size())};
+    all.insert(all.begin(), lists_[0].begin(), lists_[0].end());
+    for (std::size_t r = 2; r < lists_.size(); ++r) {
+      plan().regions[r].instructions = {static_cast<std::uint32_t>(all.size()),
                                         static_cast<std::uint32_t>(lists_[r].size())};
-      plan().instructions.insert(plan().instructions.end(), lists_[r].begin(), lists_[r].end());
+      all.insert(all.end(), lists_[r].begin(), lists_[r].end());
     }
+    plan().instructions = std::move(all);
   }
 
   static constexpr std::size_t kSendsUnderWay = 16;
+  static constexpr double kNanosecondsPerFlop = 1.0 / 16;
 
   const Shared& shared_;
   const Program& program_;
@@ -575,25 +615,39 @@ class ClassBuilder {
   PlanClass plan_class_;
   std::vector<std::vector<Instruction>> lists_;  // of each region
   std::uint32_t region_ = 1;
-  std::unordered_map<PValueId, std::uint32_t> buffer_of_;
+  std::vector<std::uint32_t> buffer_of_;                            // of each value; kNone: not here
+  std::vector<bool> on_where_;                                      // of each device set: this task is in it
+  std::vector<std::uint32_t> device_of_;                            // of each device set
+  std::vector<bool> arriving_;                                      // of each value: a receive of it is under way
+  std::unordered_map<const Dim*, LocalSizes> sizes_of_;             // of whole values, by the dims that shapes share
+  std::unordered_map<std::uint32_t, double> work_;                  // nanoseconds for each output element, by op
+  KernelFacts facts_;                                               // of the last kernel
+  std::vector<std::uint32_t> in_, out_;                             // of the kernel at hand
   std::map<std::uint32_t, std::map<PValueId, Pending>> receiving_;  // by region
   std::map<std::uint32_t, std::deque<Pending>> sending_;
-  std::vector<Assigned> assigns_;
+  std::vector<VariableUpdate> assigns_;
 };
+
+/// The ops after which the user wants others to run.
+std::vector<bool> followed(const Graph& graph) {
+  std::vector<bool> result(graph.size());
+  for (OpId id = 0; id < graph.size(); ++id)
+    for (OpId earlier : graph.op(id).after()) result[earlier] = true;
+  return result;
+}
 
 void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   const Signature& signature = *program.signature;
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = program.graph->type(feed.value);
-    plan.feeds.push_back(
-        {tables.string(program.graph->value_name(feed.value)), feed.task, type.dtype, feed.sizes, false});
+    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), feed.task, type.dtype, feed.sizes, false});
   }
   plan.fetches.resize(signature.fetches.size());
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::fetch) continue;
     const Type& type = program.values[program.inputs(node)[0]].type;
-    plan.fetches[node.detail] = {tables.string(program.graph->value_name(signature.fetches[node.detail])),
-                                 signature.fetch_to, type.dtype, type.shape.sizes(), type.shape.bounded()};
+    plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]), signature.fetch_to,
+                                 type.dtype, type.shape.sizes(), type.shape.bounded()};
   }
 }
 
@@ -605,7 +659,7 @@ Plan lower(const Program& program) {
   PlanTables tables(plan);
   add_ports(program, plan, tables);
   const MessageNumbers messages = number_messages(program, plan, tables);
-  const Shared shared{program, plan, tables, messages};
+  const Shared shared{program, plan, tables, messages, followed(*program.graph)};
   plan.class_of = task_classes(program);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <queue>
 
 #include "base/error.hpp"
+#include "placement/thread_clocks.hpp"
 
 namespace ferry {
 namespace {
@@ -26,7 +29,12 @@ struct Lifetime {
 class Lifetimes {
  public:
   explicit Lifetimes(const PlanClass& plan)
-      : plan_(plan), all_(plan.buffers.size()), places_(plan.regions.size()), position_(plan.instructions.size()) {}
+      : plan_(plan),
+        threads_(used_threads(plan)),
+        all_(plan.buffers.size()),
+        last_on_(threads_ > 1 ? plan.buffers.size() * threads_ : 0, 0),
+        places_(plan.regions.size()),
+        position_(plan.instructions.size()) {}
 
   const std::vector<Lifetime>& find() {
     for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
@@ -35,8 +43,24 @@ class Lifetimes {
     return all_;
   }
   [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
+  [[nodiscard]] std::uint32_t threads() const { return threads_; }
+  /// The position of the last touch by that thread; 0 when there is none.
+  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t thread) const {
+    return threads_ == 1 ? all_[buffer].last : last_on_[buffer * threads_ + thread];
+  }
+  /// The last position of an instruction, what is nested in it included.
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const {
+    const Instruction& i = plan_.instructions[instruction];
+    return i.what == Do::loop || i.what == Do::branch ? places_[i.other].end : position_[instruction];
+  }
 
  private:
+  static std::uint32_t used_threads(const PlanClass& plan) {
+    std::uint32_t threads = 1;
+    for (const Instruction& i : plan.instructions) threads = std::max(threads, i.thread + 1U);
+    return threads;
+  }
+
   template <class F>
   void each_nested(const Instruction& instruction, F f) {
     if (instruction.what != Do::loop && instruction.what != Do::branch) return;
@@ -88,13 +112,19 @@ class Lifetimes {
 
   void extend_region(std::uint32_t region) {
     each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
-      each_operand(instruction, [&](std::uint32_t buffer) { extend(all_[buffer], region, position_[i]); });
+      each_operand(instruction, [&](std::uint32_t buffer) {
+        const std::uint32_t last = extend(all_[buffer], region, position_[i]);
+        if (threads_ == 1) return;
+        std::uint32_t& on_thread = last_on_[buffer * threads_ + instruction.thread];
+        on_thread = std::max(on_thread, last);
+      });
       each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
     });
   }
 
-  /// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated.
-  void extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
+  /// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated. Returns
+  /// the last position of the touch.
+  std::uint32_t extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
     std::uint32_t first = position, last = position;
     while (region != life.region && region != kNone) {
       first = places_[region].begin;
@@ -103,10 +133,13 @@ class Lifetimes {
     }
     life.first = std::min(life.first, first);
     life.last = std::max(life.last, last);
+    return last;
   }
 
   const PlanClass& plan_;
+  const std::uint32_t threads_;  ///< that have instructions
   std::vector<Lifetime> all_;
+  std::vector<std::uint32_t> last_on_;  ///< of each buffer and thread, where there are several
   std::vector<Place> places_;
   std::vector<std::uint32_t> position_;
   std::uint32_t next_ = 0;
@@ -179,10 +212,11 @@ class Arena {
 
 class MemoryPlanner {
  public:
-  explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan) {}
+  explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan), threads_(lifetimes_.threads()) {}
 
   void run() {
     lives_ = lifetimes_.find();
+    if (threads_ > 1) clock_threads();
     for (PlanDevice& device : plan_.devices) device.step_bytes = device.state_bytes = 0;
     place_state();
     find_heirs();
@@ -228,7 +262,7 @@ class MemoryPlanner {
       for (std::uint32_t k = 0; k < instruction.inputs.count && k < 32; ++k) {
         if ((instruction.in_place >> k & 1U) == 0) continue;
         const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
-        if (!may_inherit(in, out, lifetimes_.position(i))) continue;
+        if (!may_inherit(in, out, lifetimes_.position(i)) || !others_done(in, i)) continue;
         heir_[in] = out;
         inherits_[out] = true;
         break;
@@ -243,38 +277,127 @@ class MemoryPlanner {
            b.space == Buffer::Space::step && a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
   }
 
+  // ---- Threads: what has happened before an instruction ----
+
+  void clock_threads() {
+    clocks_.emplace(plan_);
+    const Range step = plan_.regions[1].instructions;
+    at_position_.reserve(step.count);
+    ends_.resize(threads_);
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+      at_position_.push_back(lifetimes_.position(step.begin + i));
+      ends_[clocks_->thread(i)].push_back(lifetimes_.end_of(step.begin + i));
+    }
+  }
+
+  /// Position up to which `other` has come for certain when the step's instruction i begins; 0: not begun.
+  [[nodiscard]] std::uint32_t reached(std::uint32_t i, std::uint32_t other) const {
+    const std::uint32_t known = clocks_->known(clocks_->thread(i), clocks_->count(i), other);
+    return known == 0 ? 0 : ends_[other][known - 1];
+  }
+
+  /// The step's instruction around a position; kNone in the setup.
+  [[nodiscard]] std::uint32_t around(std::uint32_t position) const {
+    const auto after = std::upper_bound(at_position_.begin(), at_position_.end(), position);
+    return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
+  }
+
+  /// The other threads have nothing to do with the buffer any more when the instruction begins.
+  [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
+    if (threads_ == 1) return true;
+    const std::uint32_t i = around(lifetimes_.position(instruction));
+    for (std::uint32_t t = 0; i != kNone && t < threads_; ++t)
+      if (t != clocks_->thread(i) && lifetimes_.last_on(buffer, t) > reached(i, t)) return false;
+    return true;
+  }
+
+  // ---- The step's arena ----
+
+  /// Each thread has a part of the arena for the buffers that it touches first. There it takes again what it and all
+  /// others are done with.
   void place_step() {
     std::vector<std::uint32_t> order;
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
       if (is_root(b) && plan_.buffers[b].space == Buffer::Space::step && lives_[b].first != kNever) order.push_back(b);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return lives_[a].first < lives_[b].first; });
-    std::vector<std::uint32_t> by_end = order;
-    std::stable_sort(by_end.begin(), by_end.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return lives_[a].last < lives_[b].last; });
-    std::vector<Arena> arenas(plan_.devices.size());
-    std::size_t ended = 0;
+    arenas_.resize(plan_.devices.size() * threads_);
+    ending_.resize(threads_ * threads_);
+    home_.assign(plan_.buffers.size(), 0);
+    std::vector<std::uint32_t> turn(plan_.buffers.size());
+    for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
     for (std::uint32_t b : order) {
-      for (; ended < by_end.size() && lives_[by_end[ended]].last < lives_[b].first; ++ended)
-        release(arenas, by_end[ended]);
-      Buffer& buffer = plan_.buffers[b];
       if (inherits_[b]) continue;  // placed together with the buffer whose bytes it takes
-      buffer.offset = arenas[buffer.device].take(padded(buffer)) + header(buffer);
-      for (std::uint32_t heir = heir_[b]; heir != kNone; heir = heir_[heir]) plan_.buffers[heir].offset = buffer.offset;
+      const std::uint32_t i = threads_ == 1 ? kNone : around(lives_[b].first);
+      const std::uint32_t home = i == kNone ? 0 : clocks_->thread(i);
+      release(home, lives_[b].first, i);
+      Buffer& buffer = plan_.buffers[b];
+      buffer.offset = arena(buffer, home).take(padded(buffer)) + header(buffer);
+      std::uint32_t tail = b;
+      home_[b] = home;
+      for (std::uint32_t heir = heir_[b]; heir != kNone; tail = heir, heir = heir_[heir]) {
+        plan_.buffers[heir].offset = buffer.offset;
+        home_[heir] = home;
+      }
+      ending_[home * threads_ + home].push({lifetimes_.last_on(tail, home), turn[tail], tail});
     }
-    for (std::size_t d = 0; d < arenas.size(); ++d) plan_.devices[d].step_bytes = arenas[d].size();
+    join_arenas(order);
   }
 
-  void release(std::vector<Arena>& arenas, std::uint32_t b) {
-    const Buffer& buffer = plan_.buffers[b];
-    if (heir_[b] == kNone) arenas[buffer.device].give(buffer.offset - header(buffer), padded(buffer));
+  /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from thread to thread
+  /// until it has ended on all of them.
+  void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
+    for (std::uint32_t k = 0; k < threads_; ++k) {
+      const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own first
+      auto& ending = ending_[home * threads_ + t];
+      if (ending.empty()) continue;
+      const std::uint32_t end = t == home ? position : i == kNone ? 0 : reached(i, t) + 1;
+      for (; !ending.empty() && ending.top().last < end; ending.pop()) {
+        const Ending& ended = ending.top();
+        if (k + 1 < threads_) {
+          const std::uint32_t next = k + 1 <= home ? k : k + 1;
+          ending_[home * threads_ + next].push({lifetimes_.last_on(ended.buffer, next), ended.turn, ended.buffer});
+        } else {
+          const Buffer& buffer = plan_.buffers[ended.buffer];
+          arena(buffer, home).give(buffer.offset - header(buffer), padded(buffer));
+        }
+      }
+    }
   }
+
+  Arena& arena(const Buffer& buffer, std::uint32_t home) { return arenas_[buffer.device * threads_ + home]; }
+
+  /// One after another, the threads' parts of each device's arena.
+  void join_arenas(const std::vector<std::uint32_t>& placed) {
+    std::vector<std::uint64_t> begins(arenas_.size());
+    for (std::size_t a = 0; a < arenas_.size(); ++a) {
+      std::uint64_t& bytes = plan_.devices[a / threads_].step_bytes;
+      begins[a] = bytes;
+      bytes += arenas_[a].size();
+    }
+    for (std::uint32_t b : placed) plan_.buffers[b].offset += begins[plan_.buffers[b].device * threads_ + home_[b]];
+  }
+
+  /// A buffer that a thread touches last at `last`; those that end together in the order in which they began.
+  struct Ending {
+    std::uint32_t last, turn, buffer;
+    bool operator<(const Ending& other) const {
+      return last != other.last ? last > other.last : turn > other.turn;  // the first one on top
+    }
+  };
 
   PlanClass& plan_;
   Lifetimes lifetimes_;
+  const std::uint32_t threads_;
   std::vector<Lifetime> lives_;
   std::vector<std::uint32_t> heir_;
   std::vector<bool> inherits_;
+  std::optional<ThreadClocks> clocks_;
+  std::vector<std::uint32_t> at_position_;           // of each instruction of the step
+  std::vector<std::vector<std::uint32_t>> ends_;     // of each thread's instructions
+  std::vector<Arena> arenas_;                        // of each device and thread
+  std::vector<std::priority_queue<Ending>> ending_;  // of each home and thread: not yet known to have ended there
+  std::vector<std::uint32_t> home_;                  // of each buffer: the thread in whose part it lies
 };
 
 }  // namespace

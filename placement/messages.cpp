@@ -17,6 +17,7 @@ class Numberer {
   Numberer(const Program& program, Plan& plan, PlanTables& tables) : program_(program), plan_(plan), tables_(tables) {}
 
   MessageNumbers run() {
+    numbers_.sent_on.resize(program_.nodes.size());
     region(0);
     return std::move(numbers_);
   }
@@ -44,11 +45,18 @@ class Numberer {
     channel.to = program_.where(node).tasks[0];
     channel.dtype = value.type.dtype;
     channel.bytes = message_bytes(value.type);
-    channel.name = tables_.string(program_.name(node));
+    channel.name = name_of(node);
     channel.line = tables_.line(program_.line(node));
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
-    numbers_.transfers_after[program_.values[program_.inputs(node)[0]].producer].push_back(id);
+    const PValueId sent = program_.inputs(node)[0];
+    numbers_.transfers_after[program_.values[sent].producer].push_back(id);
+    numbers_.sent_on[program_.values[sent].producer] = true;
+  }
+
+  std::uint32_t name_of(const Node& node) {
+    const PValue& value = program_.values[program_.inputs(node)[0]];
+    return tables_.value_name(*value.graph, value.value);
   }
 
   static std::uint64_t message_bytes(const Type& type) {
@@ -79,7 +87,7 @@ class Numberer {
       collective.grouping = tables_.grouping(grouping);
       collective.reduce = wanted.reduce;
       collective.parts = schedule.whole ? std::vector<std::int64_t>{elements} : sizes;
-      collective.name = tables_.string(program_.name(node));
+      collective.name = name_of(node);
       collective.line = tables_.line(program_.line(node));
       numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));
       plan_.collectives.push_back(std::move(collective));

@@ -12,6 +12,7 @@
 
 #include "graph/attrs.hpp"
 #include "graph/shape.hpp"
+#include "graph/shared_list.hpp"
 #include "placement/schedule.hpp"
 #include "placement/topology.hpp"
 
@@ -44,6 +45,9 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
+/// Sizes of dims; buffers of the same shape share them.
+using Sizes = SharedList<std::int64_t>;
+
 /// Bytes for one value on one task.
 struct Buffer {
   enum class Space : std::uint8_t {
@@ -52,13 +56,13 @@ struct Buffer {
     none    ///< sizes only: an input whose elements the kernel does not read
   };
   Space space = Space::step;
-  std::uint32_t device = 0;  ///< index into PlanClass::devices
-  std::uint64_t offset = 0;  ///< in the arena of its space and device, a multiple of kBufferAlign
-  std::uint64_t bytes = 0;   ///< of the value at its bounds, without the header of a bounded value
   DType dtype = DType::float32;
-  std::vector<std::int64_t> sizes;  ///< local; the bound of a bounded dim
   /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
   bool bounded = false;
+  std::uint32_t device = 0;       ///< index into PlanClass::devices
+  std::uint64_t offset = 0;       ///< in the arena of its space and device, a multiple of kBufferAlign
+  std::uint64_t bytes = 0;        ///< of the value at its bounds, without the header of a bounded value
+  Sizes sizes;                    ///< local; the bound of a bounded dim
   std::uint32_t window = kNone;   ///< index into Plan::windows: this is a part of a split value
   std::uint32_t view_of = kNone;  ///< buffer whose bytes this one has, under another shape
   std::uint32_t name = kNone;     ///< string: the value's name in the graph

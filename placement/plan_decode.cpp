@@ -233,7 +233,9 @@ class Decoder {
     result.offset = b.offset();
     result.bytes = b.bytes();
     result.dtype = dtype(b.dtype());
-    for (std::uint32_t i = 0; i < b.sizes().count(); ++i) result.sizes.push_back(sizes.Get(b.sizes().begin() + i));
+    std::vector<std::int64_t> dims;
+    for (std::uint32_t i = 0; i < b.sizes().count(); ++i) dims.push_back(sizes.Get(b.sizes().begin() + i));
+    result.sizes = std::move(dims);
     result.bounded = b.bounded();
     result.window = b.window();
     result.view_of = b.view_of();

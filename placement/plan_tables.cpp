@@ -17,17 +17,38 @@ std::uint32_t number_of(std::vector<T>& table, T entry) {
 }  // namespace
 
 std::uint32_t PlanTables::string(std::string_view text) {
-  const std::uint32_t id = pool_.intern(text);
-  if (id == plan_.strings.size()) plan_.strings.emplace_back(text);
-  return id;
+  const auto [at, fresh] = strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(plan_.strings.size()));
+  if (fresh) plan_.strings.emplace_back(text);
+  return at->second;
+}
+
+std::uint32_t PlanTables::op_name(const Graph& graph, OpId op) {
+  if (last_graph_ != &graph) {
+    last_graph_ = &graph;
+    last_names_ = &names_[&graph];
+    last_names_->resize(graph.size(), kNone);
+  }
+  std::uint32_t& number = (*last_names_)[op];
+  if (number == kNone) {
+    number = static_cast<std::uint32_t>(plan_.strings.size());
+    plan_.strings.emplace_back(graph.op(op).name());
+  }
+  return number;
+}
+
+std::uint32_t PlanTables::value_name(const Graph& graph, ValueId value) {
+  const OpId op = graph.producer(value);
+  return graph.op(op).output(0) == value ? op_name(graph, op) : string(graph.value_name(value));
 }
 
 std::uint32_t PlanTables::line(const SourceLine& line) {
   if (!line.known()) return kNone;
+  if (line == last_line_) return last_line_number_;
   const auto key = std::make_pair(string(line.file), line.line);
   const auto [at, fresh] = lines_.try_emplace(key, static_cast<std::uint32_t>(plan_.lines.size()));
   if (fresh) plan_.lines.push_back({key.first, key.second});
-  return at->second;
+  last_line_ = line;
+  return last_line_number_ = at->second;
 }
 
 std::uint32_t PlanTables::attrs(const Attrs* attrs) {

@@ -3,13 +3,15 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "graph/attrs.hpp"
-#include "graph/string_pool.hpp"
+#include "graph/graph.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry {
@@ -21,6 +23,10 @@ class PlanTables {
   explicit PlanTables(Plan& plan) : plan_(plan) {}
 
   std::uint32_t string(std::string_view text);
+  /// The string that is the op's name, or its first output's. Equal names of ops of different graphs have different
+  /// numbers.
+  std::uint32_t op_name(const Graph& graph, OpId op);
+  std::uint32_t value_name(const Graph& graph, ValueId value);
   /// kNone for a line that is not known.
   std::uint32_t line(const SourceLine& line);
   /// By address: one entry for each set of attributes in the graph. kNone when there are none.
@@ -31,7 +37,12 @@ class PlanTables {
 
  private:
   Plan& plan_;
-  StringPool pool_;
+  std::unordered_map<std::string, std::uint32_t> strings_;  // without the names of ops
+  std::unordered_map<const Graph*, std::vector<std::uint32_t>> names_;
+  std::vector<std::uint32_t>* last_names_ = nullptr;
+  const Graph* last_graph_ = nullptr;
+  SourceLine last_line_;
+  std::uint32_t last_line_number_ = kNone;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> lines_;
   std::unordered_map<const Attrs*, std::uint32_t> attrs_;
 };

@@ -98,7 +98,7 @@ class Values {
   }
 
   [[nodiscard]] const Sizes& whole_of(const Buffer& b) const {
-    return b.window == kNone ? b.sizes : plan_.windows[b.window].sizes;
+    return b.window == kNone ? b.sizes.vector() : plan_.windows[b.window].sizes;
   }
 
   // ---- Buffers ----

@@ -16,6 +16,7 @@ class AllKernels final : public Capabilities {
   [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind) const override {
     return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
   }
+  [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
                                            std::span<const Type>) const override {
     return 0;
