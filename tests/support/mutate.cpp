@@ -620,7 +620,7 @@ bool wrong_dims(Plan& plan, Random& dice) {
   });
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
-  at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].sizes.push_back(1);
+  at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].sizes.own().push_back(1);
   return true;
 }
 bool wrong_buffer_dtype(Plan& plan, Random& dice) {
