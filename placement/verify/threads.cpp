@@ -36,10 +36,11 @@ class Threads {
         ran_(plan_class.threads, 0),
         memory_(2 * plan_class.devices.size()) {}
 
-  void check() {
-    if (!check_places()) return;
+  bool check() {
+    if (!check_places()) return false;
     const Range step = class_.regions[1].instructions;
     for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) run(class_.instructions[k]);
+    return true;
   }
 
  private:
@@ -159,8 +160,10 @@ class Threads {
 
 }  // namespace
 
-void check_threads(const Plan& plan) {
-  for (const PlanClass& plan_class : plan.classes) Threads(plan, plan_class).check();
+bool check_threads(const Plan& plan) {
+  bool several = false;
+  for (const PlanClass& plan_class : plan.classes) several = Threads(plan, plan_class).check() || several;
+  return several;
 }
 
 }  // namespace ferry::verifier

@@ -72,8 +72,8 @@ void check_schedules(const Plan& plan);
 /// No task waits for ever, with nothing buffered and for any number of iterations and steps.
 void check_progress(const Plan& plan, const Tables& tables);
 /// Threads of one task never touch the same bytes at the same time, but to read; nor do they wait for one another for
-/// ever.
-void check_threads(const Plan& plan);
+/// ever. False when every task uses one thread.
+bool check_threads(const Plan& plan);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
 /// into it; buffers lie within their arenas.
 void check_memory(const Plan& plan);

@@ -62,6 +62,7 @@ TEST_CASE("points in a row are divided into blocks, and neighbours alone wait") 
   const Plan plan = stencil_plan(2);
   const PlanClass& c = plan.classes[0];
   CHECK(threads_of(plan) == std::set<int>{0, 1});
+  CHECK(verify(plan).proved.size() == verify(stencil_plan(1)).proved.size() + 1);
   std::size_t on_one = 0;
   for (const Instruction& i : c.instructions) on_one += i.thread;
   CHECK(on_one > c.instructions.size() * 2 / 5);
