@@ -90,9 +90,11 @@ class Updater {
     return plan_.buffers[storage_of(plan_, buffer)].space == Buffer::Space::state;
   }
 
+  /// A buffer like `other`, with bytes of its own.
   std::uint32_t add_copy_of(std::uint32_t other) {
     Buffer buffer = plan_.buffers[other];
     buffer.space = Buffer::Space::step;
+    buffer.view_of = kNone;
     plan_.buffers.push_back(std::move(buffer));
     uses_.emplace_back();
     return static_cast<std::uint32_t>(plan_.buffers.size() - 1);
