@@ -77,8 +77,8 @@ bool check_threads(const Plan& plan);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
 /// into it; buffers lie within their arenas.
 void check_memory(const Plan& plan);
-/// No task needs more memory than it may use, and the tasks of a host together no more than that has, where the topology
-/// says. Gives the bytes of the task that needs the most.
+/// No task needs more memory than it may use, and the tasks of a host together no more than that has, where the
+/// topology says. Gives the bytes of the task that needs the most.
 std::uint64_t check_fit(const Plan& plan);
 
 }  // namespace ferry::verifier

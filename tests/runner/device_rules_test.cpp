@@ -83,7 +83,8 @@ TEST_CASE("a malformed line is named, with a caret under the place") {
   points_at(f.refusal("z split(0) on dp=*,tp=2"), "rules.txt:1: a layout of 1 on a mesh of 2 axes",
             "z split(0) on dp=*,tp=2", 2);
   points_at(f.refusal("z /task:1 twice"), "rules.txt:1: one word too many", "z /task:1 twice", 10);
-  points_at(f.refusal("z /task:x"), "rules.txt:1: malformed device '/task:x': expected a number, 0 or more", "/task:x", 6);
+  points_at(f.refusal("z /task:x"), "rules.txt:1: malformed device '/task:x': expected a number, 0 or more", "/task:x",
+            6);
   CHECK(f.refusal("z split(0),split(1) on a,b").find("at most one may be open") != std::string::npos);
 }
 
