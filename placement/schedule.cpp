@@ -4,20 +4,15 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "placement/schedule_steps.hpp"
 
 namespace ferry {
 namespace {
 
 using Kind = ScheduleStep::Kind;
-
-constexpr MemberRef own{.relative = true, .value = 0};
-
-constexpr MemberRef next(int distance) {
-  return {.relative = true, .value = distance};
-}
-constexpr MemberRef fixed(int member) {
-  return {.relative = false, .value = member};
-}
+using steps::fixed;
+using steps::next;
+using steps::own;
 
 /// What a member holds of the vector.
 enum class Holding : std::uint8_t { nothing, own_part, all_parts };
@@ -204,6 +199,14 @@ std::int64_t Schedule::received_elements(std::span<const std::int64_t> parts, in
     if (step.kind == Kind::receive_slot) return input_size(*this, parts, step.peer.resolve(member, members), part);
     return step.kind == Kind::receive_output ? output_size(*this, parts, member, part) : 0;
   });
+}
+
+bool Schedule::gives(int member) const {
+  return input_of(*this, member) != Holding::nothing;
+}
+
+bool Schedule::gets(int member) const {
+  return output_of(*this, member) != Holding::nothing;
 }
 
 std::int32_t Schedule::part_count() const {

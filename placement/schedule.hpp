@@ -2,7 +2,7 @@
 //
 // A collective moves a vector that is cut into parts. A schedule is a list of steps that is the same for all members:
 // peers and parts are named either absolutely or relative to the member that executes the list. Sums are folded in the
-// order of the list, which is the order of the members: every transport and every run gives the same bits.
+// order of the list: every transport and every run gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -90,9 +90,9 @@ struct PartRange {
 
 /// The steps of a collective over `members`. Its part sizes come beside it, in elements (`parts` below, part_count()
 /// entries):
-///   all_reduce (unless `whole`: one), reduce_scatter, all_gather, scatter, gather   one for each member; parts may be
-///   empty broadcast, reduce                                         one: the whole vector all_to_all members²: what i
-///   gives to j is at i * members + j
+/// - broadcast, reduce, a `whole` all_reduce: one, the whole vector;
+/// - all_to_all: members², what i gives to j is at i * members + j;
+/// - the others: one for each member; parts may be empty.
 /// Input and output of a member must not overlap.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
@@ -115,6 +115,9 @@ struct Schedule {
   [[nodiscard]] std::int64_t sent_elements(std::span<const std::int64_t> parts, int member) const;
   [[nodiscard]] std::int64_t received_elements(std::span<const std::int64_t> parts, int member) const;
 
+  /// Whether `member` has an input, and an output.
+  [[nodiscard]] bool gives(int member) const;
+  [[nodiscard]] bool gets(int member) const;
   /// Entries of `parts`.
   [[nodiscard]] std::int32_t part_count() const;
   /// Where `part` lies in the input or output of `member`.

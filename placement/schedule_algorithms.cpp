@@ -4,18 +4,14 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "placement/schedule.hpp"
+#include "placement/schedule_steps.hpp"
 
 namespace ferry {
 namespace {
 
 using Kind = ScheduleStep::Kind;
-
-constexpr MemberRef own{.relative = true, .value = 0};
-
-constexpr MemberRef fixed(int member) {
-  return {.relative = false, .value = member};
-}
+using steps::fixed;
+using steps::own;
 
 /// Writes the steps of one member after the other.
 class Script {

@@ -1,0 +1,65 @@
+// ClassBuffers: the buffers of one plan class, and which of them holds which value of the program.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/plan_tables.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+
+/// Adds the buffers that one task's class needs to `plan`, each of the size that the task holds. Memory is not placed
+/// here (memory.hpp). Not thread-safe; what it is made from must outlive it.
+class ClassBuffers {
+ public:
+  ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task, PlanClass& plan);
+
+  /// The task is in that device set.
+  [[nodiscard]] bool on(WhereId where) const { return on_where_[where]; }
+  /// The task has the value, or a part of it.
+  [[nodiscard]] bool holds(PValueId value) const;
+  /// The number of the value's buffer; there must be one.
+  [[nodiscard]] std::uint32_t of(PValueId value) const;
+  /// The value has a buffer already.
+  [[nodiscard]] bool known(PValueId value) const { return buffer_of_[value] != kNone; }
+
+  /// A new buffer for the value.
+  std::uint32_t define(PValueId value);
+  /// From now on the value is in `buffer`.
+  void alias(PValueId value, std::uint32_t buffer) { buffer_of_[value] = buffer; }
+  /// The value has the bytes of `of` under its own shape.
+  std::uint32_t view(PValueId value, std::uint32_t of);
+  /// A buffer like `other`, with bytes of its own in the step.
+  std::uint32_t copy_of(std::uint32_t other);
+  /// What stands for an input of which only the whole value's sizes are used.
+  std::uint32_t sizes_only(PValueId value, WhereId where);
+  std::uint32_t scratch(WhereId where, std::int64_t bytes);
+
+  /// The type of what a buffer holds, as kernels see it.
+  [[nodiscard]] Type type_of(std::uint32_t buffer) const;
+  [[nodiscard]] std::uint32_t name_of(PValueId value);
+
+ private:
+  struct LocalSizes {
+    Sizes sizes;
+    std::int64_t count = 0;
+  };
+
+  std::uint32_t add(Buffer buffer);
+  LocalSizes local(const PValue& value);
+  std::uint32_t device(WhereId where);
+  std::uint32_t window(const PValue& value);
+
+  const Program& program_;
+  PlanTables& tables_;
+  std::int32_t task_;
+  PlanClass& plan_;
+  std::vector<std::uint32_t> buffer_of_;                 // of each value; kNone: none
+  std::vector<bool> on_where_;                           // of each device set: this task is in it
+  std::vector<std::uint32_t> device_of_;                 // of each device set
+  std::unordered_map<const Dim*, LocalSizes> sizes_of_;  // of whole values, by the dims that shapes share
+};
+
+}  // namespace ferry
