@@ -6,6 +6,7 @@
 #include <string>
 
 #include "placement/verify.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/mutate.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
@@ -43,7 +44,7 @@ TEST_CASE("mutated plans are refused with a cause") {
     for (std::uint64_t seed = 0; seed < 20 * plans.size() && done < kOfEach; ++seed) {
       CAPTURE(seed);
       Plan plan = plans[(seed * 7 + mutation.name.size()) % plans.size()];
-      test::Random dice(seed);
+      test::Dice dice(seed);
       if (!mutation.apply(plan, dice)) continue;
       ++done;
       const Verdict verdict = verify(plan);

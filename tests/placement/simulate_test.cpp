@@ -6,6 +6,7 @@
 
 #include "ops/math.hpp"
 #include "placement/verify.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
 #include "tests/support/simulator.hpp"
@@ -27,7 +28,7 @@ Plan some_plan(std::uint64_t seed, int ops, int tasks) {
 }
 
 /// Exchanges two instructions of one region of one class; false when there are none.
-bool swap_two(Plan& plan, test::Random& dice) {
+bool swap_two(Plan& plan, test::Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   const Range range = c.regions[dice.below(c.regions.size())].instructions;
   if (range.count < 2) return false;
@@ -48,7 +49,7 @@ TEST_CASE("simulated: plans that the verifier accepts never stall with nothing b
     messages += script.messages.size();
     const std::string stall = test::run(script);
     REQUIRE_MESSAGE(stall.empty(), stall);
-    test::Random dice(seed);
+    test::Dice dice(seed);
     if (!swap_two(plan, dice) || !verify(plan).pass) continue;
     ++accepted_changes;
     const std::string changed = test::run(test::unroll(plan, 2, seed));
@@ -69,7 +70,7 @@ TEST_CASE("explored: every order of events of small plans agrees with the verifi
     for (std::uint64_t change = 0; change < 6; ++change) {
       CAPTURE(change);
       Plan changed = plan;
-      test::Random dice(seed * 100 + change);
+      test::Dice dice(seed * 100 + change);
       if (change > 0 && !swap_two(changed, dice)) continue;
       const Verdict verdict = verify(changed);
       const test::Script script = test::unroll(changed, 2, seed);

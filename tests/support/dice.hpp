@@ -1,6 +1,8 @@
 // Random choices that a seed decides: the same on every machine and from every compiler.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,11 +18,14 @@ class Dice {
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
-  int below(int n) { return static_cast<int>(next() % static_cast<std::uint64_t>(n)); }
+  template <std::integral T>
+  T below(T n) {
+    return static_cast<T>(next() % static_cast<std::uint64_t>(n));
+  }
   bool one_in(int n) { return below(n) == 0; }
   template <class T>
   const T& of(const std::vector<T>& all) {
-    return all[static_cast<std::size_t>(below(static_cast<int>(all.size())))];
+    return all[below(all.size())];
   }
 
  private:

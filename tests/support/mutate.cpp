@@ -31,7 +31,7 @@ std::vector<At> all_of(const Plan& plan, Do what) {
 }
 
 template <class T>
-const T* one_of(const std::vector<T>& all, Random& dice) {
+const T* one_of(const std::vector<T>& all, Dice& dice) {
   return all.empty() ? nullptr : &all[dice.below(all.size())];
 }
 
@@ -56,7 +56,7 @@ void drop(Plan& plan, At at) {
     if (r != region && c.regions[r].instructions.begin > at.index) --c.regions[r].instructions.begin;
 }
 
-bool drop_one(Plan& plan, Random& dice, Do what) {
+bool drop_one(Plan& plan, Dice& dice, Do what) {
   const std::vector<At> all = all_of(plan, what);
   const At* at = one_of(all, dice);
   if (at != nullptr) drop(plan, *at);
@@ -108,7 +108,7 @@ std::set<std::uint32_t> classes_in(const Plan& plan, const Collective& collectiv
 }
 
 /// A schedule in use, all for itself: others that use it keep theirs.
-Schedule* own_schedule(Plan& plan, Random& dice, const std::function<bool(const Schedule&)>& wanted) {
+Schedule* own_schedule(Plan& plan, Dice& dice, const std::function<bool(const Schedule&)>& wanted) {
   const std::vector<std::size_t> all =
       collectives(plan, [&](const Collective& collective) { return wanted(plan.schedules[collective.schedule]); });
   const std::size_t* k = one_of(all, dice);
@@ -141,7 +141,7 @@ bool any(const Schedule&) {
 }
 
 /// A step of the schedule that `wanted` accepts, in a schedule of its own.
-std::pair<Schedule*, std::size_t> a_step(Plan& plan, Random& dice,
+std::pair<Schedule*, std::size_t> a_step(Plan& plan, Dice& dice,
                                          const std::function<bool(const ScheduleStep&)>& wanted) {
   Schedule* schedule = own_schedule(plan, dice, [&](const Schedule& s) { return !steps_of(s, wanted).empty(); });
   if (schedule == nullptr) return {};
@@ -149,7 +149,7 @@ std::pair<Schedule*, std::size_t> a_step(Plan& plan, Random& dice,
   return {schedule, *one_of(steps, dice)};
 }
 
-bool drop_step(Plan& plan, Random& dice, const std::function<bool(const ScheduleStep&)>& wanted) {
+bool drop_step(Plan& plan, Dice& dice, const std::function<bool(const ScheduleStep&)>& wanted) {
   const auto [schedule, k] = a_step(plan, dice, wanted);
   if (schedule != nullptr) schedule->steps.erase(schedule->steps.begin() + static_cast<std::ptrdiff_t>(k));
   return schedule != nullptr;
@@ -176,7 +176,7 @@ DType other_dtype(DType dtype) {
 // ---- Channels and their instructions ----
 
 /// Two sends of one class exchange their channels: each sends the other's value.
-bool swap_sends(Plan& plan, Random& dice) {
+bool swap_sends(Plan& plan, Dice& dice) {
   const std::vector<At> sends = all_of(plan, Do::send);
   std::vector<std::pair<At, At>> pairs;
   for (const At& a : sends)
@@ -189,21 +189,21 @@ bool swap_sends(Plan& plan, Random& dice) {
   return pair != nullptr;
 }
 
-bool drop_send(Plan& plan, Random& dice) {
+bool drop_send(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::send);
 }
-bool drop_send_wait(Plan& plan, Random& dice) {
+bool drop_send_wait(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::send_wait);
 }
-bool drop_receive(Plan& plan, Random& dice) {
+bool drop_receive(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::receive);
 }
-bool drop_receive_wait(Plan& plan, Random& dice) {
+bool drop_receive_wait(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::receive_wait);
 }
 
 /// A wait comes before what it waits for was started.
-bool early_wait(Plan& plan, Random& dice) {
+bool early_wait(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const Do what : {Do::send_wait, Do::receive_wait})
     for (const At& wait : all_of(plan, what))
@@ -218,7 +218,7 @@ bool early_wait(Plan& plan, Random& dice) {
 }
 
 /// A received value is used before it was waited for.
-bool late_receive_wait(Plan& plan, Random& dice) {
+bool late_receive_wait(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const At& wait : all_of(plan, Do::receive_wait)) {
     const PlanClass& c = wait.of(plan);
@@ -237,37 +237,37 @@ bool late_receive_wait(Plan& plan, Random& dice) {
   return found != nullptr;
 }
 
-Channel* a_channel(Plan& plan, Random& dice) {
+Channel* a_channel(Plan& plan, Dice& dice) {
   return plan.channels.empty() ? nullptr : &plan.channels[dice.below(plan.channels.size())];
 }
 
-bool wrong_sender(Plan& plan, Random& dice) {
+bool wrong_sender(Plan& plan, Dice& dice) {
   Channel* channel = a_channel(plan, dice);
   if (channel != nullptr) channel->from = (channel->from + 1) % plan.topology.size();
   return channel != nullptr;
 }
-bool wrong_receiver(Plan& plan, Random& dice) {
+bool wrong_receiver(Plan& plan, Dice& dice) {
   Channel* channel = a_channel(plan, dice);
   if (channel != nullptr) channel->to = (channel->to + 1) % plan.topology.size();
   return channel != nullptr;
 }
-bool wrong_channel_size(Plan& plan, Random& dice) {
+bool wrong_channel_size(Plan& plan, Dice& dice) {
   Channel* channel = a_channel(plan, dice);
   if (channel != nullptr)
     channel->bytes = dice.one_in(2) && channel->bytes > 0 ? channel->bytes - 1 : channel->bytes + 4;
   return channel != nullptr;
 }
-bool wrong_channel_dtype(Plan& plan, Random& dice) {
+bool wrong_channel_dtype(Plan& plan, Dice& dice) {
   Channel* channel = a_channel(plan, dice);
   if (channel != nullptr) channel->dtype = other_dtype(channel->dtype);
   return channel != nullptr;
 }
-bool no_slots(Plan& plan, Random& dice) {
+bool no_slots(Plan& plan, Dice& dice) {
   Channel* channel = a_channel(plan, dice);
   if (channel != nullptr) channel->slots = 0;
   return channel != nullptr;
 }
-bool one_channel_for_two(Plan& plan, Random& dice) {
+bool one_channel_for_two(Plan& plan, Dice& dice) {
   const std::vector<At> sends = all_of(plan, Do::send);
   const At* at = one_of(sends, dice);
   if (at == nullptr || plan.channels.size() < 2) return false;
@@ -275,7 +275,7 @@ bool one_channel_for_two(Plan& plan, Random& dice) {
   return true;
 }
 /// An end of a channel gets another buffer than its wait.
-bool other_buffer(Plan& plan, Random& dice) {
+bool other_buffer(Plan& plan, Dice& dice) {
   const std::vector<At> waits = all_of(plan, dice.one_in(2) ? Do::send_wait : Do::receive_wait);
   const At* at = one_of(waits, dice);
   if (at == nullptr || at->of(plan).buffers.size() < 2) return false;
@@ -287,12 +287,12 @@ bool other_buffer(Plan& plan, Random& dice) {
 
 // ---- Collectives ----
 
-bool drop_collective(Plan& plan, Random& dice) {
+bool drop_collective(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::collective);
 }
 
 /// One class comes to two collectives in another order than the others do.
-bool reorder_collectives(Plan& plan, Random& dice) {
+bool reorder_collectives(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
   const std::vector<At> all = all_of(plan, Do::collective);
   for (const At& a : all)
@@ -310,7 +310,7 @@ bool reorder_collectives(Plan& plan, Random& dice) {
   return pair != nullptr;
 }
 
-bool wrong_parts(Plan& plan, Random& dice) {
+bool wrong_parts(Plan& plan, Dice& dice) {
   const std::vector<std::size_t> all = collectives(plan, [](const Collective& c) { return !c.parts.empty(); });
   const std::size_t* k = one_of(all, dice);
   if (k == nullptr) return false;
@@ -318,13 +318,13 @@ bool wrong_parts(Plan& plan, Random& dice) {
   part += part > 0 && dice.one_in(2) ? -1 : 1;
   return true;
 }
-bool wrong_collective_dtype(Plan& plan, Random& dice) {
+bool wrong_collective_dtype(Plan& plan, Dice& dice) {
   const std::vector<std::size_t> all = collectives(plan, [](const Collective& c) { return c.dtype == DType::float32; });
   const std::size_t* k = one_of(all, dice);
   if (k != nullptr) plan.collectives[*k].dtype = dice.one_in(2) ? DType::int32 : DType::float64;
   return k != nullptr;
 }
-bool no_sum(Plan& plan, Random& dice) {
+bool no_sum(Plan& plan, Dice& dice) {
   const std::vector<std::size_t> all = collectives(plan, [](const Collective&) { return true; });
   const std::size_t* k = one_of(all, dice);
   if (k == nullptr) return false;
@@ -332,7 +332,7 @@ bool no_sum(Plan& plan, Random& dice) {
   reduce = reduce == Reduce::none ? Reduce::sum : Reduce::none;
   return true;
 }
-bool smaller_staging(Plan& plan, Random& dice) {
+bool smaller_staging(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [&](const PlanClass& c, const Instruction& i) {
     return i.what == Do::collective && i.scratch != kNone && c.buffers[i.scratch].bytes >= 64;
   });
@@ -343,7 +343,7 @@ bool smaller_staging(Plan& plan, Random& dice) {
   scratch.sizes = {static_cast<std::int64_t>(scratch.bytes)};
   return true;
 }
-bool no_staging(Plan& plan, Random& dice) {
+bool no_staging(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [&](const PlanClass& c, const Instruction& i) {
     return i.what == Do::collective && i.scratch != kNone && c.buffers[i.scratch].bytes > 0;
   });
@@ -352,7 +352,7 @@ bool no_staging(Plan& plan, Random& dice) {
   return at != nullptr;
 }
 /// Members of two groups are exchanged, where the groups have different parts of a value.
-bool wrong_member(Plan& plan, Random& dice) {
+bool wrong_member(Plan& plan, Dice& dice) {
   std::vector<At> all = all_of(plan, Do::collective);
   std::erase_if(all, [&](const At& at) {
     const Instruction& i = at.in(plan);
@@ -371,7 +371,7 @@ bool wrong_member(Plan& plan, Random& dice) {
   return true;
 }
 /// The members of a collective that joins or cuts a value come in another order than its parts.
-bool wrong_member_order(Plan& plan, Random& dice) {
+bool wrong_member_order(Plan& plan, Dice& dice) {
   const std::vector<std::size_t> all = collectives(plan, [&](const Collective& c) {
     const Schedule& s = plan.schedules[c.schedule];
     const bool cuts = s.kind == CollectiveKind::gather || s.kind == CollectiveKind::all_gather ||
@@ -389,20 +389,20 @@ bool wrong_member_order(Plan& plan, Random& dice) {
 
 // ---- Schedules ----
 
-bool drop_message_step(Plan& plan, Random& dice) {
+bool drop_message_step(Plan& plan, Dice& dice) {
   return drop_step(plan, dice, moves);
 }
-bool drop_copy_or_fold(Plan& plan, Random& dice) {
+bool drop_copy_or_fold(Plan& plan, Dice& dice) {
   return drop_step(plan, dice, [](const ScheduleStep& s) { return s.kind == Step::copy || s.kind == Step::fold; });
 }
-bool fold_twice(Plan& plan, Random& dice) {
+bool fold_twice(Plan& plan, Dice& dice) {
   const auto [schedule, k] = a_step(plan, dice, [](const ScheduleStep& s) { return s.kind == Step::fold; });
   if (schedule != nullptr)
     schedule->steps.insert(schedule->steps.begin() + static_cast<std::ptrdiff_t>(k), schedule->steps[k]);
   return schedule != nullptr;
 }
 /// What has not arrived is folded.
-bool fold_before_wait(Plan& plan, Random& dice) {
+bool fold_before_wait(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) {
     return s.slots > 0 && !steps_of(s, [](const ScheduleStep& step) { return step.kind == Step::wait; }).empty();
   });
@@ -412,7 +412,7 @@ bool fold_before_wait(Plan& plan, Random& dice) {
   schedule->steps.erase(wait);
   return true;
 }
-bool wrong_peer(Plan& plan, Random& dice) {
+bool wrong_peer(Plan& plan, Dice& dice) {
   const auto [schedule, k] = a_step(plan, dice, moves);
   if (schedule != nullptr) {
     MemberRef& peer = schedule->steps[k].peer;
@@ -420,7 +420,7 @@ bool wrong_peer(Plan& plan, Random& dice) {
   }
   return schedule != nullptr;
 }
-bool wrong_part(Plan& plan, Random& dice) {
+bool wrong_part(Plan& plan, Dice& dice) {
   const auto [schedule, k] = a_step(
       plan, dice, [](const ScheduleStep& step) { return step.kind != Step::wait && step.kind != Step::wait_sends; });
   if (schedule != nullptr) {
@@ -429,33 +429,32 @@ bool wrong_part(Plan& plan, Random& dice) {
   }
   return schedule != nullptr;
 }
-bool wrong_root(Plan& plan, Random& dice) {
+bool wrong_root(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, has_root);
   if (schedule != nullptr) schedule->root = (schedule->root + 1) % schedule->members;
   return schedule != nullptr;
 }
-bool fewer_slots(Plan& plan, Random& dice) {
+bool fewer_slots(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) { return s.slots > 0; });
   if (schedule != nullptr) --schedule->slots;
   return schedule != nullptr;
 }
-bool wrong_members(Plan& plan, Random& dice) {
+bool wrong_members(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, any);
   if (schedule != nullptr) ++schedule->members;
   return schedule != nullptr;
 }
-bool wrong_kind(Plan& plan, Random& dice) {
+bool wrong_kind(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, any);
   if (schedule == nullptr) return false;
-  schedule->kind =
-      static_cast<CollectiveKind>((static_cast<int>(schedule->kind) + 1 + static_cast<int>(dice.below(7))) % 8);
+  schedule->kind = static_cast<CollectiveKind>((static_cast<int>(schedule->kind) + 1 + dice.below(7)) % 8);
   return true;
 }
 
 // ---- Memory ----
 
 /// Two inputs of one instruction get the same bytes.
-bool overlap_inputs(Plan& plan, Random& dice) {
+bool overlap_inputs(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t c = 0; c < plan.classes.size(); ++c)
     for (const Instruction& i : plan.classes[c].instructions)
@@ -470,7 +469,7 @@ bool overlap_inputs(Plan& plan, Random& dice) {
   return true;
 }
 /// An output is written over an input that the instruction must not write over.
-bool overlap_output(Plan& plan, Random& dice) {
+bool overlap_output(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t c = 0; c < plan.classes.size(); ++c)
     for (const Instruction& i : plan.classes[c].instructions) {
@@ -486,7 +485,7 @@ bool overlap_output(Plan& plan, Random& dice) {
   place(c, std::get<2>(*pair), c.buffers[std::get<1>(*pair)].offset);
   return true;
 }
-bool smaller_arena(Plan& plan, Random& dice) {
+bool smaller_arena(Plan& plan, Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   for (Buffer& b : c.buffers) {
     if (!in_step(b)) continue;
@@ -495,7 +494,7 @@ bool smaller_arena(Plan& plan, Random& dice) {
   }
   return false;
 }
-bool misplaced_view(Plan& plan, Random& dice) {
+bool misplaced_view(Plan& plan, Dice& dice) {
   std::vector<Buffer*> views;
   for (PlanClass& c : plan.classes)
     for (Buffer& b : c.buffers)
@@ -505,7 +504,7 @@ bool misplaced_view(Plan& plan, Random& dice) {
   return view != nullptr;
 }
 /// An instruction comes before the one that makes its input.
-bool use_before_making(Plan& plan, Random& dice) {
+bool use_before_making(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const At& user : all_of(plan, Do::kernel)) {
     const PlanClass& c = user.of(plan);
@@ -528,7 +527,7 @@ bool use_before_making(Plan& plan, Random& dice) {
   if (found != nullptr) move(found->first.of(plan), found->first.index, found->second);
   return found != nullptr;
 }
-bool drop_maker(Plan& plan, Random& dice) {
+bool drop_maker(Plan& plan, Dice& dice) {
   std::vector<At> makers;
   for (const At& at : all_of(plan, Do::kernel)) {
     const PlanClass& c = at.of(plan);
@@ -552,7 +551,7 @@ bool drop_maker(Plan& plan, Random& dice) {
   return at != nullptr;
 }
 /// A buffer gets the bytes of a value that is on its way to another task.
-bool overwrite_while_sending(Plan& plan, Random& dice) {
+bool overwrite_while_sending(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (const At& send : all_of(plan, Do::send)) {
     const PlanClass& c = send.of(plan);
@@ -575,7 +574,7 @@ bool overwrite_while_sending(Plan& plan, Random& dice) {
 // ---- Values ----
 
 /// The whole value of some parts grows by as many elements as it has parts.
-bool wrong_window(Plan& plan, Random& dice) {
+bool wrong_window(Plan& plan, Dice& dice) {
   std::vector<std::uint32_t> used;
   for (const PlanClass& c : plan.classes)
     for (const Buffer& b : c.buffers)
@@ -587,7 +586,7 @@ bool wrong_window(Plan& plan, Random& dice) {
   return true;
 }
 /// Tasks with parts of different sizes change places.
-bool wrong_coordinates(Plan& plan, Random& dice) {
+bool wrong_coordinates(Plan& plan, Dice& dice) {
   std::vector<std::uint32_t> used;
   for (const PlanClass& c : plan.classes)
     for (const Buffer& b : c.buffers) {
@@ -604,7 +603,7 @@ bool wrong_coordinates(Plan& plan, Random& dice) {
   plan.windows[*w].splits[0].grouping = static_cast<std::uint32_t>(plan.groupings.size() - 1);
   return true;
 }
-bool wrong_buffer_bytes(Plan& plan, Random& dice) {
+bool wrong_buffer_bytes(Plan& plan, Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   if (c.buffers.empty()) return false;
   Buffer& b = c.buffers[dice.below(c.buffers.size())];
@@ -612,7 +611,7 @@ bool wrong_buffer_bytes(Plan& plan, Random& dice) {
   return true;
 }
 /// A buffer that goes to others, or to the caller, gets other dims.
-bool wrong_dims(Plan& plan, Random& dice) {
+bool wrong_dims(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
     const bool checked = i.what == Do::send || i.what == Do::fetch || i.what == Do::copy;
     return checked && !c.buffers[operand(c, i.inputs, 0)].sizes.empty() &&
@@ -623,7 +622,7 @@ bool wrong_dims(Plan& plan, Random& dice) {
   at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].sizes.own().push_back(1);
   return true;
 }
-bool wrong_buffer_dtype(Plan& plan, Random& dice) {
+bool wrong_buffer_dtype(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass&, const Instruction& i) {
     return i.what == Do::send || i.what == Do::fetch || i.what == Do::collective || i.what == Do::feed;
   });
@@ -636,16 +635,16 @@ bool wrong_buffer_dtype(Plan& plan, Random& dice) {
   b.dtype = other_dtype(b.dtype);
   return true;
 }
-bool wrong_fetch_task(Plan& plan, Random& dice) {
+bool wrong_fetch_task(Plan& plan, Dice& dice) {
   if (plan.fetches.empty() || plan.topology.size() < 2) return false;
   PlanPort& port = plan.fetches[dice.below(plan.fetches.size())];
   port.task = (port.task + 1) % plan.topology.size();
   return true;
 }
-bool drop_fetch(Plan& plan, Random& dice) {
+bool drop_fetch(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::fetch);
 }
-bool wrong_variable(Plan& plan, Random& dice) {
+bool wrong_variable(Plan& plan, Dice& dice) {
   std::vector<PlanClass*> some;
   for (PlanClass& c : plan.classes)
     if (c.variables.size() > 1) some.push_back(&c);
@@ -653,7 +652,7 @@ bool wrong_variable(Plan& plan, Random& dice) {
   if (c != nullptr) std::swap((*c)->variables[0].buffer, (*c)->variables[1].buffer);
   return c != nullptr;
 }
-bool too_little_memory(Plan& plan, Random& dice) {
+bool too_little_memory(Plan& plan, Dice& dice) {
   const std::size_t task = dice.below(plan.class_of.size());
   std::uint64_t bytes = 0;
   for (const PlanDevice& device : plan.classes[plan.class_of[task]].devices)
@@ -665,13 +664,13 @@ bool too_little_memory(Plan& plan, Random& dice) {
 
 // ---- Regions and classes ----
 
-bool wrong_regions(Plan& plan, Random& dice) {
+bool wrong_regions(Plan& plan, Dice& dice) {
   const std::vector<At> loops = all_of(plan, Do::loop);
   const At* at = one_of(loops, dice);
   if (at != nullptr) std::swap(at->in(plan).target, at->in(plan).other);
   return at != nullptr;
 }
-bool instruction_of_no_region(Plan& plan, Random& dice) {
+bool instruction_of_no_region(Plan& plan, Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   Range& range = c.regions[dice.below(c.regions.size())].instructions;
   if (range.count == 0) return false;
@@ -679,7 +678,7 @@ bool instruction_of_no_region(Plan& plan, Random& dice) {
   return true;
 }
 /// A collective of a body stands in the step instead, on one of several classes.
-bool collective_out_of_body(Plan& plan, Random& dice) {
+bool collective_out_of_body(Plan& plan, Dice& dice) {
   std::vector<At> inside = all_of(plan, Do::collective);
   std::erase_if(inside, [&](const At& at) {
     return region_of(at.of(plan), at.index) < 2 || classes_in(plan, plan.collectives[at.in(plan).target]).size() < 2;
@@ -696,7 +695,7 @@ bool collective_out_of_body(Plan& plan, Random& dice) {
     if (r != 1 && c.regions[r].instructions.begin >= end) ++c.regions[r].instructions.begin;
   return true;
 }
-bool wrong_condition(Plan& plan, Random& dice) {
+bool wrong_condition(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, dice.one_in(2) ? Do::loop : Do::branch);
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
@@ -704,7 +703,7 @@ bool wrong_condition(Plan& plan, Random& dice) {
   return true;
 }
 /// A task does what another one does.
-bool wrong_class(Plan& plan, Random& dice) {
+bool wrong_class(Plan& plan, Dice& dice) {
   if (plan.classes.size() < 2) return false;
   const std::size_t task = dice.below(plan.class_of.size());
   const PlanClass& c = plan.classes[plan.class_of[task]];

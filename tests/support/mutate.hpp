@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "placement/plan.hpp"
-#include "tests/support/random_plan.hpp"
+#include "tests/support/dice.hpp"
 
 namespace ferry::test {
 
@@ -13,7 +13,7 @@ namespace ferry::test {
 /// place for it: one where the change is sure to matter.
 struct Mutation {
   std::string_view name;
-  bool (*apply)(Plan& plan, Random& dice);
+  bool (*apply)(Plan& plan, Dice& dice);
 };
 
 [[nodiscard]] std::span<const Mutation> mutations();

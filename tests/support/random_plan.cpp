@@ -7,6 +7,7 @@
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry::test {
@@ -21,7 +22,7 @@ class MeshGraph {
     mesh_ = grid ? graph_.mesh({{"dp", 2}, {"tp", 2}}) : graph_.mesh("dp");
     const Layout rows = grid ? Layout{split(0), replicated()} : Layout{split(0)};
     const Layout both = grid ? Layout{split(0), split(1)} : Layout{split(0)};
-    rows_ = 1 + static_cast<std::int64_t>(dice_.below(9));
+    rows_ = 1 + dice_.below(9);
     std::vector<Value> values;
     {
       auto all = graph_.on(mesh_);
@@ -34,10 +35,10 @@ class MeshGraph {
     }
     while (made_ < options_.ops) values.push_back(anything(values, 0));
     std::vector<Value> fetches;
-    for (int i = 0; i < 3; ++i) fetches.push_back(of(values));
+    for (int i = 0; i < 3; ++i) fetches.push_back(dice_.of(values));
     {
       auto all = graph_.on(mesh_);
-      updates_.push_back(assigned(weights_, weights_ + sum(of(values))));
+      updates_.push_back(assigned(weights_, weights_ + sum(dice_.of(values))));
     }
     Topology topology = Topology::local(options_.tasks);
     for (int t = 0; t < options_.tasks; ++t)
@@ -46,8 +47,6 @@ class MeshGraph {
   }
 
  private:
-  const Value& of(const std::vector<Value>& values) { return values[dice_.below(values.size())]; }
-
   Value assigned(const Value& variable, const Value& value) {
     return graph_.add(kAssign, std::vector<Value>{variable, value}, {}, SourceLine(__FILE__, __LINE__))[0];
   }
@@ -57,7 +56,7 @@ class MeshGraph {
     ++made_;
     if (dice_.one_in(3)) {
       DeviceSpec spec;
-      spec.task = static_cast<int>(dice_.below(static_cast<std::size_t>(options_.tasks)));
+      spec.task = dice_.below(options_.tasks);
       auto here = graph_.device(spec);
       return one_op(values);
     }
@@ -68,20 +67,20 @@ class MeshGraph {
   }
 
   Value one_op(const std::vector<Value>& values) {
-    const Value& x = of(values);
+    const Value& x = dice_.of(values);
     switch (dice_.below(7)) {
       case 0:
-        return x + of(values);
+        return x + dice_.of(values);
       case 1:
         return x * 2.0;
       case 2:
         return matmul(x, weights_);
       case 3:
-        return x - sum(of(values));
+        return x - sum(dice_.of(values));
       case 4:
-        return x + sum(of(values), {0});
+        return x + sum(dice_.of(values), {0});
       case 5:
-        return maximum(x, max(of(values), {1}, true));
+        return maximum(x, max(dice_.of(values), {1}, true));
       default:
         return -x;
     }
@@ -89,26 +88,26 @@ class MeshGraph {
 
   Value loop(const std::vector<Value>& values, int depth) {
     return while_loop(
-        {of(values), graph_.constant(0.0)}, [](const Values& c) { return less(c[1] + sum(c[0]) * 0.0, 2.0); },
+        {dice_.of(values), graph_.constant(0.0)}, [](const Values& c) { return less(c[1] + sum(c[0]) * 0.0, 2.0); },
         [&](const Values& c) {
           std::vector<Value> inside{c[0]};
-          for (std::size_t i = 1 + dice_.below(3); i > 0; --i) inside.push_back(anything(inside, depth + 1));
-          return Values{inside.back() + of(values), c[1] + 1.0};
+          for (int i = 1 + dice_.below(3); i > 0; --i) inside.push_back(anything(inside, depth + 1));
+          return Values{inside.back() + dice_.of(values), c[1] + 1.0};
         })[0];
   }
 
   Value branch(const std::vector<Value>& values, int depth) {
     const auto side = [&] {
-      std::vector<Value> inside{of(values)};
-      for (std::size_t i = 1 + dice_.below(2); i > 0; --i) inside.push_back(anything(inside, depth + 1));
+      std::vector<Value> inside{dice_.of(values)};
+      for (int i = 1 + dice_.below(2); i > 0; --i) inside.push_back(anything(inside, depth + 1));
       return Values{inside.back() * 1.0};
     };
-    const Value predicate = less(sum(of(values)), 0.0);
+    const Value predicate = less(sum(dice_.of(values)), 0.0);
     return cond(predicate, side, side)[0];
   }
 
   Graph graph_;
-  Random dice_;
+  Dice dice_;
   RandomPlanOptions options_;
   MeshId mesh_ = kNoMesh;
   std::int64_t rows_ = 1;
