@@ -7,7 +7,7 @@
 
 #include "placement/verify.hpp"
 #include "tests/support/dice.hpp"
-#include "tests/support/mutate.hpp"
+#include "tests/support/mutations/mutations.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
 

@@ -1,8 +1,8 @@
 // Mutations: a good plan is broken in one place, in a way that leaves no equivalent plan.
 #pragma once
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "placement/plan.hpp"
 #include "tests/support/dice.hpp"
@@ -16,6 +16,7 @@ struct Mutation {
   bool (*apply)(Plan& plan, Dice& dice);
 };
 
-[[nodiscard]] std::span<const Mutation> mutations();
+/// All, family by family (families.hpp).
+[[nodiscard]] std::vector<Mutation> mutations();
 
 }  // namespace ferry::test

@@ -1,0 +1,73 @@
+// Regions, conditions, and which class a task has.
+#include <algorithm>
+
+#include "tests/support/mutations/families.hpp"
+#include "tests/support/mutations/places.hpp"
+
+namespace ferry::test {
+namespace {
+
+bool wrong_regions(Plan& plan, Dice& dice) {
+  const std::vector<At> loops = all_of(plan, Do::loop);
+  const At* at = one_of(loops, dice);
+  if (at != nullptr) std::swap(at->in(plan).target, at->in(plan).other);
+  return at != nullptr;
+}
+bool instruction_of_no_region(Plan& plan, Dice& dice) {
+  PlanClass& c = plan.classes[dice.below(plan.classes.size())];
+  Range& range = c.regions[dice.below(c.regions.size())].instructions;
+  if (range.count == 0) return false;
+  --range.count;
+  return true;
+}
+/// A collective of a body stands in the step instead, on one of several classes.
+bool collective_out_of_body(Plan& plan, Dice& dice) {
+  std::vector<At> inside = all_of(plan, Do::collective);
+  std::erase_if(inside, [&](const At& at) {
+    return region_of(at.of(plan), at.index) < 2 || classes_in(plan, plan.collectives[at.in(plan).target]).size() < 2;
+  });
+  const At* at = one_of(inside, dice);
+  if (at == nullptr) return false;
+  const Instruction moved = at->in(plan);
+  drop(plan, *at);
+  PlanClass& c = at->of(plan);
+  const std::uint32_t end = c.regions[1].instructions.begin + c.regions[1].instructions.count;
+  c.instructions.insert(c.instructions.begin() + end, moved);
+  ++c.regions[1].instructions.count;
+  for (std::size_t r = 0; r < c.regions.size(); ++r)
+    if (r != 1 && c.regions[r].instructions.begin >= end) ++c.regions[r].instructions.begin;
+  return true;
+}
+bool wrong_condition(Plan& plan, Dice& dice) {
+  const std::vector<At> all = all_of(plan, dice.one_in(2) ? Do::loop : Do::branch);
+  const At* at = one_of(all, dice);
+  if (at == nullptr) return false;
+  at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].dtype = DType::uint8;
+  return true;
+}
+/// A task does what another one does.
+bool wrong_class(Plan& plan, Dice& dice) {
+  if (plan.classes.size() < 2) return false;
+  const std::size_t task = dice.below(plan.class_of.size());
+  const PlanClass& c = plan.classes[plan.class_of[task]];
+  const auto speaks = [](const Instruction& i) { return i.what == Do::send || i.what == Do::receive; };
+  if (std::none_of(c.instructions.begin(), c.instructions.end(), speaks)) return false;
+  plan.class_of[task] = (plan.class_of[task] + 1) % static_cast<std::uint32_t>(plan.classes.size());
+  return true;
+}
+
+constexpr Mutation kMutations[] = {
+    {"exchanged regions", wrong_regions},
+    {"instruction of no region", instruction_of_no_region},
+    {"collective out of its body", collective_out_of_body},
+    {"wrong condition", wrong_condition},
+    {"wrong class", wrong_class},
+};
+
+}  // namespace
+
+std::span<const Mutation> region_mutations() {
+  return kMutations;
+}
+
+}  // namespace ferry::test
