@@ -312,7 +312,7 @@ void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instructi
 }
 
 Array ResolvedPlan::array(std::uint32_t b) {
-  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b]};
+  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b], role_.buffers[b].bounded};
 }
 
 Type ResolvedPlan::type(std::uint32_t b) const {

@@ -26,6 +26,7 @@ struct Array {
   std::span<std::int64_t> sizes;        ///< local; for a bounded value the extent of this step
   std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
   std::span<const std::int64_t> begin;  ///< where this part begins in it
+  bool bounded = false;                 ///< sizes[0] is an extent, which may differ from step to step
 
   template <class T>
   [[nodiscard]] T* as() const {

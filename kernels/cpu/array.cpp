@@ -36,8 +36,7 @@ std::unique_ptr<KernelState> prepare_transpose(const KernelSetup& setup) {
 void broadcast(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
-  // Like another: one that is bounded gives its extent; of others the sizes of the whole value are all there is.
-  if (run.inputs.size() > 1 && run.inputs[1].data != nullptr) set_extent(run.inputs, output);
+  set_extent(run.inputs, output);
   const Steps from = steps_of(input.sizes);
   const Steps to = steps_of(output.sizes);
   const auto added = static_cast<std::size_t>(output.rank() - input.rank());

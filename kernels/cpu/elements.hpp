@@ -29,9 +29,9 @@ struct Nest {
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
 };
 
-/// Size 0 of a broadcast output from its inputs: the extent, when the output is bounded.
+/// The extent of a bounded output from those of the inputs that are broadcast to it.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
-  if (output.rank() == 0) return;
+  if (!output.bounded) return;
   std::int64_t size = 1;
   for (const Array& input : inputs)
     if (input.rank() == output.rank() && input.sizes[0] != 1) size = input.sizes[0];

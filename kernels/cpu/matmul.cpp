@@ -88,7 +88,12 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
 /// The leading dims of an operand, without the last two.
 Array leading(const Array& array) {
   const auto dims = static_cast<std::size_t>(array.rank() - 2);
-  return {array.data, array.dtype, array.sizes.first(dims), array.whole.first(dims), array.begin.first(dims)};
+  return {array.data,
+          array.dtype,
+          array.sizes.first(dims),
+          array.whole.first(dims),
+          array.begin.first(dims),
+          array.bounded && dims > 0};
 }
 
 void matmul(KernelRun& run) {

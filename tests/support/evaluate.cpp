@@ -42,17 +42,19 @@ class ActualFacts final : public OpFacts {
 /// A tensor, with the sizes that the kernel sees and may lower to the extent.
 class Operands {
  public:
-  void add(Tensor tensor) {
+  void add(Tensor tensor, bool bounded) {
     sizes_.push_back(tensor.sizes());
     whole_.push_back(tensor.sizes());
     begin_.emplace_back(tensor.sizes().size(), 0);
+    bounded_.push_back(bounded);
     tensors_.push_back(std::move(tensor));
   }
   /// Valid until the next add.
   [[nodiscard]] std::vector<Array> arrays() {
     std::vector<Array> result;
     for (std::size_t i = 0; i < tensors_.size(); ++i)
-      result.push_back({tensors_[i].mutable_bytes().data(), tensors_[i].dtype(), sizes_[i], whole_[i], begin_[i]});
+      result.push_back(
+          {tensors_[i].mutable_bytes().data(), tensors_[i].dtype(), sizes_[i], whole_[i], begin_[i], bounded_[i]});
     return result;
   }
   /// Tensor i at its extent.
@@ -66,6 +68,7 @@ class Operands {
  private:
   std::vector<Tensor> tensors_;
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;
+  std::vector<bool> bounded_;
 };
 
 /// The bytes of `source` in other sizes.
@@ -153,8 +156,8 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
   if (kernel == nullptr) throw Error(Code::plan, "no kernel for " + op.str());
 
   Operands in, out;
-  for (const Tensor& input : inputs) in.add(input);
-  for (const Type& type : types) out.add(Tensor(type.dtype, type.shape.sizes()));
+  for (const Tensor& input : inputs) in.add(input, false);
+  for (const Type& type : types) out.add(Tensor(type.dtype, type.shape.sizes()), type.shape.bounded());
   std::unique_ptr<KernelState> state;
   std::vector<std::byte> scratch;
   if (kernel->prepare != nullptr || kernel->scratch_bytes != nullptr) {
