@@ -51,12 +51,11 @@ Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   job->targets = {assign(first, value)};
   job->session = std::make_unique<Session>(g, cluster);
   auto sums = std::make_shared<Sums>(count);
-  return {[=] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
-          [=] {
-            const std::int64_t all = work.steps * work.per_step;
-            const double apart = micros([&] { sums->run(all, false); });
-            return std::min(apart, micros([&] { sums->run(all, true); })) / static_cast<double>(all);
-          }};
+  const auto with = [&](bool in_place) {
+    return sides_of(job, work, [=](std::int64_t times) { sums->run(times, in_place); });
+  };
+  const Sides apart = with(false), in_place = with(true);
+  return {apart.ferry, [=] { return std::min(apart.peer(), in_place.peer()); }};
 }
 
 }  // namespace ferry::bench

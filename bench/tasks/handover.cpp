@@ -64,11 +64,7 @@ Sides handover(const Cluster& cluster, std::int64_t bytes) {
   job->session = std::make_unique<Session>(g, cluster);
   auto rounds = std::make_shared<Rounds>(count);
   rounds->rank = cluster.rank();
-  return {[=] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
-          [=] {
-            const std::int64_t all = work.steps * work.per_step;
-            return micros([&] { rounds->run(all); }) / static_cast<double>(all);
-          }};
+  return sides_of(std::move(job), work, [rounds](std::int64_t times) { rounds->run(times); });
 }
 
 }  // namespace ferry::bench

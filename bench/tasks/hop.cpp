@@ -54,11 +54,7 @@ Sides hop(const Cluster& cluster, std::int64_t bytes) {
   job->session = std::make_unique<Session>(g, cluster);
   auto hops = std::make_shared<Hops>(count);
   hops->rank = cluster.rank();
-  return {[=] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
-          [=] {
-            const std::int64_t all = work.steps * work.per_step;
-            return micros([&] { hops->run(all); }) / static_cast<double>(all);
-          }};
+  return sides_of(std::move(job), work, [hops](std::int64_t times) { hops->run(times); });
 }
 
 }  // namespace ferry::bench

@@ -51,7 +51,8 @@ struct Job {
   std::vector<Value> targets;
   std::unique_ptr<Session> session;
 };
-/// Runs its targets for `steps` steps; microseconds of a step, the mean without the first, on rank 0.
-[[nodiscard]] double run_steps(Job& job, std::int64_t steps);
+/// The time of what both do `per_step` times in each step: ferry runs the job's targets (the first step does not
+/// count), `by_hand` does it as often as it is told.
+[[nodiscard]] Sides sides_of(std::shared_ptr<Job> job, Work work, std::function<void(std::int64_t times)> by_hand);
 
 }  // namespace ferry::bench
