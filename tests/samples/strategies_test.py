@@ -6,12 +6,10 @@ Over MPI every second strategy is run; all of them with `all`. The last line is 
 """
 
 import json
-import pathlib
 import re
 import sys
-import tempfile
 
-from samples_test import MPIRUN, SAMPLES, check_stats, run
+from samples_test import MPIRUN, SAMPLES, check_stats, run, run_all
 
 STEPS = 12
 
@@ -122,18 +120,4 @@ def cases():
         yield formula.__name__.replace("_", " "), formula
 
 
-def main():
-    passed = failed = 0
-    for name, case in cases():
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                case(pathlib.Path(folder))
-                passed += 1
-            except Exception as error:  # a case that breaks counts as failed, the others go on
-                print(f"FAILED {name}: {error}")
-                failed += 1
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_all(cases()))
