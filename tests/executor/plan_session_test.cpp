@@ -1,13 +1,11 @@
 #include "executor/plan_session.hpp"
-
-#include <doctest/doctest.h>
-
 #include "base/error.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
 #include "ops/state.hpp"
 #include "placement/plan_file.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -44,21 +42,6 @@ Plan saved_plan(const Model& model, int count, int threads = 1) {
   return decode_plan(encode_plan(session.plan(model.request).plan), "memory");
 }
 
-Error thrown(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {Code::ok, ""};
-}
-
-bool has(const Error& error, std::string_view part) {
-  const bool found = error.text().find(part) != std::string::npos;
-  if (!found) MESSAGE("not in: ", error.text());
-  return found;
-}
-
 TEST_CASE("a plan gives what its graph gives, step after step, and its variables") {
   for (int count : {1, 2, 3}) {
     const Model model;
@@ -92,42 +75,45 @@ TEST_CASE("steps run inside, and tell") {
 
 TEST_CASE("a job of another size than the plan's is refused") {
   const Model model;
-  const Error error = thrown([&] { PlanSession(saved_plan(model, 3), tasks(2)); });
+  const Error error = test::error_of([&] { PlanSession(saved_plan(model, 3), tasks(2)); });
   CHECK(error.code() == Code::plan);
-  CHECK(has(error, "the plan is for 3 tasks, this job has 2"));
-  const Error threads = thrown([&] {
+  CHECK(test::says(error, "the plan is for 3 tasks, this job has 2"));
+  const Error threads = test::error_of([&] {
     Plan plan = saved_plan(model, 1);
     plan.classes[0].threads = 64;
     PlanSession(std::move(plan), tasks(1));
   });
   CHECK(threads.code() == Code::plan);
-  CHECK(has(threads, "the plan is for 64 threads on task 0, which has"));
+  CHECK(test::says(threads, "the plan is for 64 threads on task 0, which has"));
 }
 
 TEST_CASE("a plan that the verifier refuses is not run") {
   const Model model;
   Plan plan = saved_plan(model, 2);
   for (PlanClass& c : plan.classes) c.devices[0].step_bytes = 64;
-  CHECK(thrown([&] { PlanSession(plan, tasks(2)); }).code() == Code::plan);
+  CHECK(test::error_of([&] { PlanSession(plan, tasks(2)); }).code() == Code::plan);
 }
 
 TEST_CASE("feeds and variables that are missing or of another type are named, and the session stays usable") {
   const Model model;
   PlanSession session(saved_plan(model, 2), tasks(2));
-  const Error no_value = thrown([&] { static_cast<void>(session.run(model.request.feeds)); });
+  const Error no_value = test::error_of([&] { static_cast<void>(session.run(model.request.feeds)); });
   CHECK(no_value.code() == Code::usage);
-  CHECK(has(no_value, "the variable 'w' has no value"));
-  const Error missing = thrown([&] { session.restore({}); });
+  CHECK(test::says(no_value, "the variable 'w' has no value"));
+  const Error missing = test::error_of([&] { session.restore({}); });
   CHECK(missing.code() == Code::file);
-  CHECK(has(missing, "missing: w float32[2,1]"));
-  CHECK(has(thrown([&] { session.restore({{"w", Tensor(DType::float32, {3})}}); }), "differs: w is float32[2,1]"));
+  CHECK(test::says(missing, "missing: w float32[2,1]"));
+  CHECK(test::says(test::error_of([&] {
+                     session.restore({{"w", Tensor(DType::float32, {3})}});
+                   }),
+                   "differs: w is float32[2,1]"));
   session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
-  const Error not_fed = thrown([&] { static_cast<void>(session.run()); });
+  const Error not_fed = test::error_of([&] { static_cast<void>(session.run()); });
   CHECK(not_fed.code() == Code::usage);
-  CHECK(has(not_fed, "the input 'x' is needed and not fed"));
-  CHECK(has(not_fed, "it is float32[4,2]"));
-  const Error other = thrown([&] { static_cast<void>(session.run({{"x", Tensor(DType::float32, {2, 2})}})); });
-  CHECK(has(other, "the feed 'x' is float32[2,2]; the plan was made for float32[4,2]"));
+  CHECK(test::says(not_fed, "the input 'x' is needed and not fed"));
+  CHECK(test::says(not_fed, "it is float32[4,2]"));
+  const Error other = test::error_of([&] { static_cast<void>(session.run({{"x", Tensor(DType::float32, {2, 2})}})); });
+  CHECK(test::says(other, "the feed 'x' is float32[2,2]; the plan was made for float32[4,2]"));
   CHECK(session.run(model.request.feeds)[0].number(0) == 3);
 }
 

@@ -55,15 +55,7 @@ Instructions::iterator nth(PlanClass& c, Do what, int k = 0) {
 
 /// Takes the first instruction of that kind out.
 void drop(PlanClass& c, Do what) {
-  const auto at = nth(c, what);
-  const auto index = static_cast<std::uint32_t>(at - c.instructions.begin());
-  c.instructions.erase(at);
-  for (Region& region : c.regions) {
-    if (region.instructions.begin > index)
-      --region.instructions.begin;
-    else if (region.instructions.begin + region.instructions.count > index)
-      --region.instructions.count;
-  }
+  test::erase_instruction(c, static_cast<std::size_t>(nth(c, what) - c.instructions.begin()));
 }
 
 void one_place_for_all(Plan& plan) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "executor/build.hpp"
 #include "executor/cluster.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -71,12 +72,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), with);
 }
 
-bool has(const Error& error, std::string_view part) {
-  const bool found = error.text().find(part) != std::string::npos;
-  if (!found) MESSAGE("not in: ", error.text());
-  return found;
-}
-
 TEST_CASE("044 equal builds meet") {
   for (const Error& error : with_foreign_task([](std::string text) { return text; })) CHECK(error.code() == Code::ok);
 }
@@ -87,10 +82,10 @@ TEST_CASE("044 builds or protocol versions that differ are named on all tasks") 
     const auto change = [&, what = part, with = other](std::string text) { return replaced(text, what, with); };
     for (const Error& error : with_foreign_task(change)) {
       CHECK(error.code() == Code::plan);
-      CHECK(has(error, "the tasks run different builds of ferry"));
-      CHECK(has(error, "task 0 is " + ours));
-      CHECK(has(error, "task 2 is " + replaced(ours, part, other)));
-      CHECK(has(error, "the same build on all hosts"));
+      CHECK(test::says(error, "the tasks run different builds of ferry"));
+      CHECK(test::says(error, "task 0 is " + ours));
+      CHECK(test::says(error, "task 2 is " + replaced(ours, part, other)));
+      CHECK(test::says(error, "the same build on all hosts"));
     }
   }
 }
@@ -99,7 +94,7 @@ TEST_CASE("044 what is no introduction of ferry is refused, however it looks") {
   for (const std::string& text : {std::string(), std::string("GET / HTTP/1.1\r\n"), std::string(4096, '\xff')})
     for (const Error& error : with_foreign_task([&](const std::string&) { return text; })) {
       CHECK(error.code() == Code::plan);
-      CHECK(has(error, "task 2 is something else, of " + std::to_string(text.size()) + " bytes"));
+      CHECK(test::says(error, "task 2 is something else, of " + std::to_string(text.size()) + " bytes"));
     }
 }
 

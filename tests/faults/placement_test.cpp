@@ -6,6 +6,7 @@
 #include "ops/math.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -41,28 +42,22 @@ Error refusal(std::string_view device) {
   return {Code::ok, "planned"};
 }
 
-bool has(const Error& error, std::string_view part) {
-  const bool found = error.text().find(part) != std::string::npos;
-  if (!found) MESSAGE("not in: ", error.text());
-  return found;
-}
-
 TEST_CASE("036 a GPU that is not there: lists those that are") {
   const Error error = refusal("/task:1/gpu:2");
   CHECK(error.code() == Code::plan);
-  CHECK(has(error, "there is no device /task:1/gpu:2"));
-  CHECK(has(error, "task 1 has cpu:0 and gpu:0 to gpu:1"));
-  CHECK(has(error, "--soft-placement"));
-  CHECK(has(refusal("/task:0/gpu:0"), "task 0 has cpu:0; it has no GPU"));
+  CHECK(test::says(error, "there is no device /task:1/gpu:2"));
+  CHECK(test::says(error, "task 1 has cpu:0 and gpu:0 to gpu:1"));
+  CHECK(test::says(error, "--soft-placement"));
+  CHECK(test::says(refusal("/task:0/gpu:0"), "task 0 has cpu:0; it has no GPU"));
 }
 
 TEST_CASE("037 no kernel for the device") {
   const Error error = refusal("/task:1/gpu:1");
   CHECK(error.code() == Code::plan);
-  CHECK(has(error, "there is no gpu kernel for"));
-  CHECK(has(error, "y (Tanh)"));
-  CHECK(has(error, "placement_test.cpp:"));
-  CHECK(has(error, "--soft-placement"));
+  CHECK(test::says(error, "there is no gpu kernel for"));
+  CHECK(test::says(error, "y (Tanh)"));
+  CHECK(test::says(error, "placement_test.cpp:"));
+  CHECK(test::says(error, "--soft-placement"));
 }
 
 /// The plan of x * x + 1 on each of two tasks of one host, x of `elements` float32.
@@ -94,11 +89,11 @@ TEST_CASE("042 a plan that needs more memory than a task may have, with the larg
     return Error(Code::ok, "planned");
   }();
   CHECK(refused.code() == Code::plan);
-  CHECK(has(refused, "task 1 would need "));
-  CHECK(has(refused, "may have 1 MiB (1048576 bytes)"));
-  CHECK(has(refused, "'x1' float32[1048576]: 4 MiB at "));
-  CHECK(has(refused, "placement_test.cpp:"));
-  CHECK(has(refused, "--memory"));
+  CHECK(test::says(refused, "task 1 would need "));
+  CHECK(test::says(refused, "may have 1 MiB (1048576 bytes)"));
+  CHECK(test::says(refused, "'x1' float32[1048576]: 4 MiB at "));
+  CHECK(test::says(refused, "placement_test.cpp:"));
+  CHECK(test::says(refused, "--memory"));
 }
 
 TEST_CASE("042 tasks that fit one by one, and not together on their host") {
@@ -106,7 +101,7 @@ TEST_CASE("042 tasks that fit one by one, and not together on their host") {
   for (TaskInfo& task : plan.topology.tasks) task.host_memory_bytes = 14 << 20;
   const Verdict together = verify(plan);
   CHECK_FALSE(together.pass);
-  CHECK(has(Error(Code::plan, together.reason), "the tasks on host localhost would need "));
+  CHECK(test::says(Error(Code::plan, together.reason), "the tasks on host localhost would need "));
   plan.topology.tasks[1].host = 1;
   CHECK(verify(plan).pass);
 }

@@ -14,6 +14,7 @@
 #include "ops/reduce.hpp"
 #include "ops/state.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -23,16 +24,6 @@ Cluster tasks(int count) {
   options.tasks = count;
   options.transport = "inproc";
   return Cluster::connect(options);
-}
-
-/// The error that `body` throws; an empty one with Code::ok when it throws none.
-Error thrown(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Code::ok, "");
 }
 
 struct Fixture {
@@ -55,7 +46,7 @@ TEST_CASE("030 a data file that is cut while a session reads it: the steps go on
   std::filesystem::resize_file(folder / "x.npy", 3);
   CHECK(session.run({total})[0].data<float>()[0] == 10);
   Session fresh(g, tasks(1), options);
-  const Error error = thrown([&] { static_cast<void>(fresh.run({total})); });
+  const Error error = test::error_of([&] { static_cast<void>(fresh.run({total})); });
   CHECK(error.code() == Code::file);
   CHECK(error.text().find("x.npy") != std::string::npos);
 }
@@ -65,7 +56,7 @@ TEST_CASE("057 a value inside a body cannot be fetched") {
   Graph& body = f.g.add_subgraph("body");
   const Value inside = body.parameter(f.x.type(), {"m.cpp", 1});
   Session session(f.g, tasks(1));
-  const Error error = thrown([&] { static_cast<void>(session.run({inside}, {})); });
+  const Error error = test::error_of([&] { static_cast<void>(session.run({inside}, {})); });
   CHECK(error.code() == Code::usage);
   CHECK(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}})[0].data<float>()[1] == 4);
 }
@@ -78,7 +69,7 @@ TEST_CASE("058 a second run at once is refused, and the first goes on") {
   request.fetches = {f.y};
   request.feeds = {{"x", Tensor::of<float>({2}, {1, 2})}};
   request.on_step = [&](std::int64_t, std::span<const Tensor>) {
-    second = thrown([&] { static_cast<void>(session.run({f.y}, request.feeds)); });
+    second = test::error_of([&] { static_cast<void>(session.run({f.y}, request.feeds)); });
   };
   CHECK(session.run(request)[0].data<float>()[0] == 2);
   CHECK(second.code() == Code::usage);
@@ -89,7 +80,9 @@ TEST_CASE("059 a run after close is refused") {
   Fixture f;
   Session session(f.g, tasks(1));
   session.close();
-  const Error error = thrown([&] { static_cast<void>(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}})); });
+  const Error error = test::error_of([&] {
+    static_cast<void>(session.run({f.y}, {{"x", Tensor::of<float>({2}, {1, 2})}}));
+  });
   CHECK(error.code() == Code::usage);
   CHECK(error.text().find("closed") != std::string::npos);
 }
@@ -109,11 +102,11 @@ TEST_CASE("078 after a kernel threw the session refuses to run and to save") {
     return session.run({picked}, {{"index", Tensor::of<std::int32_t>({1}, {i})}});
   };
   CHECK(pick(1)[0].data<std::int32_t>()[0] == 2);
-  const Error error = thrown([&] { static_cast<void>(pick(7)); });
+  const Error error = test::error_of([&] { static_cast<void>(pick(7)); });
   CHECK(error.code() == Code::numeric);
   CHECK(error.text().find("picked") != std::string::npos);
-  CHECK(thrown([&] { static_cast<void>(pick(1)); }).code() == Code::usage);
-  CHECK(thrown([&] { static_cast<void>(session.variables()); }).code() == Code::usage);
+  CHECK(test::error_of([&] { static_cast<void>(pick(1)); }).code() == Code::usage);
+  CHECK(test::error_of([&] { static_cast<void>(session.variables()); }).code() == Code::usage);
 }
 
 TEST_CASE("086 a session that goes while a run is left by an exception joins its threads") {

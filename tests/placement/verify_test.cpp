@@ -63,14 +63,7 @@ void drop(Plan& plan, int task, Do what) {
   PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
   const auto at =
       std::find_if(c.instructions.begin(), c.instructions.end(), [&](const Instruction& i) { return i.what == what; });
-  const auto index = static_cast<std::uint32_t>(at - c.instructions.begin());
-  c.instructions.erase(at);
-  for (Region& region : c.regions) {
-    if (region.instructions.begin > index)
-      --region.instructions.begin;
-    else if (region.instructions.begin + region.instructions.count > index)
-      --region.instructions.count;
-  }
+  test::erase_instruction(c, static_cast<std::size_t>(at - c.instructions.begin()));
 }
 
 TEST_CASE("a good plan passes and says what was proved") {

@@ -41,6 +41,17 @@ inline Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks
   return planned(g, fetches, Topology::local(tasks), targets, feeds);
 }
 
+/// Takes an instruction out of its region.
+inline void erase_instruction(PlanClass& c, std::size_t index) {
+  c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(index));
+  for (Region& region : c.regions) {
+    if (region.instructions.begin > index)
+      --region.instructions.begin;
+    else if (region.instructions.begin + region.instructions.count > index)
+      --region.instructions.count;
+  }
+}
+
 inline Feeds feeds_of(const RandomGraph& made) {
   Feeds feeds;
   for (const Value& input : made.inputs) feeds[input.id()] = input.shape().sizes();

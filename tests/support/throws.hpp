@@ -1,6 +1,10 @@
 // What a call throws, for tests of messages.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <string_view>
+
 #include "base/error.hpp"
 
 namespace ferry::test {
@@ -14,6 +18,13 @@ Error error_of(Call&& call) {
     return error;
   }
   return {Code::ok, "nothing was thrown"};
+}
+
+/// Whether `part` is in the error's text; a test's log shows the text when it is not.
+inline bool says(const Error& error, std::string_view part) {
+  const bool found = error.text().find(part) != std::string_view::npos;
+  if (!found) MESSAGE("not in: ", error.text());
+  return found;
 }
 
 }  // namespace ferry::test

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/support/plans.hpp"
+
 namespace ferry::test {
 
 std::vector<At> all_of(const Plan& plan, const Wanted& wanted) {
@@ -29,12 +31,7 @@ std::size_t region_of(const PlanClass& c, std::size_t index) {
 }
 
 void drop(Plan& plan, At at) {
-  PlanClass& c = at.of(plan);
-  const std::size_t region = region_of(c, at.index);
-  c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(at.index));
-  --c.regions[region].instructions.count;
-  for (std::size_t r = 0; r < c.regions.size(); ++r)
-    if (r != region && c.regions[r].instructions.begin > at.index) --c.regions[r].instructions.begin;
+  erase_instruction(at.of(plan), at.index);
 }
 
 bool drop_one(Plan& plan, Dice& dice, Do what) {
