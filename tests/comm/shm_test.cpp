@@ -153,10 +153,11 @@ TEST_CASE("more messages than a lane has room for, with nobody looking") {
 }
 
 TEST_CASE("long messages of another size than their receives are errors") {
-  for (const auto& [sent, expected] : {std::pair<std::size_t, std::size_t>{100, 200}, {5000, 8}, {8, 5000}}) {
+  for (const auto& sizes : {std::pair<std::size_t, std::size_t>{100, 200}, {5000, 8}, {8, 5000}}) {
+    const std::size_t sent = sizes.first, expected = sizes.second;
     CAPTURE(sent);
     auto ends = inproc_transports(2);
-    run_tasks(2, [&, sent = sent, expected = expected](int task) {
+    run_tasks(2, [&](int task) {
       const auto end =
           shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
       Shared in(*end, expected);
