@@ -36,11 +36,20 @@ class Assigner {
 
   void run() {
     check_default_device();
+    if (program_.options.reasons) program_.causes.of_place.assign(program_.nodes.size(), kNone);
     region(0);
+    if (program_.options.reasons) tell_of_constants();
     for (Node& node : program_.nodes) node.once = runs_once(node);
   }
 
  private:
+  /// Those that are on no device of their own.
+  void tell_of_constants() {
+    for (const Node& node : program_.nodes)
+      if (node.where == kNone && node.def == &kConstant)
+        program_.reasons.push_back({program_.name(node), "made wherever it is used", program_.line(node)});
+  }
+
   /// Ops that say nothing of a device can be on any task: each must have one of the default kind.
   void check_default_device() const {
     if (program_.options.default_device == DeviceKind::cpu || program_.options.soft_placement) return;
@@ -74,7 +83,7 @@ class Assigner {
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       program_.feed_homes[node.detail] = home.value_or(kNone);
-      place(id, program_.single(program_.signature->feeds[node.detail].task), [] { return "fed by this task"; });
+      place(id, program_.single(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
     }
     if (node.kind == NodeKind::assign) return;
@@ -82,7 +91,7 @@ class Assigner {
     if (node.def->is(kLocal)) check_local(op);
     if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
     const auto where = resolved(op);
-    if (where) place(id, *where, [&] { return "annotated " + annotation_text(op.annotation()); });
+    if (where) place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
   }
 
   static void check_local(const Op& op) {
@@ -92,11 +101,6 @@ class Assigner {
     throw Error(Code::plan, op.str() + " has another value on each task, and " +
                                 (several ? "is annotated with several" : "is annotated with none"))
         .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
-  }
-
-  std::string annotation_text(const Annotation& annotation) const {
-    if (annotation.mesh != kNoMesh) return "mesh " + program_.graph->meshes()[annotation.mesh].str();
-    return annotation.device.str();
   }
 
   /// resolve(), once for each annotation; soft placement tells of every op that it moves.
@@ -190,10 +194,11 @@ class Assigner {
     std::vector<WhereId>& candidates = candidates_;
     candidates.clear();
     for (PValueId input : program_.inputs(node)) {
-      const WhereId at = program_.nodes[program_.values[input].producer].where;
+      const NodeId producer = program_.values[input].producer;
+      const WhereId at = program_.nodes[producer].where;
       if (at == kNone) continue;
       if (!program_.wheres[at].single())
-        return place(id, at, [&] { return "on the mesh of its input " + program_.name(input); });
+        return place(id, at, producer, [&] { return "on the mesh of its input " + program_.name(input); });
       if (std::find(candidates.begin(), candidates.end(), at) == candidates.end()) candidates.push_back(at);
     }
     if (candidates.empty()) return;
@@ -209,8 +214,9 @@ class Assigner {
   }
 
   void choose(NodeId id, std::span<const WhereId> candidates) {
-    if (candidates.size() == 1) return place(id, candidates[0], [] { return "where its inputs are"; });
     const Node& node = program_.nodes[id];
+    if (candidates.size() == 1)
+      return place(id, candidates[0], neighbour(node, candidates[0]), [] { return "where its inputs are"; });
     WhereId best = candidates[0];
     std::int64_t least = moved_bytes(node, best);
     for (WhereId candidate : candidates.subspan(1)) {
@@ -222,7 +228,18 @@ class Assigner {
     // Told before the node counts as placed: the others' bytes are those of this choice.
     std::string why;
     if (program_.options.reasons) why = told(node, best, least, candidates);
-    place(id, best, [&] { return why; });
+    place(id, best, neighbour(node, best), [&] { return why; });
+  }
+
+  /// The first that makes an input of the node or uses an output, and is on `where`.
+  NodeId neighbour(const Node& node, WhereId where) const {
+    if (!program_.options.reasons) return kNone;
+    for (PValueId input : program_.inputs(node))
+      if (program_.nodes[program_.values[input].producer].where == where) return program_.values[input].producer;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i])
+        if (program_.nodes[user].where == where) return user;
+    return kNone;
   }
 
   std::string told(const Node& node, WhereId best, std::int64_t least, std::span<const WhereId> candidates) const {
@@ -243,17 +260,17 @@ class Assigner {
       for (NodeId user : users_[node.first_output + i]) {
         const WhereId at = program_.nodes[user].where;
         if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
-          return place(id, at, [&] { return "with its user " + program_.name(program_.nodes[user]); });
+          return place(id, at, user, [&] { return "with its user " + program_.name(program_.nodes[user]); });
       }
-    place(id, program_.single(0, program_.options.default_device),
+    place(id, program_.single(0, program_.options.default_device), kNone,
           [] { return "no annotation, no placed input or user: the default"; });
   }
 
   void with_variable(NodeId id) {
     const Node& node = program_.nodes[id];
-    if (node.kind == NodeKind::assign)
-      place(id, program_.nodes[program_.values[program_.inputs(node)[0]].producer].where,
-            [] { return "with its variable"; });
+    if (node.kind != NodeKind::assign) return;
+    const NodeId variable = program_.values[program_.inputs(node)[0]].producer;
+    place(id, program_.nodes[variable].where, variable, [] { return "with its variable"; });
   }
 
   /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.
@@ -269,25 +286,31 @@ class Assigner {
         const PValueId argument = i < carried ? inputs[i] : inputs[next_capture++];
         WhereId at = program_.nodes[program_.values[argument].producer].where;
         if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
-        place(program_.values[parameters[i]].producer, at, [] { return "where the owner's input is"; });
+        place(program_.values[parameters[i]].producer, at, program_.values[argument].producer,
+              [] { return "where the owner's input is"; });
       }
       region(region_id);
     }
     if (program_.nodes[id].where == kNone) {
       const PValueId first = inputs[0];
       const WhereId at = program_.nodes[program_.values[first].producer].where;
-      place(id, at == kNone ? default_where() : at, [] { return "where its first input is"; });
+      place(id, at == kNone ? default_where() : at, program_.values[first].producer,
+            [] { return "where its first input is"; });
     }
   }
 
   WhereId default_where() { return program_.single(0, program_.options.default_device); }
 
-  /// `why` gives the reason as text, if anybody wants it.
+  /// `why` gives the reason as text, if anybody wants it; `from` is the node from whose place it follows: itself when
+  /// it is annotated.
   template <class Why>
-  void place(NodeId id, WhereId where, const Why& why) {
+  void place(NodeId id, WhereId where, NodeId from, const Why& why) {
     Node& node = program_.nodes[id];
     node.where = where;
-    if (!program_.options.reasons || node.kind == NodeKind::parameter) return;
+    if (!program_.options.reasons) return;
+    std::vector<NodeId>& causes = program_.causes.of_place;
+    causes[id] = from == id || from == kNone ? from : causes[from];
+    if (node.kind == NodeKind::parameter) return;
     program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why(), program_.line(node)});
   }
 

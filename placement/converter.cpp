@@ -10,12 +10,21 @@ namespace ferry {
 
 using Kind = AxisLayout::Kind;
 
-void Converter::place(PValueId value, WhereId where, Layout layout) {
+void Converter::place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
   const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
   for (std::size_t axis = 0; axis < layout.size(); ++axis)
     if (axes[axis] == 1) layout[axis] = replicated();
   program_.values[value].where = where;
   program_.values[value].layout = std::move(layout);
+  if (!program_.options.reasons || causes.empty()) return;
+  for (std::size_t axis = 0; axis < causes.size(); ++axis)
+    if (program_.values[value].layout[axis] == replicated()) causes[axis] = kNone;
+  program_.causes.of_layout[value] = std::move(causes);
+}
+
+NodeId Converter::cause(PValueId value, std::size_t axis) const {
+  const auto found = program_.causes.of_layout.find(value);
+  return found == program_.causes.of_layout.end() ? kNone : found->second[axis];
 }
 
 PValueId Converter::current(PValueId value) const {
@@ -23,12 +32,12 @@ PValueId Converter::current(PValueId value) const {
   return found == replaced_.end() ? value : found->second;
 }
 
-void Converter::replace(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+void Converter::replace(PValueId value, WhereId where, const Layout& layout, const Why& why) {
   const PValueId now = need(value, where, layout, why);
   if (now != value) replaced_[value] = now;
 }
 
-PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted, NodeId why) {
+PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted, const Why& why) {
   const PValueId value = current(original);
   Layout layout = wanted;
   for (std::size_t axis = 0; axis < layout.size(); ++axis)
@@ -39,10 +48,23 @@ PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted,
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   const PValueId result =
       v.where == kNone ? copy_constant(value, where, layout, why) : convert(value, where, layout, why);
+  if (program_.options.reasons) remember(value, result, why);
   return made_[key] = result;
 }
 
-PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+void Converter::remember(PValueId from, PValueId to, const Why& why) {
+  const PValue& before = program_.values[from];
+  const PValue& after = program_.values[to];
+  std::vector<NodeId> causes(after.layout.size(), kNone);
+  for (std::size_t axis = 0; axis < causes.size(); ++axis) {
+    if (after.layout[axis] == replicated()) continue;
+    const bool kept = before.where == after.where && before.layout[axis] == after.layout[axis];
+    causes[axis] = kept ? cause(from, axis) : of_axis(from, axis, why).node;
+  }
+  program_.causes.of_layout[to] = std::move(causes);
+}
+
+PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, const Why& why) {
   const PValue from = program_.values[value];
   if (from.where == where) return convert_axes(value, layout, why);
   const Where source = program_.wheres[from.where];
@@ -50,14 +72,16 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout,
   if (!source.single()) {
     if (target.tasks.size() == 1) {
       if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
-      if (has_device(source, target)) return need(value, from.where, Layout(source.axes.size()), why);  // its own copy
+      if (has_device(source, target))
+        return need(value, from.where, Layout(source.axes.size()), why.without_axes());  // its own copy
     }
     const Layout all(source.axes.size());
     if (!target.single() && covers(source, target))
-      return cut_after_moving(need(value, from.where, all, why), where, layout);
+      return cut_after_moving(need(value, from.where, all, why.without_axes()), where, layout);
     const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
     const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index), why);
-    return from_device(joined != kNone ? joined : need(value, from.where, all, why), task, where, layout, why);
+    return from_device(joined != kNone ? joined : need(value, from.where, all, why.without_axes()), task, where, layout,
+                       why);
   }
   return from_device(value, source.tasks[0], where, layout, why);
 }
@@ -71,12 +95,13 @@ bool Converter::covers(const Where& source, const Where& target) {
          std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
 }
 
-PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, NodeId why) {
+PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout,
+                                const Why& why) {
   const Where target = program_.wheres[where];
   const Where& source = program_.wheres[program_.values[value].where];
   if (target.single()) {
     const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
-    explain(moved, "transfer from /task:" + std::to_string(task) + " to " + target.str(), why);
+    explain(moved, "transfer from /task:" + std::to_string(task) + " to " + target.str(), why, of_place(value, why));
     return moved;
   }
   if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
@@ -85,10 +110,12 @@ PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where
   const bool scatters = target.axes.size() == 1 && layout[0].kind == Kind::split && !made(value, where, all);
   if (layout != all && !scatters) return need(need(value, where, all, why), where, layout, why);
   Members members = with_root(target.tasks, task);
-  if (!scatters) return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why);
+  if (!scatters)
+    return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why, of_place(value, why));
   const WhereId at = program_.values[value].where;
   const PValueId cut = parts_op(kCutParts, value, layout[0].dim, target.axes[0], at, program_.values[value].layout);
-  return collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[0].dim}, where, layout, why);
+  const Cited cited = why.axes.empty() || why.axes[0] == kNone ? of_place(value, why) : Cited{why.axes[0], true};
+  return collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[0].dim}, where, layout, why, cited);
 }
 
 PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout& layout) {
@@ -97,14 +124,14 @@ PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout
   return take_part(whole, where, layout);
 }
 
-PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, NodeId why) {
+PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, const Why& why) {
   const WhereId at = program_.values[original].where;
   const Where source = program_.wheres[at];
   Layout layout = program_.values[original].layout;
   const auto first = std::find_if(layout.begin(), layout.end(), [](const AxisLayout& a) { return a != replicated(); });
   if (first == layout.end() || made(original, at, Layout(layout.size()))) return kNone;
   std::fill(first + 1, layout.end(), replicated());
-  const PValueId value = need(original, at, layout, why);
+  const PValueId value = need(original, at, layout, why.without_axes());
   const Grouping& groups = program_.groupings[source.groupings[static_cast<std::size_t>(first - layout.begin())]];
   const auto with_task = std::find_if(groups.begin(), groups.end(), [&](const std::vector<std::int32_t>& group) {
     return std::find(group.begin(), group.end(), task) != group.end();
@@ -113,20 +140,23 @@ PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where,
   const auto parts = static_cast<std::int64_t>(group.size());
   const Members members = with_root(group, task);
   const Layout all(program_.wheres[where].axes.size());
+  const NodeId split_by = cause(original, static_cast<std::size_t>(first - layout.begin()));
+  const Cited cited = why.place == kNone && split_by != kNone ? Cited{split_by, true} : of_place(original, why);
   if (first->kind == Kind::partial)
-    return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, all, why);
+    return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, all, why, cited);
   const PValueId joined =
-      collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, all, why);
+      collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, all, why, cited);
   return parts_op(kJoinParts, joined, first->dim, parts, where, all);
 }
 
-PValueId Converter::convert_axes(PValueId value, const Layout& layout, NodeId why) {
-  for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
-    value = convert_axis(value, step, why);
+PValueId Converter::convert_axes(PValueId value, const Layout& layout, const Why& why) {
+  const PValueId original = value;
+  for (const ConversionStep& step : conversion(program_.values[original].layout, layout))
+    value = convert_axis(value, step, why, of_axis(original, step.axis, why));
   return value;
 }
 
-PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, NodeId why) {
+PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited) {
   const PValue from = program_.values[value];
   const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
   const std::int64_t members = program_.wheres[from.where].axes[step.axis];
@@ -135,25 +165,27 @@ PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, Nod
   const bool to_parts = step.after.kind == Kind::split;
   if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
   if (step.before.kind == Kind::partial && !to_parts)
-    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why);
+    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why,
+                      cited);
   if (step.before.kind == Kind::partial) {
     const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
     return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim}, from.where,
-                      layout, why);
+                      layout, why, cited);
   }
-  if (to_parts) return exchange(value, step, layout, why);
+  if (to_parts) return exchange(value, step, layout, why, cited);
   const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
-                                    from.where, layout, why);
+                                    from.where, layout, why, cited);
   return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
 }
 
-PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout, NodeId why) {
+PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why,
+                             Cited cited) {
   const PValue from = program_.values[value];
   const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
   const std::int64_t members = program_.wheres[from.where].axes[step.axis];
   const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
-  const PValueId blocks =
-      collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim}, from.where, layout, why);
+  const PValueId blocks = collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim},
+                                     from.where, layout, why, cited);
   return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
 }
 
@@ -179,7 +211,7 @@ PValueId Converter::finish(Node node, PValueId value, WhereId where, const Layou
 }
 
 PValueId Converter::collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
-                               NodeId why) {
+                               const Why& why, Cited cited) {
   Node node = added(NodeKind::collective, value);
   node.detail = static_cast<std::uint32_t>(program_.collectives.size());
   program_.collectives.push_back(what);
@@ -187,7 +219,7 @@ PValueId Converter::collective(PValueId value, const ProgramCollective& what, Wh
   explain(result,
           std::string(name_of(what.kind)) + " over " +
               std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks",
-          why);
+          why, cited);
   return result;
 }
 
@@ -228,7 +260,7 @@ const Attrs& Converter::no_attrs() {
   return program_.added_attrs.front();
 }
 
-PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, NodeId why) {
+PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why) {
   const PValue from = program_.values[value];
   const Layout whole(program_.wheres[where].axes.size());
   if (layout != whole) return need(need(value, where, whole, why), where, layout, why);
@@ -242,14 +274,44 @@ PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& l
   return result;
 }
 
-void Converter::explain(PValueId value, const std::string& what, NodeId why) {
+Converter::Cited Converter::of_place(PValueId value, const Why& why) const {
+  const std::vector<NodeId>& causes = program_.causes.of_place;
+  if (why.place != kNone || causes.empty()) return {why.place, false};
+  NodeId producer = program_.values[value].producer;
+  while (producer >= causes.size()) producer = program_.values[program_.inputs(program_.nodes[producer])[0]].producer;
+  return {causes[producer], false};
+}
+
+Converter::Cited Converter::of_axis(PValueId value, std::size_t axis, const Why& why) const {
+  const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
+  return {asked ? why.axes[axis] : cause(value, axis), true};
+}
+
+void Converter::explain(PValueId value, const std::string& what, const Why& why, Cited cited) {
   if (!program_.options.reasons) return;
-  const Node& user = program_.nodes[why];
-  const PValue& v = program_.values[value];
-  program_.reasons.push_back({program_.name(value),
-                              what + ", " + std::to_string(v.type.bytes()) + " bytes: used by " + program_.name(user) +
-                                  " on " + program_.where(user).str(),
-                              program_.line(user)});
+  const Node& user = program_.nodes[why.user];
+  const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
+  Reason reason{program_.name(value),
+                what + ", " + std::to_string(program_.values[value].type.bytes()) + " bytes: " + use + " on " +
+                    program_.where(user).str() + text(why.user, cited),
+                program_.line(user), true};
+  if (cited.node != kNone) {
+    reason.constraint = program_.name(program_.nodes[cited.node]);
+    reason.of_layout = cited.layout;
+  }
+  program_.reasons.push_back(std::move(reason));
+}
+
+std::string Converter::text(NodeId user, Cited cited) const {
+  if (cited.node == kNone) return "";
+  const Node& node = program_.nodes[cited.node];
+  const Annotation& annotation = node.graph->op(node.op).annotation();
+  if (cited.node == user && !cited.layout) return ", as annotated";
+  std::string how = cited.layout ? "laid" : "annotated " + program_.text(annotation);
+  for (std::size_t i = 0; cited.layout && i < annotation.layouts.size(); ++i)
+    how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
+  if (cited.node == user) return ", which is " + how;
+  return ", because " + program_.name(node) + " is " + how + " at " + escaped(program_.line(node).str());
 }
 
 }  // namespace ferry

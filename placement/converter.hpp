@@ -5,11 +5,20 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "placement/conversion.hpp"
 #include "placement/program.hpp"
 
 namespace ferry {
+
+/// Who needs a value as it does not lie yet, and whose annotations that goes back to (Causes).
+struct Why {
+  NodeId user = 0;
+  NodeId place = kNone;           ///< of the devices where it is needed
+  std::vector<NodeId> axes = {};  ///< of the layout there, axis by axis; empty: of none
+  [[nodiscard]] Why without_axes() const { return {user, place, {}}; }
+};
 
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
@@ -25,33 +34,43 @@ class Converter {
   /// Puts a node at the end of the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
-  /// Says where a value lies. An axis of one task is replicated.
-  void place(PValueId value, WhereId where, Layout layout);
+  /// Says where a value lies, and of each axis whose annotation its layout goes back to. An axis of one task is
+  /// replicated.
+  void place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes = {});
+  /// Whose annotation the value's layout along an axis goes back to; kNone: nobody's.
+  [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
   /// What now stands for `value`: itself, or what replaced it.
   [[nodiscard]] PValueId current(PValueId value) const;
   /// From now on `value` is read as it lies on `where`.
-  void replace(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  void replace(PValueId value, WhereId where, const Layout& layout, const Why& why);
   /// The value with its bytes on `where` in that layout, for the node `why`; converted when nobody did it before.
-  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout, const Why& why);
 
  private:
-  PValueId convert(PValueId value, WhereId where, const Layout& layout, NodeId why);
+  /// What a reason cites: an op's layouts, or its place.
+  struct Cited {
+    NodeId node = kNone;
+    bool layout = false;
+  };
+
+  PValueId convert(PValueId value, WhereId where, const Layout& layout, const Why& why);
   static bool has_device(const Where& mesh, const Where& device);
   static bool covers(const Where& source, const Where& target);
   /// A value that `task` holds whole goes to a device or mesh.
-  PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, NodeId why);
+  PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why);
   /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
   /// Gathers or reduces to one device along the first axis that needs it, the later ones joined before, when nobody
   /// made the whole value on the mesh yet.
-  PValueId to_root(PValueId original, std::int32_t task, WhereId where, NodeId why);
-  PValueId convert_axes(PValueId value, const Layout& layout, NodeId why);
-  PValueId convert_axis(PValueId value, const ConversionStep& step, NodeId why);
+  PValueId to_root(PValueId original, std::int32_t task, WhereId where, const Why& why);
+  PValueId convert_axes(PValueId value, const Layout& layout, const Why& why);
+  PValueId convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited);
   /// From parts along one dim to parts along another: each member gives each other one a block.
-  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, NodeId why);
+  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why, Cited cited);
   Node added(NodeKind kind, PValueId value) const;
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
-  PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout, NodeId why);
+  PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
+                      const Why& why, Cited cited);
   /// A group of tasks and `root`, which comes last when it is none of them.
   Members with_root(std::vector<std::int32_t> group, std::int32_t root);
   [[nodiscard]] bool made(PValueId value, WhereId where, const Layout& layout) const;
@@ -60,8 +79,15 @@ class Converter {
   PValueId parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where, const Layout& layout);
   const Attrs& no_attrs();
   /// A constant without an annotation is made wherever it is used.
-  PValueId copy_constant(PValueId value, WhereId where, const Layout& layout, NodeId why);
-  void explain(PValueId value, const std::string& what, NodeId why);
+  PValueId copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  /// Whose annotation brings the value elsewhere: its user's, else its own; of a layout, what asks for the new one or
+  /// else gave the old one.
+  [[nodiscard]] Cited of_place(PValueId value, const Why& why) const;
+  [[nodiscard]] Cited of_axis(PValueId value, std::size_t axis, const Why& why) const;
+  /// The layouts of a converted value go back to whoever asked, or to what the value had before.
+  void remember(PValueId from, PValueId to, const Why& why);
+  void explain(PValueId value, const std::string& what, const Why& why, Cited cited);
+  [[nodiscard]] std::string text(NodeId user, Cited cited) const;
 
   Program& program_;
   RegionId region_ = 0;

@@ -41,6 +41,11 @@ struct Reason {
   std::string subject;  ///< name of the op or value
   std::string text;
   SourceLine line;
+  bool transfer = false;  ///< of a transfer or collective, else of an op
+  /// Of a transfer: the op whose annotation makes it necessary; empty when no annotation does, but where values are fed
+  /// and fetched. Without that annotation the transfer is not made, or for another reason.
+  std::string constraint = {};
+  bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
 };
 
 struct PlanResult {

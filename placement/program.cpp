@@ -44,6 +44,10 @@ std::string Program::name(PValueId value) const {
   return values[value].graph->value_name(values[value].value);
 }
 
+std::string Program::text(const Annotation& annotation) const {
+  return annotation.mesh != kNoMesh ? "mesh " + graph->meshes()[annotation.mesh].str() : annotation.device.str();
+}
+
 SourceLine Program::line(const Node& node) const {
   return node.graph->op(node.op).line();
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,6 +107,12 @@ struct ProgramRegion {
   std::vector<PValueId> results;
 };
 
+/// Whose annotations placement goes back to. Kept when reasons are asked for, for `ferry explain`.
+struct Causes {
+  std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
+  std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
+};
+
 struct Program {
   const Graph* graph = nullptr;
   const Signature* signature = nullptr;
@@ -122,6 +129,7 @@ struct Program {
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given
+  Causes causes;
   std::vector<Reason> reasons;
   std::vector<std::string> warnings;
 
@@ -136,6 +144,8 @@ struct Program {
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
   [[nodiscard]] SourceLine line(const Node& node) const;
+  /// "mesh dp=* on /task:*", "/task:2".
+  [[nodiscard]] std::string text(const Annotation& annotation) const;
 
   /// Appends a node with fresh outputs of these types; it is not yet in any region's order.
   NodeId add(Node node, std::span<const PValueId> inputs, std::span<const Type> outputs);

@@ -64,15 +64,43 @@ class Resharder {
       given.push_back(value.where == node.where ? value.layout : Layout(where.axes.size()));
     }
     const std::vector<Layout> wanted = annotated(node, where);
-    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs)}
+    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
                                              : choose_strategy(program_, node, given, wanted);
+    const Why because = why(id, causes(id, strategy));
     for (std::uint32_t i = 0; i < node.inputs; ++i)
-      if (!is_unread(program_, node, i)) set_input(id, i, node.where, strategy.inputs[i]);
+      if (!is_unread(program_, node, i)) set_input(i, node.where, strategy.inputs[i], because);
     program_.nodes[id].once = node.once && inputs_once(id);
-    for (std::uint32_t o = 0; o < node.outputs; ++o) to_.place(node.first_output + o, node.where, strategy.outputs[o]);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      to_.place(node.first_output + o, node.where, strategy.outputs[o], because.axes);
     to_.emit(id);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (!wanted[o].empty()) to_.replace(node.first_output + o, node.where, wanted[o], id);
+      if (!wanted[o].empty())
+        to_.replace(node.first_output + o, node.where, wanted[o], why(id, std::vector<NodeId>(wanted[o].size(), id)));
+  }
+
+  /// That `user` needs something; `axes`: as in Why.
+  Why why(NodeId user, std::vector<NodeId> axes = {}) const {
+    return program_.options.reasons ? Why{user, program_.causes.of_place[user], std::move(axes)} : Why{user};
+  }
+
+  /// Whose annotations the choice goes back to, axis by axis.
+  std::vector<NodeId> causes(NodeId id, const Strategy& strategy) const {
+    std::vector<NodeId> causes;
+    if (!program_.options.reasons) return causes;
+    for (std::size_t axis = 0; axis < strategy.asked.size(); ++axis) {
+      const std::uint32_t asked = strategy.asked[axis];
+      const bool input = asked < program_.nodes[id].inputs;
+      causes.push_back(input ? to_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
+                             : (asked == Strategy::kOutput ? id : kNone));
+    }
+    return causes;
+  }
+
+  /// Whose annotations the value's layout on `where` goes back to.
+  std::vector<NodeId> causes_of(PValueId value, WhereId where) const {
+    const auto found = program_.causes.of_layout.find(value);
+    const bool known = found != program_.causes.of_layout.end() && program_.values[value].where == where;
+    return known ? found->second : std::vector<NodeId>();
   }
 
   /// What a collective gives, it gives in every step.
@@ -87,27 +115,32 @@ class Resharder {
     const Node node = program_.nodes[id];
     const std::vector<Layout> wanted = annotated(node, program_.where(node));
     const bool lies = !moves && !wanted[0].empty();
-    to_.place(node.first_output, node.where, lies ? wanted[0] : Layout(program_.where(node).axes.size()));
+    if (lies)
+      to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
+    else
+      to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
     to_.emit(id);
     if (moves && program_.feed_homes[node.detail] != kNone) {
       const WhereId home = program_.feed_homes[node.detail];
       const std::vector<Layout> at_home = annotated(node, program_.wheres[home]);
+      const Why because{id, id, std::vector<NodeId>(at_home[0].size(), id)};
       to_.replace(node.first_output, home, at_home[0].empty() ? Layout(program_.wheres[home].axes.size()) : at_home[0],
-                  id);
+                  because);
     }
   }
 
   void assign(NodeId id) {
     const Node node = program_.nodes[id];
-    const PValue variable = program_.values[program_.inputs(node)[0]];
-    set_input(id, 1, variable.where, variable.layout);
+    const PValueId read = program_.inputs(node)[0];
+    const PValue variable = program_.values[read];
+    set_input(1, variable.where, variable.layout, why(id, causes_of(read, variable.where)));
     to_.place(node.first_output, variable.where, variable.layout);
     to_.emit(id);
   }
 
   void fetch(NodeId id) {
     const WhereId at = program_.nodes[id].where;
-    set_input(id, 0, at, {});
+    set_input(0, at, {}, Why{id});
     to_.emit(id);
   }
 
@@ -125,15 +158,16 @@ class Resharder {
                                         program_.regions[body].parameters.begin() + node.outputs);
     for (std::size_t i = 0; i < carried.size(); ++i) {
       const PValue parameter = program_.values[carried[i]];
+      const Why because = why(id, causes_of(carried[i], parameter.where));
       PValueId& result = program_.regions[body].results[i];
-      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout, id); });
-      to_.place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout);
+      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout, because); });
+      to_.place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout, because.axes);
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
     PValueId& predicate = program_.regions[condition].results[0];
     predicate = in_region(
-        condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size()), id); });
+        condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size()), Why{id}); });
     to_.emit(id);
   }
 
@@ -149,13 +183,14 @@ class Resharder {
       PValueId& else_result = program_.regions[first + 1].results[i];
       const WhereId at = place_of(then_result, else_result, node.where);
       const Layout layout = whole_layout(then_result, at);
-      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout, id); });
-      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout, id); });
-      to_.place(node.first_output + i, at, layout);
+      const Why because = why(id, causes_of(then_result, at));
+      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout, because); });
+      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout, because); });
+      to_.place(node.first_output + i, at, layout, causes_of(then_result, at));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
-    set_input(id, 0, all, Layout(program_.wheres[all].axes.size()));
+    set_input(0, all, Layout(program_.wheres[all].axes.size()), Why{id});
     to_.emit(id);
   }
 
@@ -166,10 +201,11 @@ class Resharder {
       const std::size_t input = i < carried ? i : next_capture++;
       const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
       const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
-      set_input(owner, static_cast<std::uint32_t>(input), at, whole_layout(argument, at));
+      set_input(static_cast<std::uint32_t>(input), at, whole_layout(argument, at), why(owner, causes_of(argument, at)));
       const PValue bound = program_.values[program_.inputs(program_.nodes[owner])[input]];
       const bool here = bound.where == at;
-      to_.place(parameters[i], at, here ? bound.layout : Layout(program_.wheres[at].axes.size()));
+      to_.place(parameters[i], at, here ? bound.layout : Layout(program_.wheres[at].axes.size()),
+                causes_of(program_.inputs(program_.nodes[owner])[input], at));
     }
   }
 
@@ -231,9 +267,10 @@ class Resharder {
     return wanted;
   }
 
-  void set_input(NodeId id, std::uint32_t i, WhereId where, const Layout& layout) {
-    const PValueId value = to_.need(program_.inputs(program_.nodes[id])[i], where, layout, id);
-    program_.inputs(program_.nodes[id])[i] = value;
+  /// Input `i` of the user that `because` names.
+  void set_input(std::uint32_t i, WhereId where, const Layout& layout, const Why& because) {
+    const PValueId value = to_.need(program_.inputs(program_.nodes[because.user])[i], where, layout, because);
+    program_.inputs(program_.nodes[because.user])[i] = value;
   }
 
   Program& program_;

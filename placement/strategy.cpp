@@ -15,7 +15,8 @@ using Kind = AxisLayout::Kind;
 /// One way for one axis.
 struct Choice {
   std::vector<AxisLayout> inputs, outputs;
-  bool parallel = false;  ///< a letter is split: each task computes its part
+  bool parallel = false;        ///< a letter is split: each task computes its part
+  std::uint32_t asked = kNone;  ///< as in Strategy
 };
 
 // A core of today, roughly: what matters is that messages and redundant computing are weighed at all.
@@ -44,7 +45,8 @@ class Chooser {
         given_(given),
         wanted_(wanted),
         tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
-               std::vector<Layout>(node.outputs, Layout(where_.axes.size()))},
+               std::vector<Layout>(node.outputs, Layout(where_.axes.size())),
+               std::vector<std::uint32_t>(where_.axes.size(), kNone)},
         parallel_(where_.axes.size(), false) {}
 
   Strategy best() {
@@ -68,27 +70,27 @@ class Chooser {
   }
 
   Choice replicated_choice() const {
-    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs), false};
+    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs)};
   }
 
   std::optional<Choice> split_choice(std::size_t axis, int letter) const {
     const auto l = static_cast<std::size_t>(letter);
     if (space_->whole[l] || space_->sizes[l].bounded()) return std::nullopt;
     Choice choice = replicated_choice();
-    bool asked = false;
-    for (std::size_t i = 0; i < node_.inputs; ++i)
+    for (std::uint32_t i = 0; i < node_.inputs; ++i)
       for (std::size_t d = 0; d < space_->inputs[i].size(); ++d) {
         if (space_->inputs[i][d] != letter || space_->broadcast[i][d]) continue;
         choice.inputs[i] = split(static_cast<int>(d));
-        asked = asked || given_[i][axis] == choice.inputs[i];
+        if (choice.asked == kNone && given_[i][axis] == choice.inputs[i]) choice.asked = i;
       }
     for (std::size_t o = 0; o < node_.outputs; ++o) {
       const AxisLayout out = output_layout(letter, o);
       if (out.kind == Kind::partial && node_.def->reduce == Reduce::none) return std::nullopt;
       choice.outputs[o] = out;
-      asked = asked || (!wanted_[o].empty() && wanted_[o][axis] == out);
+      const bool wanted = !wanted_[o].empty() && wanted_[o][axis] == out;
+      if (choice.asked == kNone && wanted) choice.asked = Strategy::kOutput;
     }
-    if (!asked) return std::nullopt;
+    if (choice.asked == kNone) return std::nullopt;
     choice.parallel = true;
     return choice;
   }
@@ -103,10 +105,11 @@ class Chooser {
   std::optional<Choice> linear_choice(std::size_t axis) const {
     if (node_.def->linear == 0) return std::nullopt;
     Choice choice = replicated_choice();
-    for (std::size_t i = 0; i < node_.inputs; ++i) {
+    for (std::uint32_t i = 0; i < node_.inputs; ++i) {
       if (i < 32 && (node_.def->linear >> i & 1U) == 0) continue;  // an op of more inputs is linear in all or none
       choice.inputs[i] = partial(Reduce::sum);
       if (given_[i][axis] != choice.inputs[i]) return std::nullopt;
+      if (choice.asked == kNone) choice.asked = i;
     }
     for (AxisLayout& output : choice.outputs) output = partial(Reduce::sum);
     return choice;
@@ -119,6 +122,7 @@ class Chooser {
       for (std::size_t i = 0; i < node_.inputs; ++i) tried_.inputs[i][axis] = choice.inputs[i];
       for (std::size_t o = 0; o < node_.outputs; ++o) tried_.outputs[o][axis] = choice.outputs[o];
       parallel_[axis] = choice.parallel;
+      tried_.asked[axis] = choice.asked;
       try_from(axis + 1);
     }
   }

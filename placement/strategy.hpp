@@ -11,6 +11,9 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
+  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation did; kNone: nobody.
+  std::vector<std::uint32_t> asked;
+  static constexpr std::uint32_t kOutput = kNone - 1;
 };
 
 /// Of this input the node uses the sizes only: it may lie anywhere and nothing is moved for it.

@@ -17,8 +17,10 @@ struct Options : PlanCommandOptions {
 
 std::string reasons_json(const PlanResult& result) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Reason& reason : result.reasons)
+  for (const Reason& reason : result.reasons) {
     all.push_back({{"subject", reason.subject}, {"reason", reason.text}, {"line", reason.line.str()}});
+    if (!reason.constraint.empty()) all.back()["constraint"] = reason.constraint;
+  }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

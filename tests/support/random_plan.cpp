@@ -17,7 +17,7 @@ class MeshGraph {
  public:
   MeshGraph(std::uint64_t seed, const RandomPlanOptions& options) : dice_(seed), options_(options) {}
 
-  Plan plan() {
+  RandomMeshGraph build() {
     const bool grid = options_.tasks == 4 && dice_.one_in(2);
     mesh_ = grid ? graph_.mesh({{"dp", 2}, {"tp", 2}}) : graph_.mesh("dp");
     const Layout rows = grid ? Layout{split(0), replicated()} : Layout{split(0)};
@@ -43,7 +43,7 @@ class MeshGraph {
     Topology topology = Topology::local(options_.tasks);
     for (int t = 0; t < options_.tasks; ++t)
       topology.tasks[static_cast<std::size_t>(t)].host = t * options_.hosts / options_.tasks;
-    return planned(graph_, fetches, topology, updates_);
+    return {std::move(made_graph_), fetches, updates_, topology};
   }
 
  private:
@@ -106,7 +106,8 @@ class MeshGraph {
     return cond(predicate, side, side)[0];
   }
 
-  Graph graph_;
+  std::unique_ptr<Graph> made_graph_ = std::make_unique<Graph>();
+  Graph& graph_ = *made_graph_;
   Dice dice_;
   RandomPlanOptions options_;
   MeshId mesh_ = kNoMesh;
@@ -118,8 +119,13 @@ class MeshGraph {
 
 }  // namespace
 
+RandomMeshGraph random_mesh_graph(std::uint64_t seed, const RandomPlanOptions& options) {
+  return MeshGraph(seed, options).build();
+}
+
 Plan random_plan(std::uint64_t seed, const RandomPlanOptions& options) {
-  return MeshGraph(seed, options).plan();
+  const RandomMeshGraph made = random_mesh_graph(seed, options);
+  return planned(*made.graph, made.fetches, made.topology, made.targets);
 }
 
 }  // namespace ferry::test

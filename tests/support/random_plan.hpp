@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "graph/graph.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry::test {
@@ -14,6 +17,15 @@ struct RandomPlanOptions {
   int hosts = 1;        ///< that share the tasks
   bool control = true;  ///< loops and branches
 };
+
+/// A random graph on a mesh and on single tasks, as random_plan has it.
+struct RandomMeshGraph {
+  std::unique_ptr<Graph> graph;
+  std::vector<Value> fetches;
+  std::vector<Value> targets;  ///< assigns of variables
+  Topology topology;
+};
+[[nodiscard]] RandomMeshGraph random_mesh_graph(std::uint64_t seed, const RandomPlanOptions& options);
 
 /// The plan of a random graph on a mesh over all tasks (of four: 2 × 2 too) and on single tasks, that the seed alone
 /// decides.

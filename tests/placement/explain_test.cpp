@@ -1,0 +1,243 @@
+// The contract of explain: one reason for each op and each transfer; the annotation that a transfer's reason cites is
+// what makes it necessary, and without it only transfers change that have to do with it.
+#include "placement/explain.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "ops/gradient.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+#include "tests/support/plans.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry {
+namespace {
+
+struct Job {
+  Graph& graph;
+  Topology topology;
+  std::vector<Value> fetches, targets;
+  test::Feeds feeds = {};
+};
+
+PlanResult planned(const Job& job) {
+  Signature signature;
+  for (const Value& fetch : job.fetches) signature.fetches.push_back(fetch.id());
+  for (const Value& target : job.targets) signature.targets.push_back(target.op().id());
+  for (const auto& [value, sizes] : job.feeds) signature.feeds.push_back({value, 0, sizes});
+  PlanOptions options;
+  options.reasons = true;
+  return make_plan(job.graph, signature, job.topology, test::AllKernels(), options);
+}
+
+std::vector<Reason> transfers(const PlanResult& result) {
+  std::vector<Reason> all;
+  std::copy_if(result.reasons.begin(), result.reasons.end(), std::back_inserter(all),
+               [](const Reason& reason) { return reason.transfer; });
+  return all;
+}
+
+/// What moves for whom, without the reason.
+std::string movement(const Reason& reason) {
+  const std::string& text = reason.text;
+  return reason.subject + " " + text.substr(0, std::min(text.find(", because"), text.find(", which is")));
+}
+
+OpId op_of(const Graph& graph, std::string_view subject) {
+  const std::string_view name = subject.substr(0, subject.find(':'));
+  OpId id = 0;
+  while (graph.op(id).name() != name) ++id;
+  return id;
+}
+
+/// The ops whose layout or place may depend on the annotation of `start`: those that use its values, and where `places`
+/// change too, those that make the values and are annotated nowhere themselves.
+std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
+  std::set<OpId> found{start};
+  for (std::size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (OpId id = 0; id < graph.size(); ++id)
+      for (ValueId input : graph.op(id).inputs()) {
+        const OpId producer = graph.producer(input);
+        if (found.contains(producer)) found.insert(id);
+        if (places && found.contains(id) && graph.op(producer).annotation().empty()) found.insert(producer);
+      }
+  }
+  return found;
+}
+
+/// The transfers whose value neither comes from one of `ops` nor goes to one.
+std::multiset<std::string> apart_from(const Graph& graph, const std::set<OpId>& ops,
+                                      const std::vector<Reason>& reasons) {
+  std::set<OpId> near = ops;
+  for (OpId user : ops)
+    for (ValueId input : graph.op(user).inputs()) near.insert(graph.producer(input));
+  std::multiset<std::string> apart;
+  for (const Reason& reason : reasons)
+    if (!near.contains(op_of(graph, reason.subject))) apart.insert(reason.subject + " " + reason.text);
+  return apart;
+}
+
+/// The plan's transfers after the op's layouts, or its whole annotation, have been taken away.
+std::vector<Reason> transfers_without(const Job& job, OpId op, bool only_layouts) {
+  const Annotation kept = job.graph.op(op).annotation();
+  Annotation less;
+  if (only_layouts) {
+    less = kept;
+    less.layouts.clear();
+  }
+  job.graph.annotate(op, less);
+  const std::vector<Reason> after = transfers(planned(job));
+  job.graph.annotate(op, kept);
+  return after;
+}
+
+struct Seen {
+  int cited = 0;  ///< transfers that cite an annotation
+  int moved = 0;  ///< of them, those that are not made when it is deleted
+  int apart = 0;  ///< transfers that had nothing to do with a deleted annotation
+};
+
+/// Deletes each annotation that is cited, one at a time.
+Seen delete_each(const Job& job) {
+  const std::vector<Reason> before = transfers(planned(job));
+  std::set<std::pair<std::string, bool>> constraints;
+  for (const Reason& reason : before)
+    if (!reason.constraint.empty()) constraints.emplace(reason.constraint, reason.of_layout);
+  Seen seen;
+  for (const auto& [name, of_layout] : constraints) {
+    CAPTURE(name);
+    const OpId op = op_of(job.graph, name);
+    const std::vector<Reason> after = transfers_without(job, op, of_layout);
+    std::set<std::string> left;
+    for (const Reason& reason : after) left.insert(movement(reason));
+    for (const Reason& reason : after) {
+      const bool still = reason.constraint == name && reason.of_layout == of_layout;
+      CHECK_MESSAGE(!still, reason.text);
+    }
+    for (const Reason& reason : before) {
+      if (reason.constraint != name || reason.of_layout != of_layout) continue;
+      ++seen.cited;
+      seen.moved += left.contains(movement(reason)) ? 0 : 1;
+    }
+    const std::set<OpId> related = dependents(job.graph, op, !of_layout);
+    const auto kept = apart_from(job.graph, related, before);
+    CHECK(kept == apart_from(job.graph, related, after));
+    seen.apart += static_cast<int>(kept.size());
+  }
+  return seen;
+}
+
+/// Every transfer goes back to an annotation, without which it is not made; others have nothing to do with it.
+void check_all_necessary(const Job& job) {
+  const std::vector<Reason> all = transfers(planned(job));
+  const Seen seen = delete_each(job);
+  CHECK(seen.cited == static_cast<int>(all.size()));
+  CHECK(seen.moved == seen.cited);
+  CHECK(seen.apart > 0);
+}
+
+TEST_CASE("explain: messages of a sum over three tasks go back to the tasks' annotations") {
+  Graph g;
+  const Value a = g.constant({1, 2, 3}, on("/task:0")).named("a");
+  const Value b = g.constant({10, 20, 30}, on("/task:1")).named("b");
+  const Value d = g.constant({100, 200, 300}, on("/task:1")).named("d");
+  Value c;
+  {
+    const auto there = g.device("/task:2");
+    c = (a + b).named("c");
+  }
+  const Job job{g, Topology::local(3), {c, d}, {}};
+  const std::vector<Reason> all = transfers(planned(job));
+  REQUIRE(all.size() == 4);
+  for (const Reason& reason : all) CHECK(reason.constraint == (reason.subject == "d" ? "d" : "c"));
+  check_all_necessary(job);
+}
+
+/// Data-parallel training of two models that have nothing in common.
+TEST_CASE("explain: collectives of a data-parallel step go back to the split of the batch") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  Values fetches, targets;
+  for (const std::string model : {"left", "right"}) {
+    const auto here = g.name(model);
+    const Value x = uniform(g, {12, 4}, -1, 1).laid({split(0)}).named("x");
+    const Value w = g.variable("w", normal(g, {4, 4}, 0, 1));
+    const Value loss = mean(square(matmul(x, w)));
+    fetches.push_back(loss);
+    for (const Value& update : sgd(loss, {w}, 0.1)) targets.push_back(update);
+  }
+  const Job job{g, Topology::local(4), fetches, targets};
+  const std::vector<Reason> reasons = transfers(planned(job));
+  REQUIRE(reasons.size() == 4);
+  for (const Reason& reason : reasons) CHECK(reason.constraint == (reason.subject[0] == 'l' ? "left/x" : "right/x"));
+  check_all_necessary(job);
+}
+
+TEST_CASE("explain: collectives on two axes go back to the annotation of their own axis") {
+  Graph g;
+  const auto all = g.on(g.mesh({{"dp", Mesh::kOpen}, {"tp", 2}}));
+  const Value x = uniform(g, {8, 6}, -1, 1).laid({split(0), replicated()}).named("x");
+  const Value up = g.variable("up", normal(g, {6, 8}, 0, 1)).laid({replicated(), split(1)});
+  const Value down = g.variable("down", normal(g, {8, 6}, 0, 1)).laid({replicated(), split(0)});
+  const Value loss = mean(square(matmul(tanh(matmul(x, up)), down) - x));
+  const Values updates = sgd(loss, {up, down}, 0.1);
+  const Job job{g, Topology::local(4), {loss}, {updates.begin(), updates.end()}};
+  std::multiset<std::string> cited;
+  for (const Reason& reason : transfers(planned(job))) cited.insert(reason.constraint);
+  CHECK(cited == std::multiset<std::string>{"up", "x", "x", "x"});
+  CHECK(delete_each(job).moved == 3);  // the sum that cites `up` is made for `down` too, and cites it then
+}
+
+TEST_CASE("explain: on random graphs a deleted annotation changes only what depends on it") {
+  Seen all;
+  const auto add = [&all](const Seen& seen) {
+    all.cited += seen.cited;
+    all.moved += seen.moved;
+    all.apart += seen.apart;
+  };
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph made = test::random_graph(seed, 10 + static_cast<int>(seed % 40), 4);
+    add(delete_each({*made.graph, Topology::local(4), made.fetches, made.targets, test::feeds_of(made)}));
+    const test::RandomMeshGraph mesh = test::random_mesh_graph(seed, {.ops = 12, .tasks = 4, .control = false});
+    add(delete_each({*mesh.graph, mesh.topology, mesh.fetches, mesh.targets}));
+  }
+  MESSAGE(all.cited, " transfers cite an annotation, ", all.moved, " are not made without it; ", all.apart, " apart");
+  CHECK(all.moved * 2 > all.cited);
+  CHECK(all.apart > all.cited);
+}
+
+TEST_CASE("explain has one reason for each op and each transfer") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const test::RandomMeshGraph made = test::random_mesh_graph(seed, {.ops = 12, .tasks = 4, .control = false});
+    const PlanResult result = planned({*made.graph, made.topology, made.fetches, made.targets});
+    const Plan& plan = result.plan;
+    std::map<std::string, int> ops, moved;
+    std::size_t channels = 0;
+    for (const Reason& reason : result.reasons) {
+      CHECK(reason.line.known());
+      ++(reason.transfer ? moved : ops)[reason.subject];
+      channels += reason.transfer && reason.text.starts_with("transfer from") ? 1 : 0;
+    }
+    for (const auto& [name, count] : ops) CHECK_MESSAGE(count == 1, name);
+    for (const PlanClass& role : plan.classes)
+      for (const Instruction& instruction : role.instructions)
+        if (instruction.what == Do::kernel) CHECK(ops.contains(std::string(plan.string(instruction.name))));
+    CHECK(channels == plan.channels.size());
+    for (const Collective& collective : plan.collectives)
+      CHECK(moved.contains(std::string(plan.string(collective.name))));
+  }
+}
+
+}  // namespace
+}  // namespace ferry
