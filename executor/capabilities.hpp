@@ -1,18 +1,25 @@
 // What the kernels of this build can do, for the planner.
 #pragma once
 
+#include "kernels/kernel.hpp"
 #include "placement/capabilities.hpp"
 
 namespace ferry {
 
-/// Answers from the kernel tables (kernels/kernel.hpp). Stateless and thread-safe.
+/// Answers from a table of the CPU's kernels, which must outlive it. Thread-safe.
 class KernelCapabilities final : public Capabilities {
  public:
+  explicit KernelCapabilities(const KernelTable& kernels = cpu_kernels()) : kernels_(kernels) {}
   [[nodiscard]] bool has_kernel(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] bool has_scratch(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
                                            std::span<const Type> inputs, std::span<const Type> outputs) const override;
+
+ private:
+  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const;
+
+  const KernelTable& kernels_;
 };
 
 }  // namespace ferry

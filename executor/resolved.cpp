@@ -159,10 +159,15 @@ void ResolvedPlan::mark_waits() {
       }
     }
   }
-  for (auto& list : lists_)
-    for (Resolved& resolved : list)
-      resolved.plain =
+  for (const auto& list : lists_) {
+    std::vector<Direct>& direct = direct_.emplace_back();
+    direct.reserve(list.size());
+    for (const Resolved& resolved : list) {
+      const bool plain =
           resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty() && resolved.link == nullptr;
+      direct.push_back(plain ? Direct{resolved.kernel, resolved.run} : Direct{});
+    }
+  }
 }
 
 void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
@@ -266,7 +271,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .state = state,
                             .scratch = scratch,
                             .parallel = context.parallel,
-                            .step = 0,
+                            .step = step_,
                             .iterations = {iterations_[instruction.thread].data(), depth}});
   resolved.run = &runs_.back();
   resolved.kernel = kernel->run;

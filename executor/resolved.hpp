@@ -38,6 +38,13 @@ struct Extent {
   bool output = false;
 };
 
+/// What a walk needs of an instruction that runs a kernel and has nothing to do besides: a list of these stays in the
+/// caches. Of others `kernel` is null.
+struct Direct {
+  void (*kernel)(KernelRun&) = nullptr;
+  KernelRun* run = nullptr;
+};
+
 /// One instruction, ready to run.
 struct Resolved {
   /// What is to be done besides running it.
@@ -48,7 +55,6 @@ struct Resolved {
   };
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
-  bool plain = false;  ///< a kernel with nothing to do besides
   Do what = Do::kernel;
   std::uint8_t flags = 0;
   std::uint32_t count = 0;     ///< instructions of this thread and region up to and with this one
@@ -86,6 +92,12 @@ class ResolvedPlan {
   [[nodiscard]] std::span<Resolved> list(std::uint32_t region, std::size_t thread) {
     return lists_[region * threads_ + thread];
   }
+  /// The same, in a short form.
+  [[nodiscard]] std::span<const Direct> direct(std::uint32_t region, std::size_t thread) const {
+    return direct_[region * threads_ + thread];
+  }
+  /// Sets the number of the step that kernels see.
+  void begin_step(std::int64_t step) { step_ = step; }
   [[nodiscard]] std::size_t threads() const { return threads_; }
   [[nodiscard]] std::size_t regions() const { return regions_; }
   /// Only thread 0 has instructions.
@@ -128,6 +140,8 @@ class ResolvedPlan {
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;  // of buffers
   std::vector<std::uint32_t> depth_;                              // of regions: loops around them
   std::vector<std::vector<Resolved>> lists_;
+  std::vector<std::vector<Direct>> direct_;  // of each list
+  std::int64_t step_ = 0;
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::vector<Extent> extents_;

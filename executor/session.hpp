@@ -20,14 +20,17 @@
 
 namespace ferry {
 
+class KernelTable;
+
 struct SessionOptions {
   std::uint64_t seed = 0;
   std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
   /// Of ops whose annotation names no kind of device; none: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device;
-  bool reasons = false;    ///< Session::plan tells also why
-  std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
+  bool reasons = false;                  ///< Session::plan tells also why
+  const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
+  std::string trace_file;                ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
 /// Named tensors, as fed and fetched.

@@ -77,7 +77,6 @@ struct TaskExecutor::State {
   Trace* const trace;
   const std::uint64_t plan_id;
 
-  std::int64_t step = 0;
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
   bool set_up = false;
@@ -151,14 +150,14 @@ struct TaskExecutor::State {
   void walk(Walker& walker, std::uint32_t which) {
     ++walker.region_runs[which];
     if (trace != nullptr) return walk_traced(walker, which);
-    for (Resolved& r : resolved.list(which, walker.thread)) {
-      walker.current = &r;
-      if (r.plain) [[likely]] {
-        r.run->step = step;
-        r.kernel(*r.run);
-      } else {
-        execute(walker, r);
-      }
+    Resolved* r = resolved.list(which, walker.thread).data();
+    for (const Direct& direct : resolved.direct(which, walker.thread)) {
+      walker.current = r;
+      if (direct.kernel != nullptr) [[likely]]
+        direct.kernel(*direct.run);
+      else
+        execute(walker, *r);
+      ++r;
     }
   }
 
@@ -223,7 +222,6 @@ struct TaskExecutor::State {
   void run_kernel(Resolved& r) {
     if (r.link != nullptr) place_output(r);
     for (const Extent& extent : r.extents) *extent.size = extent.output ? extent.bound : checked(extent, r);
-    r.run->step = step;
     r.kernel(*r.run);
     for (const Extent& extent : r.extents)
       if (extent.output) *extent.header = *extent.size;
@@ -382,7 +380,7 @@ TaskExecutor::TaskExecutor(const Plan& plan, int task, Transport& transport, Wor
 TaskExecutor::~TaskExecutor() = default;
 
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
-  state_->step = step;
+  state_->resolved.begin_step(step);
   state_->feeds = feeds;
   state_->fetched = fetched;
   if (!std::exchange(state_->set_up, true)) state_->run(0);

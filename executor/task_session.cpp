@@ -103,7 +103,8 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.soft_placement = options_.soft_placement;
   options.default_device = options_.default_device.value_or(usual_device(topology_));
   options.reasons = options_.reasons;
-  PlanResult result = make_plan(graph, signature, topology_, KernelCapabilities(), options);
+  const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
+  PlanResult result = make_plan(graph, signature, topology_, KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
   std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
@@ -245,6 +246,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
       ExecutorOptions options;
       options.seed = options_.seed;
       options.data_folder = options_.data_folder;
+      options.kernels = options_.kernels;
       options.deadline = cluster_.options.deadline;
       options.trace = trace_ ? &*trace_ : nullptr;
       options.plan_id = prepared.planned->fingerprint;

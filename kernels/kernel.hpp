@@ -76,8 +76,8 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
   Parallel& parallel;
-  bool stream = false;    ///< output 0 lies in another task's memory: written around the caches (base/stream_copy.hpp)
-  std::int64_t step = 0;  ///< number of this step in the session, restored with checkpoints
+  bool stream = false;  ///< output 0 lies in another task's memory: written around the caches (base/stream_copy.hpp)
+  const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
 };
 
