@@ -46,6 +46,7 @@ struct Pair {
 
 // The families.
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
+[[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
 

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "bench/null_graphs.hpp"
+
 using namespace ferry::bench;
 
 TEST_CASE("the median is the middle value, of an even number the upper one") {
@@ -43,5 +45,25 @@ TEST_CASE("benchmarks have names of their own") {
     CHECK(names.insert(benchmark.name).second);
     CHECK(!benchmark.unit.empty());
     CHECK(benchmark.run != nullptr);
+  }
+}
+
+TEST_CASE("in graphs of null ops all come to the last one, and run on both sides") {
+  for (const NullGraph& graph : {null_chain(50), null_random(50), null_wavefront(7), null_wide(50)}) {
+    const std::size_t ops = graph.needs.size();
+    std::vector<bool> needed(ops, false);
+    needed.back() = true;
+    for (std::size_t i = ops; i-- > 0;) {
+      CHECK(needed[i]);
+      CHECK(graph.needs[i].empty() == (i == 0));
+      for (std::uint32_t earlier : graph.needs[i]) {
+        CHECK(earlier < i);
+        needed[earlier] = true;
+      }
+    }
+    for (int threads : {1, 2}) {
+      CHECK(null_run_by_ferry(graph, threads)() > 0);
+      if (const NullRun peer = null_run_by_tbb(graph, threads)) CHECK(peer() > 0);
+    }
   }
 }

@@ -1,0 +1,9 @@
+#include "bench/null_graphs.hpp"
+
+namespace ferry::bench {
+
+NullRun null_run_by_tbb(const NullGraph&, int) {
+  return {};
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,133 @@
+#include "bench/null_graphs.hpp"
+
+#include <memory>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "executor/session.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr std::int64_t kSteps = 20;
+
+/// Opaque: it is neither fused nor folded away.
+constexpr OpDef kNothing{.name = "Nothing",
+                         .types = "T...->T",
+                         .infer = [](const OpFacts& facts) { return std::vector<Shape>{facts.shape(0)}; },
+                         .flops = 0,
+                         .no_grad = "it does nothing"};
+
+constexpr Kernel kNothingKernel{.op = "Nothing", .run = [](KernelRun&) {}};
+
+const KernelTable& kernels_with_nothing() {
+  static const KernelTable table = [] {
+    KernelTable made = cpu_kernels();
+    made.add({&kNothingKernel, 1});
+    return made;
+  }();
+  return table;
+}
+
+struct Job {
+  Job(const NullGraph& from, int threads) {
+    const Value x = graph.input("x", DType::float32, {});
+    Values made;
+    for (const auto& needs : from.needs) {
+      Values inputs;
+      for (std::uint32_t need : needs) inputs.push_back(made[need]);
+      if (inputs.empty()) inputs.push_back(x);
+      made.push_back(graph.add(kNothing, inputs, {}, SourceLine())[0]);
+    }
+    request.fetches = {made.back()};
+    request.feeds["x"] = Tensor(DType::float32, {});
+    request.steps = kSteps;
+    ClusterOptions cluster;
+    cluster.tasks = 1;
+    cluster.threads = threads;
+    cluster.transport = "inproc";
+    SessionOptions options;
+    options.kernels = &kernels_with_nothing();
+    session = std::make_unique<Session>(graph, Cluster::connect(cluster), options);
+    require_all(from.needs.size());
+  }
+
+  /// Nothing was folded, merged or left out.
+  void require_all(std::size_t ops) const {
+    const Plan& plan = session->plan(request).plan;
+    std::size_t planned = 0;
+    for (const Instruction& i : plan.classes[0].instructions)
+      planned += i.what == Do::kernel && plan.string(i.op) == kNothing.name ? 1 : 0;
+    if (planned != ops)
+      throw Error(Code::bug,
+                  "of " + std::to_string(ops) + " ops that do nothing " + std::to_string(planned) + " are in the plan");
+  }
+
+  Graph graph;
+  RunRequest request;
+  std::unique_ptr<Session> session;
+};
+
+}  // namespace
+
+NullGraph null_chain(std::uint32_t ops) {
+  NullGraph graph;
+  graph.needs.resize(ops);
+  for (std::uint32_t i = 1; i < ops; ++i) graph.needs[i] = {i - 1};
+  return graph;
+}
+
+NullGraph null_random(std::uint32_t ops) {
+  NullGraph graph;
+  graph.needs.resize(ops);
+  std::vector<bool> needed(ops, false);
+  std::uint64_t state = 1;
+  for (std::uint32_t i = 1; i + 1 < ops; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      const auto earlier = static_cast<std::uint32_t>((state >> 33) % i);
+      graph.needs[i].push_back(earlier);
+      needed[earlier] = true;
+    }
+  }
+  for (std::uint32_t i = 0; i + 1 < ops; ++i)
+    if (!needed[i]) graph.needs.back().push_back(i);
+  return graph;
+}
+
+NullGraph null_wavefront(std::uint32_t side) {
+  NullGraph graph;
+  graph.needs.resize(std::size_t{side} * side);
+  for (std::uint32_t row = 0; row < side; ++row) {
+    for (std::uint32_t column = 0; column < side; ++column) {
+      auto& needs = graph.needs[std::size_t{row} * side + column];
+      if (row > 0) needs.push_back((row - 1) * side + column);
+      if (column > 0) needs.push_back(row * side + column - 1);
+    }
+  }
+  return graph;
+}
+
+NullGraph null_wide(std::uint32_t ops) {
+  NullGraph graph;
+  graph.needs.resize(ops);
+  for (std::uint32_t i = 1; i + 1 < ops; ++i) {
+    graph.needs[i] = {0};
+    graph.needs.back().push_back(i);
+  }
+  return graph;
+}
+
+NullRun null_run_by_ferry(const NullGraph& graph, int threads) {
+  const auto job = std::make_shared<Job>(graph, threads);
+  const auto ops = static_cast<double>(graph.needs.size());
+  return [job, ops] {
+    const TimePoint begin = system_clock().now();
+    static_cast<void>(job->session->run(job->request));
+    const auto time = std::chrono::duration<double, std::nano>(system_clock().now() - begin);
+    return time.count() / ops / static_cast<double>(kSteps);
+  };
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,41 @@
+// What an op costs that does nothing, in graphs of 100,000 ops that are run again and again.
+#include "bench/benchmark.hpp"
+#include "bench/null_graphs.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr std::uint32_t kOps = 100'000, kSide = 316;
+constexpr int kPairs = 7;
+
+std::vector<Figure> null_ops(const NullGraph& graph, int threads) {
+  const NullRun ferry = null_run_by_ferry(graph, threads);
+  const NullRun peer = null_run_by_tbb(graph, threads);
+  if (peer) return {compare(kPairs, ferry, peer)};
+  std::vector<double> measured;
+  static_cast<void>(ferry());
+  for (int i = 0; i < kPairs; ++i) measured.push_back(ferry());
+  Figure figure;
+  figure.ferry = median(measured);
+  return {figure};
+}
+
+}  // namespace
+
+std::vector<Benchmark> op_benchmarks() {
+  std::vector<Benchmark> all;
+  for (int threads : {1, 2}) {
+    const std::string end = "." + std::to_string(threads);
+    const auto add = [&](const std::string& name, NullGraph (*make)(std::uint32_t), std::uint32_t size) {
+      all.push_back({"op." + name + end, "ns", Benchmark::Better::lower, "oneTBB flow_graph",
+                     [=] { return null_ops(make(size), threads); }});
+    };
+    add("chain", null_chain, kOps);
+    add("wavefront", null_wavefront, kSide);
+    add("random", null_random, kOps);
+    add("wide", null_wide, kOps);
+  }
+  return all;
+}
+
+}  // namespace ferry::bench
