@@ -40,7 +40,8 @@ Figure compare(int pairs, const std::function<double()>& ferry, const std::funct
 
 std::vector<Benchmark> benchmarks() {
   std::vector<Benchmark> all;
-  for (const auto& family : {host_benchmarks(), op_benchmarks(), plan_benchmarks(), start_benchmarks()})
+  for (const auto& family :
+       {host_benchmarks(), op_benchmarks(), plan_benchmarks(), plan_class_benchmarks(), start_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -48,6 +48,7 @@ struct Pair {
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
+[[nodiscard]] std::vector<Benchmark> plan_class_benchmarks();
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
 
 /// All of them, in the order of the families.

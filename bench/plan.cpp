@@ -1,54 +1,92 @@
-// What happens to a large graph from its making to its second run.
+// What happens to a large graph from its making to its plan, on four tasks.
+#include <malloc.h>
+
+#include <fstream>
 #include <memory>
 
 #include "base/clock.hpp"
+#include "bench/all_kernels.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/scratch_folder.hpp"
-#include "executor/session.hpp"
 #include "graph/graph_file.hpp"
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
+#include "placement/planner.hpp"
+#include "placement/verify.hpp"
 
 namespace ferry::bench {
 namespace {
 
 constexpr int kChainOps = 1'000'000;
 constexpr int kRandomOps = 100'000;
+constexpr int kTasks = 4;
+/// The tasks take turns: each this many ops.
+constexpr int kBlocks = 100;
 
-Value chain(Graph& g) {
-  const Value one = g.constant(1.0);
-  Value sum = one;
-  for (int i = 0; i < kChainOps; ++i) sum = sum + one;
+/// Builds ops one after another, in blocks on the tasks; `next` makes one.
+template <class Next>
+void in_blocks(Graph& g, int ops, const Next& next) {
+  for (int block = 0; block < kBlocks; ++block) {
+    auto here = g.device("/task:" + std::to_string(block % kTasks));
+    for (int i = 0; i < ops / kBlocks; ++i) next();
+  }
+}
+
+Value chain(Graph& g, const Value& x) {
+  Value sum = x;
+  in_blocks(g, kChainOps, [&] { sum = sum + x; });
   return sum;
 }
 
 /// Maxima of the last value and an earlier one, chosen by the linear congruential generator of Knuth's MMIX: so that
 /// the last one needs them all.
-Value random_maxima(Graph& g) {
-  Values made{g.constant(1.0), g.constant(0.5)};
+Value random_maxima(Graph& g, const Value& x) {
+  Values made{x};
   std::uint64_t state = 1;
-  const auto earlier = [&] {
+  in_blocks(g, kRandomOps, [&] {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    return made[static_cast<std::size_t>((state >> 33) % made.size())];
-  };
-  for (int i = 2; i < kRandomOps; ++i) made.push_back(maximum(made.back(), earlier()));
+    made.push_back(maximum(made.back(), made[static_cast<std::size_t>((state >> 33) % made.size())]));
+  });
   return made.back();
 }
 
-std::vector<Figure> plan_case(const std::function<Value(Graph&)>& build) {
+/// A number of /proc/self/status, in bytes; 0 where there is none.
+double status_bytes(const std::string& wanted) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kibibytes = 0;
+  while (status >> word)
+    if (word == wanted && status >> kibibytes) return kibibytes * 1024;
+  return 0;
+}
+
+/// What is resident now; the highest mark begins here.
+double begin_peak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return status_bytes("VmRSS:");
+}
+
+Figure figure(const char* part, double value, const char* unit = "") {
+  Figure result;
+  result.part = part;
+  result.ferry = value;
+  result.unit = unit;
+  return result;
+}
+
+std::vector<Figure> plan_case(int ops, Value (*build)(Graph&, const Value&)) {
   std::vector<Figure> laps;
   TimePoint begin = system_clock().now();
   const auto lap = [&](const char* what) {
-    Figure figure;
-    figure.part = what;
-    figure.ferry = std::chrono::duration<double>(system_clock().now() - begin).count();
-    laps.push_back(std::move(figure));
+    laps.push_back(figure(what, std::chrono::duration<double>(system_clock().now() - begin).count()));
     begin = system_clock().now();
   };
   const ScratchFolder folder;
   {
     Graph g;
-    g.fetch("run", "out", build(g));
+    const Value x = g.input("x", DType::float32, {"n"});
+    g.fetch("run", "out", build(g, x));
     lap("build");
     save_graph(g, folder.file("graph.pb"));
     lap("save");
@@ -56,27 +94,27 @@ std::vector<Figure> plan_case(const std::function<Value(Graph&)>& build) {
   begin = system_clock().now();
   const std::unique_ptr<Graph> graph = load_graph(folder.file("graph.pb"), default_ops());
   lap("load");
-  ClusterOptions options;
-  options.tasks = 1;
-  options.threads = 1;
-  options.transport = "inproc";
-  Session session(*graph, Cluster::connect(options));
-  RunRequest request;
-  request.fetches = {graph->value(graph->entry("run").fetches[0].value)};
-  static_cast<void>(session.plan(request));
-  lap("plan");
-  static_cast<void>(session.run(request));
-  lap("first_run");
-  static_cast<void>(session.run(request));
-  lap("run");
+  Signature signature;
+  signature.feeds = {{graph->value_named("x"), 0, {16}}};
+  signature.fetches = {graph->entry("run").fetches[0].value};
+  const double before = begin_peak();
+  begin = system_clock().now();
+  {
+    // Infer, place, cut, order and lay out; then prove.
+    const PlanResult planned = make_plan(*graph, signature, Topology::local(kTasks), AllKernels());
+    require_verified(planned.plan);
+    Figure all = figure("", std::chrono::duration<double>(system_clock().now() - begin).count());
+    laps.insert(laps.begin(), std::move(all));
+  }
+  laps.push_back(figure("peak", (status_bytes("VmHWM:") - before) / ops, "B/op"));
   return laps;
 }
 
 }  // namespace
 
 std::vector<Benchmark> plan_benchmarks() {
-  return {{"plan.1M.chain", "s", Benchmark::Better::lower, "", [] { return plan_case(chain); }},
-          {"plan.1M.random", "s", Benchmark::Better::lower, "", [] { return plan_case(random_maxima); }}};
+  return {{"plan.1M.chain", "s", Benchmark::Better::lower, "", [] { return plan_case(kChainOps, chain); }},
+          {"plan.1M.random", "s", Benchmark::Better::lower, "", [] { return plan_case(kRandomOps, random_maxima); }}};
 }
 
 }  // namespace ferry::bench

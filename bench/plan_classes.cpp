@@ -1,0 +1,66 @@
+// What planning costs where many tasks do the same: one step of training on a mesh of data × tensor.
+#include "base/clock.hpp"
+#include "bench/all_kernels.hpp"
+#include "bench/benchmark.hpp"
+#include "graph/graph.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+#include "placement/planner.hpp"
+#include "placement/verify.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kLayers = 8, kPairs = 9;
+constexpr int kMany = 4096, kFew = 8;
+/// The tensor axis, within a host; the data axis is as long as there are hosts.
+constexpr int kTensor = 4;
+constexpr std::int64_t kBatch = 16'384, kWidth = 256, kHidden = 1024;
+
+/// The step and what it gives: the loss and the weights' updates.
+struct Training {
+  Training() {
+    auto everywhere = graph.on(graph.mesh({{"dp", Mesh::kOpen}, {"tp", kTensor}}));
+    const Value x = uniform(graph, {kBatch, kWidth}, -1, 1).laid({split(0), replicated()});
+    Value y = x;
+    Values weights;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      auto named = graph.name("layer" + std::to_string(layer));
+      weights.push_back(graph.variable("up", normal(graph, {kWidth, kHidden}, 0, 0.1)).laid({replicated(), split(1)}));
+      const Value up = relu(matmul(y, weights.back()));
+      weights.push_back(
+          graph.variable("down", normal(graph, {kHidden, kWidth}, 0, 0.1)).laid({replicated(), split(0)}));
+      y = y + matmul(up, weights.back());
+    }
+    const Value loss = mean(square(y - x));
+    signature.fetches = {loss.id()};
+    for (const Value& update : sgd(loss, weights, 0.1)) signature.targets.push_back(update.op().id());
+  }
+
+  /// Seconds of planning and verifying for so many tasks.
+  double plan(int tasks) const {
+    Topology topology = Topology::local(tasks);
+    for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensor;
+    const TimePoint begin = system_clock().now();
+    require_verified(make_plan(graph, signature, topology, AllKernels()).plan);
+    return std::chrono::duration<double>(system_clock().now() - begin).count();
+  }
+
+  Graph graph;
+  Signature signature;
+};
+
+}  // namespace
+
+std::vector<Benchmark> plan_class_benchmarks() {
+  return {{"plan.classes", "s", Benchmark::Better::lower, "8 tasks", [] {
+             const Training training;
+             return std::vector{compare(
+                 kPairs, [&] { return training.plan(kMany); }, [&] { return training.plan(kFew); })};
+           }}};
+}
+
+}  // namespace ferry::bench
