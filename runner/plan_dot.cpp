@@ -1,178 +1,302 @@
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "placement/plan_text.hpp"
 #include "runner/plan_pictures.hpp"
 
-extern char** environ;
-
 namespace ferry {
 namespace {
 
-std::string label(std::string_view text) {
+std::string label(const std::vector<std::string>& lines) {
   std::string safe;
-  for (const char c : escaped(text, 60)) safe += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  for (const std::string& line : lines) {
+    if (!safe.empty()) safe += "\\n";
+    for (const char c : escaped(line, 60)) safe += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
   return "\"" + safe + "\"";
 }
 
-/// Draws one task after the other; remembers which node made a buffer, and the ends of channels.
+/// "2,880 B".
+std::string bytes_text(std::uint64_t bytes) {
+  std::string digits = std::to_string(bytes);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits + " B";
+}
+
+/// By what a collective does with its values: joins sums, joins parts, hands on, exchanges.
+std::string_view colour_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::reduce:
+    case CollectiveKind::reduce_scatter:
+      return "#ffc078";
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return "#74c0fc";
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
+      return "#8ce99a";
+    case CollectiveKind::all_to_all:
+      return "#d0bfff";
+  }
+  return "#ffffff";
+}
+
+std::string_view words_for(Region::Kind kind) {
+  switch (kind) {
+    case Region::Kind::condition:
+      return "before each iteration";
+    case Region::Kind::body:
+      return "in each iteration";
+    default:
+      return "when this branch is taken";
+  }
+}
+
+constexpr std::string_view kOfKernels = "#e7f0ff", kOfPorts = "#f1f3f5", kOfVariables = "#fff3bf";
+constexpr std::string_view kOfMessages = "#d9480f";
+
+using Index = std::size_t;
+constexpr Index kNothing = static_cast<Index>(-1);
+
+struct Drawn {
+  std::string id;
+  std::vector<std::string> lines;
+  std::string look;          ///< graphviz's attributes
+  int task = -1;             ///< of collectives: none
+  std::uint32_t region = 1;  ///< bodies and branches have a frame of their own
+  bool kernel = false;       ///< may be drawn as one with the next
+};
+
+struct Arrow {
+  Index from, to;
+  std::string look;
+  bool operator<(const Arrow& other) const {
+    return std::tie(from, to, look) < std::tie(other.from, other.to, other.look);
+  }
+};
+
+/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box.
 class Drawing {
  public:
-  explicit Drawing(const Plan& plan) : plan_(plan) {}
-
-  std::string text() {
-    out_ =
-        "digraph plan {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#eef2ff\", "
-        "fontname=\"sans-serif\"];\n";
+  explicit Drawing(const Plan& plan) : plan_(plan) {
     for (int task = 0; task < plan_.topology.size(); ++task) draw(task);
-    for (const auto& [channel, from] : sent_) {
-      const Channel& c = plan_.channels[channel];
-      const std::string to = "r" + std::to_string(channel);
-      out_ += "  " + from + " -> " + to +
-              " [penwidth=3, color=\"#d9480f\", label=" + label(std::to_string(c.bytes) + " B") + "];\n";
+    for (const auto& [channel, from] : sent_)
+      arrows_.push_back({from, received_.at(channel), "label=" + label({bytes_text(plan_.channels[channel].bytes)})});
+    join_chains();
+  }
+
+  std::string text() const {
+    std::string out =
+        "digraph plan {\n  newrank=true;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
+        "fontsize=12];\n"
+        "  edge [color=\"#868e96\", fontname=\"sans-serif\", fontsize=11];\n";
+    for (int task = 0; task < plan_.topology.size(); ++task) out += box_of(task);
+    for (Index i = 0; i < drawn_.size(); ++i)
+      if (drawn_[i].task < 0) out += "  " + line(i);
+    std::set<std::string> once;
+    for (const Arrow& arrow : arrows_) {
+      const Index from = box_[arrow.from], to = box_[arrow.to];
+      if (from == to && drawn_[from].kernel) continue;
+      const bool message = drawn_[from].task != drawn_[to].task;
+      std::string look = message ? "penwidth=2, color=\"" + std::string(kOfMessages) + "\"" : "";
+      if (!arrow.look.empty()) look += (look.empty() ? "" : ", ") + arrow.look;
+      const std::string text =
+          "  " + drawn_[from].id + " -> " + drawn_[to].id + (look.empty() ? "" : " [" + look + "]") + ";\n";
+      if (once.insert(text).second) out += text;
     }
-    return out_ + "}\n";
+    return out + "}\n";
   }
 
  private:
+  // ---- Boxes and arrows ----
+
   void draw(int task) {
     const PlanClass& role = plan_.class_for(task);
-    makers_.assign(role.buffers.size(), "");
-    std::string edges;
-    out_ += "  subgraph cluster_" + std::to_string(task) + " {\n    label=\"task " + std::to_string(task) + "\";\n";
-    for (const Region& region : role.regions)
-      for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
-        const std::uint32_t at = region.instructions.begin + i;
-        node(task, role, at, role.instructions[at], edges);
-      }
-    out_ += "  }\n" + edges;
+    makers_.assign(role.buffers.size(), kNothing);
+    kept_.clear();
+    for (const PlanVariable& variable : role.variables) {
+      const Buffer& buffer = role.buffers[variable.buffer];
+      makers_[variable.buffer] = kept_[variable.buffer] =
+          add("v" + std::to_string(variable.buffer), task, 1,
+              {std::string(plan_.string(variable.name)), sizes_text(buffer)}, "shape=cylinder", kOfVariables);
+    }
+    for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
+      const Range range = role.regions[region].instructions;
+      for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
+        draw(task, role, region, i, role.instructions[i]);
+    }
   }
 
-  void node(int task, const PlanClass& role, std::uint32_t at, const Instruction& instruction, std::string& edges) {
-    std::string id = "t" + std::to_string(task) + "_" + std::to_string(at);
-    switch (instruction.what) {
-      case Do::send:
-        sent_[instruction.target] = maker(role, role.operands[instruction.inputs.begin], id);
-        if (sent_[instruction.target] != id) return;
-        break;
-      case Do::send_wait:
-      case Do::receive_wait:
+  void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what) {
+    if (what.what == Do::send_wait || what.what == Do::receive_wait || is_number(role, what)) return;
+    if (what.what == Do::send) {
+      const Index from = maker(role, role.operands[what.inputs.begin]);
+      if (from != kNothing) {
+        sent_[what.target] = from;
         return;
-      case Do::receive:
-        id = "r" + std::to_string(instruction.target);
-        break;
-      default:
-        break;
-    }
-    out_ += "    " + id + " [label=" + label(title(instruction)) + "];\n";
-    for (std::uint32_t i = 0; i < instruction.inputs.count; ++i) {
-      const std::uint32_t buffer = role.operands[instruction.inputs.begin + i];
-      if (const std::string from = maker(role, buffer, ""); !from.empty()) edges += "  " + from + " -> " + id + ";\n";
-    }
-    for (std::uint32_t i = 0; i < instruction.outputs.count; ++i) {
-      const std::uint32_t buffer = role.operands[instruction.outputs.begin + i];
-      makers_[buffer] = makers_[storage_of(role, buffer)] = id;
-    }
-  }
-
-  std::string maker(const PlanClass& role, std::uint32_t buffer, const std::string& otherwise) const {
-    if (!makers_[buffer].empty()) return makers_[buffer];
-    const std::string& storage = makers_[storage_of(role, buffer)];
-    return storage.empty() ? otherwise : storage;
-  }
-
-  std::string title(const Instruction& instruction) const {
-    switch (instruction.what) {
-      case Do::kernel:
-        return std::string(plan_.string(instruction.op)) + " " + std::string(plan_.string(instruction.name));
-      case Do::feed:
-        return "feed " + std::string(plan_.string(plan_.feeds[instruction.target].name));
-      case Do::fetch:
-        return "fetch " + std::string(plan_.string(plan_.fetches[instruction.target].name));
-      case Do::receive:
-        return "receive " + std::string(plan_.string(plan_.channels[instruction.target].name));
-      case Do::send:
-        return "send " + std::string(plan_.string(plan_.channels[instruction.target].name));
-      case Do::collective: {
-        const Collective& collective = plan_.collectives[instruction.target];
-        return std::string(name_of(plan_.schedules[collective.schedule].kind)) + " " +
-               std::string(plan_.string(collective.name));
       }
-      default:
-        return std::string(name_of(instruction.what)) + " " + std::string(plan_.string(instruction.name));
     }
+    const Index box =
+        what.what == Do::collective ? collective(task, what.target) : instruction(task, region, number, what);
+    if (what.what == Do::send) sent_[what.target] = box;
+    if (what.what == Do::receive) received_[what.target] = box;
+    for (std::uint32_t i = 0; i < what.inputs.count; ++i)
+      if (const Index from = maker(role, role.operands[what.inputs.begin + i]); from != kNothing)
+        arrows_.push_back({from, box, ""});
+    for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
+      const std::uint32_t buffer = role.operands[what.outputs.begin + i];
+      if (what.what == Do::loop) carried(role, buffer, box);
+      made(role, buffer, box);
+    }
+  }
+
+  /// A scalar constant: a number of the formula, drawn only where it is sent.
+  bool is_number(const PlanClass& role, const Instruction& what) const {
+    return what.what == Do::kernel && plan_.string(what.op) == "Constant" &&
+           role.buffers[role.operands[what.outputs.begin]].sizes.empty();
+  }
+
+  Index add(const std::string& id, int task, std::uint32_t region, std::vector<std::string> lines,
+            const std::string& look, std::string_view colour) {
+    const std::string whole = task < 0 ? id : "t" + std::to_string(task) + "_" + id;
+    drawn_.push_back({whole, std::move(lines),
+                      (look.empty() ? "" : look + ", ") + "fillcolor=\"" + std::string(colour) + "\"", task, region});
+    return drawn_.size() - 1;
+  }
+
+  Index instruction(int task, std::uint32_t region, std::uint32_t number, const Instruction& what) {
+    const bool kernel = what.what == Do::kernel;
+    const Index box = add(std::to_string(number), task, region, {title(what)}, "", kernel ? kOfKernels : kOfPorts);
+    drawn_[box].kernel = kernel;
+    return box;
+  }
+
+  /// One box for each group of tasks that does it.
+  Index collective(int task, std::uint32_t number) {
+    const Collective& collective = plan_.collectives[number];
+    const Grouping& grouping = plan_.groupings[collective.grouping];
+    const Index group = static_cast<Index>(membership(grouping, task).group - grouping.data());
+    const auto [at, fresh] = collectives_.try_emplace({number, group});
+    if (!fresh) return at->second;
+    const Schedule& schedule = plan_.schedules[collective.schedule];
+    const auto elements = std::accumulate(collective.parts.begin(), collective.parts.end(), std::int64_t{0});
+    const auto bytes = static_cast<std::uint64_t>(elements) * size_of(collective.dtype);
+    return at->second = add("c" + std::to_string(number) + "_" + std::to_string(group), -1, 1,
+                            {std::string(name_of(schedule.kind)) + ", " + bytes_text(bytes),
+                             std::string(plan_.string(collective.name))},
+                            "shape=hexagon, style=filled", colour_of(schedule.kind));
+  }
+
+  Index maker(const PlanClass& role, std::uint32_t buffer) const {
+    return makers_[buffer] != kNothing ? makers_[buffer] : makers_[storage_of(role, buffer)];
+  }
+
+  void made(const PlanClass& role, std::uint32_t buffer, Index box) {
+    const std::uint32_t storage = storage_of(role, buffer);
+    makers_[buffer] = makers_[storage] = box;
+    if (const auto kept = kept_.find(storage); kept != kept_.end() && kept->second != box)
+      arrows_.push_back({box, kept->second, "style=dashed, constraint=false"});
+  }
+
+  /// What a loop carries begins with what was there, and its body gives it anew.
+  void carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
+    if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop, ""});
+    kept_[storage_of(role, buffer)] = loop;
+  }
+
+  std::string title(const Instruction& what) const {
+    switch (what.what) {
+      case Do::kernel:
+        return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
+      case Do::feed:
+        return "feed " + std::string(plan_.string(plan_.feeds[what.target].name));
+      case Do::fetch:
+        return "fetch " + std::string(plan_.string(plan_.fetches[what.target].name));
+      case Do::receive:
+      case Do::send:
+        return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.target].name));
+      default:
+        return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));
+    }
+  }
+
+  /// "[10,36] of [20,36]".
+  std::string sizes_text(const Buffer& buffer) const {
+    const std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
+    if (buffer.window == kNone) return own;
+    return own + " of " + Shape(std::span<const std::int64_t>(plan_.windows[buffer.window].sizes)).str();
+  }
+
+  // ---- Chains ----
+
+  /// A kernel whose only user is a kernel that uses nothing else becomes one box with it.
+  void join_chains() {
+    std::vector<std::set<Index>> from(drawn_.size()), to(drawn_.size());
+    for (const Arrow& arrow : arrows_) {
+      to[arrow.from].insert(arrow.to);
+      from[arrow.to].insert(arrow.from);
+    }
+    box_.resize(drawn_.size());
+    for (Index i = 0; i < drawn_.size(); ++i) {
+      box_[i] = i;
+      if (!drawn_[i].kernel || from[i].size() != 1) continue;
+      const Index before = *from[i].begin();
+      const Drawn& other = drawn_[before];
+      if (!other.kernel || to[before].size() != 1 || other.task != drawn_[i].task || other.region != drawn_[i].region)
+        continue;
+      box_[i] = box_[before];
+      drawn_[box_[i]].lines.push_back(drawn_[i].lines[0]);
+    }
+  }
+
+  // ---- Text ----
+
+  std::string line(Index i) const {
+    return drawn_[i].id + " [label=" + label(drawn_[i].lines) + ", " + drawn_[i].look + "];\n";
+  }
+
+  /// A frame for a task, in it one for each body and branch.
+  std::string box_of(int task) const {
+    std::map<std::uint32_t, std::string> inside;
+    for (Index i = 0; i < drawn_.size(); ++i)
+      if (drawn_[i].task == task && box_[i] == i) inside[std::max(drawn_[i].region, 1U)] += "    " + line(i);
+    const std::string name = "cluster_" + std::to_string(task);
+    std::string out = "  subgraph " + name + " {\n    label=\"task " + std::to_string(task) +
+                      "\"; fontname=\"sans-serif\"; style=filled; color=\"#ced4da\"; fillcolor=\"#f8f9fa\";\n";
+    for (const auto& [region, lines] : inside) {
+      if (region == 1)
+        out += lines;
+      else
+        out += "    subgraph " + name + "_" + std::to_string(region) + " {\n    label=\"" +
+               std::string(words_for(plan_.class_for(task).regions[region].kind)) + "\"; fillcolor=\"#ffffff\";\n" +
+               lines + "    }\n";
+    }
+    return out + "  }\n";
   }
 
   const Plan& plan_;
-  std::string out_;
-  std::vector<std::string> makers_;
-  std::map<std::uint32_t, std::string> sent_;
-};
+  std::vector<Drawn> drawn_;
+  std::vector<Arrow> arrows_;
+  std::vector<Index> box_;  ///< of each drawn: the one that shows it
+  std::map<std::pair<std::uint32_t, Index>, Index> collectives_;
+  std::map<std::uint32_t, Index> sent_, received_;  ///< of each channel: what makes the value, and where it arrives
 
-struct Pipe {
-  std::array<int, 2> ends{-1, -1};
-  Pipe() {
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(Code::resource, std::string("a pipe: ") + std::strerror(errno));
-  }
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void close_end(std::size_t end) {
-    if (ends[end] >= 0) close(std::exchange(ends[end], -1));
-  }
+  // Of the task that is being drawn.
+  std::vector<Index> makers_;
+  std::map<std::uint32_t, Index> kept_;  ///< of a variable's buffer its box, of a carried one the loop
 };
 
 }  // namespace
 
 std::string plan_dot(const Plan& plan) {
   return Drawing(plan).text();
-}
-
-std::string svg_of(const std::string& dot) {
-  Pipe in, out;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-  const char* const words[] = {"dot", "-Tsvg", nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, "dot", &actions, nullptr, const_cast<char* const*>(words), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0)
-    throw Error(Code::usage, std::string("--svg: dot cannot be started: ") + std::strerror(failed))
-        .hint("apt install graphviz, or --dot");
-  in.close_end(0);
-  out.close_end(1);
-  // dot reads all before it writes, so the two pipes cannot block each other.
-  for (std::string_view rest = dot; !rest.empty();) {
-    const ssize_t n = write(in.ends[1], rest.data(), rest.size());
-    if (n < 0 && errno != EINTR) break;
-    rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  }
-  in.close_end(1);
-  std::string svg;
-  std::array<char, 65536> buffer{};
-  for (ssize_t n; (n = read(out.ends[0], buffer.data(), buffer.size())) != 0;) {
-    if (n < 0 && errno != EINTR) break;
-    if (n > 0) svg.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status != 0) throw Error(Code::usage, "--svg: dot failed").hint("--dot shows what it was given");
-  return svg;
 }
 
 }  // namespace ferry

@@ -10,8 +10,10 @@ namespace ferry {
 /// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions.
 [[nodiscard]] std::string plan_json(const Plan& plan);
 
-/// The plan as a graph in graphviz's language: a box for each task, in it its kernels, feeds and fetches; edges are
-/// values, bold where they are messages.
+/// The plan as a graph in graphviz's language: a frame for each task, in it a box for each kernel or chain of kernels,
+/// cylinders for its variables, feeds and fetches; between the frames a hexagon for each collective of a group of tasks,
+/// with its kind and the bytes of the whole value. Arrows are values, red where they go from task to task, dashed to a
+/// variable. Scalar constants are left out unless they are sent.
 [[nodiscard]] std::string plan_dot(const Plan& plan);
 
 /// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.

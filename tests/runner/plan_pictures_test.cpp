@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/state.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {
@@ -37,6 +39,25 @@ TEST_CASE("a plan as a drawing has a box for each task and an edge for each mess
   std::size_t messages = 0;
   for (std::size_t at = dot.find("12 B"); at != std::string::npos; at = dot.find("12 B", at + 1)) ++messages;
   CHECK(messages == 3);
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST_CASE("a drawing shows chains as one box, variables with their part, and a collective once for all its tasks") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {600, 2}))).laid({split(0)});
+  const Value y = tanh(exp(-w)) * 2.0;
+  const std::string dot = plan_dot(test::planned(g, {sum(y)}, 2, {assign(w, y)}));
+  CHECK(count(dot, R"([label="Neg neg\nExp exp\nTanh tanh\nMul mul", )") == 2);
+  CHECK(count(dot, R"([label="w\n[300,2] of [600,2]", shape=cylinder, fillcolor="#fff3bf"])") == 2);
+  CHECK(count(dot, R"([label="reduce, 4 B\nsum", shape=hexagon, style=filled, fillcolor="#ffc078"])") == 1);
+  CHECK(count(dot, "style=dashed") == 2);
+  CHECK(count(dot, "Constant") == 0);
 }
 
 }  // namespace
