@@ -70,5 +70,6 @@ int main(int argc, char** argv) {
   const Value loss = ferry::mean(ferry::square(y - wanted));
   for (const Value& update : ferry::sgd(loss, variables, 0.5)) g.target("train", update);
   g.fetch("train", "loss", loss);
+  g.fetch("predict", "y", y);
   return ferry::run_main(argc, argv, g);
 }

@@ -1,6 +1,6 @@
-// Data parallel with the training state cut over the tasks (Rajbhandari et al., 2020), in three entries that compute
-// the same: `zero1` cuts the optimizer's state, `zero2` the gradients too, `zero3` also the weights. Each is an
-// annotation; ferry finds the reduce-scatter of the gradients and the all-gather of the weights.
+// Data parallel with the training state cut over the tasks (Rajbhandari et al., 2020), in four entries that compute the
+// same: `data_parallel` cuts only the batch, `zero1` the optimizer's state too, `zero2` the gradients, `zero3` also the
+// weights. Each is an annotation; ferry finds the reduce-scatter of the gradients and the all-gather of the weights.
 //
 //     build/samples/zero --tasks 4 --entry zero3 --steps 20
 #include <ferry/ferry.hpp>
@@ -24,7 +24,7 @@ Value variable(ferry::Graph& g, const std::string& name, const Value& initial, b
 }
 
 void add_training(ferry::Graph& g, int stage) {
-  const std::string entry = "zero" + std::to_string(stage);
+  const std::string entry = stage == 0 ? "data_parallel" : "zero" + std::to_string(stage);
   auto names = g.name(entry);
   const Value x = ferry::uniform(g, {kBatch, kInputs}, -1, 1).laid({split(0)});
   const std::vector<std::int64_t> sizes{kInputs, kHidden, kOutputs};
@@ -36,7 +36,7 @@ void add_training(ferry::Graph& g, int stage) {
     weights.push_back(
         variable(g, layer + "/weights", ferry::normal(g, shape, 0, 0.2, ferry::DType::float32, 7), stage >= 3));
     speeds.push_back(variable(g, layer + "/speed",
-                              g.constant(ferry::Tensor(ferry::DType::float32, {sizes[i], sizes[i + 1]})), true));
+                              g.constant(ferry::Tensor(ferry::DType::float32, {sizes[i], sizes[i + 1]})), stage >= 1));
     const Value whole = stage >= 3 ? ferry::identity(weights.back()).laid({replicated()}) : weights.back();
     y = ferry::tanh(ferry::matmul(y, whole));
   }
@@ -57,6 +57,6 @@ void add_training(ferry::Graph& g, int stage) {
 int main(int argc, char** argv) {
   ferry::Graph g;
   auto everywhere = g.on(g.mesh("dp"));
-  for (int stage : {1, 2, 3}) add_training(g, stage);
+  for (int stage : {0, 1, 2, 3}) add_training(g, stage);
   return ferry::run_main(argc, argv, g);
 }
