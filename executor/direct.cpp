@@ -74,7 +74,7 @@ void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce 
   direct.input = mine.data();
   direct.output = values.data();
   direct.fold = [&](std::byte* output, const std::byte* input, std::int64_t elements) {
-    fold_elements(reduce, dtype, output, input, elements);
+    cpu_kernels().fold()(reduce, dtype, output, input, elements);
   };
   run(*state_, direct, "all_reduce");
 }

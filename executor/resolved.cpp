@@ -293,9 +293,9 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
                        .input = resolved.input,
                        .output = resolved.output,
                        .staging = staging,
-                       .fold = [reduce = collective.reduce, dtype = collective.dtype](
+                       .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
                                    std::byte* output, const std::byte* input, std::int64_t count) {
-                         fold_elements(reduce, dtype, output, input, count);
+                         fold(reduce, dtype, output, input, count);
                        }};
   calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
   resolved.call = calls_[instruction.target].get();

@@ -46,7 +46,7 @@ VariableUse variable_use(const Graph& graph, const Signature& signature) {
 }
 
 std::vector<std::string> lines_of(const Plan& plan) {
-  std::vector<std::string> lines{"kernels " + std::string(cpu_kernels().level())};
+  std::vector<std::string> lines{"kernels " + std::string(cpu_kernels().library())};
   for (const PlanClass& c : plan.classes)
     for (const Instruction& i : c.instructions) {
       std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
@@ -91,7 +91,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::verified(PlanResult result,
   auto planned = std::make_shared<Planned>();
   planned->result = std::move(result);
   require_verified(planned->result.plan);
-  planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().level()).digest();
+  planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().library()).digest();
   return planned;
 }
 

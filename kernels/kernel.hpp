@@ -94,29 +94,37 @@ struct Kernel {
   bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
 };
 
+/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is
+/// the caller's. NaN is kept by max and min.
+using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* input,
+                              std::int64_t count);
+
 /// The kernels of one kind of device, by op.
 class KernelTable {
  public:
-  KernelTable(DeviceKind kind, std::string_view level) : kind_(kind), level_(level) {}
+  KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
+      : kind_(kind), level_(level), library_(library), fold_(fold) {}
   void add(std::span<const Kernel> kernels);
   /// Null when there is none for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
   [[nodiscard]] DeviceKind kind() const { return kind_; }
-  /// The instruction set that the kernels are built for, and their library of matrix products ("x86-64
-  /// openblas-Haswell"): part of the job's fingerprint.
+  /// The instruction set that the kernels are built for ("x86-64-v3"): speed, never bits.
   [[nodiscard]] std::string_view level() const { return level_; }
+  /// Their library of matrix products and the code that it picked ("openblas-Haswell"). It decides bits, so it is part
+  /// of the job's fingerprint.
+  [[nodiscard]] std::string_view library() const { return library_; }
+  [[nodiscard]] FoldElements fold() const { return fold_; }
 
  private:
   DeviceKind kind_;
-  std::string level_;
+  std::string level_, library_;
+  FoldElements fold_;
   std::vector<const Kernel*> kernels_;  // sorted by op
 };
 
-/// The CPU's kernels (kernels/cpu).
+/// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();
-
-/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is
-/// the caller's. NaN is kept by max and min.
-void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count);
+/// Those of each instruction set that this machine can run, the highest last. All give the same bits.
+[[nodiscard]] std::span<const KernelTable> cpu_kernel_levels();
 
 }  // namespace ferry

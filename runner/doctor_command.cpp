@@ -37,6 +37,13 @@ Finding memory_finding(const Machine& machine) {
           {{"bytes", machine.memory_bytes}, {"available_bytes", machine.free_bytes}}};
 }
 
+Finding kernels_finding() {
+  const KernelTable& cpu = cpu_kernels();
+  return {"kernels",
+          "cpu, " + std::string(cpu.level()) + ", " + std::string(cpu.library()),
+          {{"cpu", cpu.level()}, {"library", cpu.library()}}};
+}
+
 Finding shm_finding(const Machine& machine) {
   return {"/dev/shm",
           machine.shm_bytes == 0
@@ -90,7 +97,7 @@ std::vector<Finding> examine() {
       shm_finding(machine),
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
       {"gpus", "0: built without CUDA", {{"count", 0}, {"why", "built without CUDA"}}},
-      {"kernels", "cpu, " + std::string(cpu_kernels().level()), {{"cpu", cpu_kernels().level()}}},
+      kernels_finding(),
       mpi_finding(),
       launcher_finding(),
       job_finding()};

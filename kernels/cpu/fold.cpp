@@ -1,8 +1,8 @@
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/kernels.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/kernel.hpp"
 
-namespace ferry {
+namespace ferry::cpu {
 namespace {
 
 template <class T, class F>
@@ -17,7 +17,7 @@ void fold(std::byte* output, const std::byte* input, std::int64_t count) {
 }  // namespace
 
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count) {
-  cpu::dispatch_numbers(dtype, [&](auto zero) {
+  dispatch_numbers(dtype, [&](auto zero) {
     using T = decltype(zero);
     switch (reduce) {
       case Reduce::sum:
@@ -33,4 +33,4 @@ void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byt
   });
 }
 
-}  // namespace ferry
+}  // namespace ferry::cpu

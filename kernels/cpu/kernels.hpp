@@ -1,4 +1,4 @@
-// The CPU's kernels, by family; cpu_kernels() joins them.
+// The CPU's kernels, by family. Those of level.cpp are built for each instruction set, the last three once.
 #pragma once
 
 #include <span>
@@ -16,9 +16,12 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> array_kernels();     ///< transpose, slice, concat, constant, …
 [[nodiscard]] std::span<const Kernel> indexing_kernels();  ///< gather, one-hot, nonzero
 [[nodiscard]] std::span<const Kernel> random_kernels();
-[[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
-
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
+
+/// A FoldElements (kernel.hpp).
+void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count);
+
+[[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
 [[nodiscard]] std::span<const Kernel> host_kernels();   ///< the host's name
 

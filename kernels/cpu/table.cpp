@@ -2,20 +2,43 @@
 
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/level.hpp"
 
 namespace ferry {
+namespace {
+
+KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
+  KernelTable table(DeviceKind::cpu, level, cpu::blas_name(), kernels.fold);
+  for (const auto family : kernels.families) table.add(family);
+  for (const auto family : {cpu::batch_kernels(), cpu::file_kernels(), cpu::host_kernels()}) table.add(family);
+  return table;
+}
+
+/// The levels of this build that the processor can run.
+std::vector<KernelTable> levels_here() {
+  std::vector<KernelTable> levels;
+  levels.push_back(made(FERRY_BASELINE, *ferry_kernels_baseline()));
+#ifdef FERRY_X86_64_LEVELS
+  const bool v3 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+                  __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("fma") != 0;
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                  __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+                  __builtin_cpu_supports("avx512vl") != 0;
+  if (v3) levels.push_back(made("x86-64-v3", *ferry_kernels_v3()));
+  if (v4) levels.push_back(made("x86-64-v4", *ferry_kernels_v4()));
+#endif
+  return levels;
+}
+
+}  // namespace
+
+std::span<const KernelTable> cpu_kernel_levels() {
+  static const std::vector<KernelTable> levels = levels_here();
+  return levels;
+}
 
 const KernelTable& cpu_kernels() {
-  static const KernelTable table = [] {
-    KernelTable made(DeviceKind::cpu, "x86-64 " + std::string(cpu::blas_name()));
-    for (const auto family :
-         {cpu::unary_kernels(), cpu::binary_kernels(), cpu::cast_kernels(), cpu::matmul_kernels(),
-          cpu::reduce_kernels(), cpu::softmax_kernels(), cpu::array_kernels(), cpu::indexing_kernels(),
-          cpu::random_kernels(), cpu::batch_kernels(), cpu::file_kernels(), cpu::host_kernels(), cpu::parts_kernels()})
-      made.add(family);
-    return made;
-  }();
-  return table;
+  return cpu_kernel_levels().back();
 }
 
 }  // namespace ferry

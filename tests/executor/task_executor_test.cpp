@@ -176,7 +176,7 @@ TEST_CASE("a loop runs its body until the condition is false, and counts its tra
 
 TEST_CASE("what a kernel throws names op, task and line, and reaches the other tasks") {
   static constexpr Kernel kFailing{.op = "Add", .run = [](KernelRun&) { throw Error(Code::numeric, "it is NaN"); }};
-  KernelTable table(DeviceKind::cpu, "test");
+  KernelTable table(DeviceKind::cpu, "test", "none", nullptr);
   table.add(std::span(&kFailing, 1));
   static constexpr Kernel kConstantKernel{.op = "Constant", .run = [](KernelRun&) {}};
   table.add(std::span(&kConstantKernel, 1));

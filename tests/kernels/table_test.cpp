@@ -40,7 +40,7 @@ TEST_CASE("a kernel is found by its op's name") {
 
 TEST_CASE("two kernels for one op are a bug") {
   static constexpr Kernel kTwice[] = {{.op = "Add"}, {.op = "Add"}};
-  KernelTable table(DeviceKind::cpu, "test");
+  KernelTable table(DeviceKind::cpu, "test", "none", nullptr);
   CHECK_THROWS_AS(table.add(kTwice), Error);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("folds join in place and keep NaN") {
   const auto folded = [&](Reduce reduce) {
     Tensor out = Tensor::of<float>({4}, {1, nan, 3, -2});
     const Tensor in = Tensor::of<float>({4}, {2, 1, nan, -3});
-    fold_elements(reduce, DType::float32, out.mutable_bytes().data(), in.bytes().data(), 4);
+    cpu_kernels().fold()(reduce, DType::float32, out.mutable_bytes().data(), in.bytes().data(), 4);
     return out.str();
   };
   CHECK(folded(Reduce::sum) == "[3 nan nan -5]");

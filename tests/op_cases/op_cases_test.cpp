@@ -16,9 +16,11 @@
 namespace ferry::test {
 namespace {
 
-std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>& inputs, int threads = 1) {
+std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>& inputs, int threads = 1,
+                               const KernelTable& kernels = cpu_kernels()) {
   Threads parallel(threads);
   EvaluateOptions options;
+  options.kernels = &kernels;
   options.parallel = &parallel;
   return Evaluator(made.graph, options).run(made.y, feeds_of(inputs));
 }
@@ -106,6 +108,18 @@ TEST_CASE("ops give the same bits for any number of threads") {
     for (int threads : {2, 3}) {
       const std::vector<Tensor> several = outputs_of(made, inputs, threads);
       for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i].same_bits(several[i]));
+    }
+  });
+}
+
+TEST_CASE("ops give the same bits by any instruction set") {
+  for_each_run([](const Case& which, DType, const std::vector<Tensor>& inputs) {
+    const CaseGraph made(which, inputs);
+    const std::vector<Tensor> baseline = outputs_of(made, inputs, 1, cpu_kernel_levels().front());
+    for (const KernelTable& level : cpu_kernel_levels().subspan(1)) {
+      CAPTURE(level.level());
+      const std::vector<Tensor> other = outputs_of(made, inputs, 1, level);
+      for (std::size_t i = 0; i < baseline.size(); ++i) CHECK(baseline[i].same_bits(other[i]));
     }
   });
 }

@@ -1,0 +1,21 @@
+#include "kernels/cpu/level.hpp"
+
+#include "kernels/cpu/kernels.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+LevelKernels all() {
+  static const std::span<const Kernel> families[] = {
+      unary_kernels(),   binary_kernels(), cast_kernels(),     matmul_kernels(), reduce_kernels(),
+      softmax_kernels(), array_kernels(),  indexing_kernels(), random_kernels(), parts_kernels()};
+  return {families, fold_elements};
+}
+
+}  // namespace
+}  // namespace ferry::cpu
+
+const ferry::cpu::LevelKernels* FERRY_KERNELS_OF_LEVEL() {
+  static const ferry::cpu::LevelKernels kernels = ferry::cpu::all();
+  return &kernels;
+}

@@ -1,0 +1,69 @@
+// Instruction sets: on arrays that are longer than any vector register, all of them give the same bits.
+#include <doctest/doctest.h>
+
+#include "ops/array.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+#include "tests/support/evaluate.hpp"
+
+namespace ferry {
+namespace {
+
+TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, float, double) {
+  Graph g;
+  const DType dtype = dtype_of<T>();
+  const Value x = normal(g, {37, 333}, 0, 2, dtype);
+  const Value y = uniform(g, {37, 333}, 0.1, 3, dtype);
+  const Values all{x,
+                   y,
+                   x + y,
+                   x * y,
+                   x / y,
+                   pow(y, x),
+                   exp(x),
+                   log(y),
+                   tanh(x),
+                   sigmoid(x),
+                   erf(x),
+                   sqrt(y),
+                   rsqrt(y),
+                   relu(x),
+                   softmax(x),
+                   log_softmax(x),
+                   sum(x, {0}),
+                   sum(x, {1}),
+                   mean(x),
+                   max(x, {1}),
+                   argmax(x, 1),
+                   select(less(x, y), x, y),
+                   cast(x, DType::int32),
+                   transpose(x, {1, 0})};
+  std::vector<Tensor> baseline;
+  for (const KernelTable& level : cpu_kernel_levels()) {
+    CAPTURE(level.level());
+    test::EvaluateOptions options;
+    options.kernels = &level;
+    const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
+    if (baseline.empty()) baseline = got;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      CHECK(got[i].same_bits(baseline[i]));
+    }
+  }
+}
+
+TEST_CASE("levels are listed from the least to the highest, each with all kernels") {
+  const auto levels = cpu_kernel_levels();
+  CHECK(&cpu_kernels() == &levels.back());
+  for (const KernelTable& level : levels) {
+    CHECK(level.library() == levels.front().library());
+    CHECK(level.find("Add") != nullptr);
+    CHECK(level.find("ReadNpy") != nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace ferry
