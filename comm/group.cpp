@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/stream_copy.hpp"
@@ -16,13 +17,6 @@ using Kind = ScheduleStep::Kind;
 constexpr std::size_t kOneRound = 16 << 10;
 constexpr std::size_t kTile = 4096;             // folded at once, in the cache
 constexpr std::size_t kBeyondCaches = 1 << 20;  // results that are long gone from the cache when somebody reads them
-
-/// Where a slot begins: the one of that number, or that of `peer`.
-std::byte* slot_of(const GroupSpec& spec, int peer, std::int32_t number) {
-  const std::int64_t bytes = slot_bytes(spec.schedule, spec.parts, spec.dtype);
-  const int of_peer = peer > spec.member ? peer - 1 : peer;
-  return spec.staging.data() + bytes * (number == ScheduleStep::kOfPeer ? of_peer : number);
-}
 
 void add(std::vector<Ticket>& tickets, Ticket ticket) {
   if (ticket != kComplete) tickets.push_back(ticket);
@@ -43,6 +37,33 @@ bool all_done(Transport& transport, std::vector<Ticket>& tickets) {
 
 }  // namespace
 
+/// Where the slots lie. Joins change their places in place of copying what is in them.
+class GroupCall::Slots {
+ public:
+  explicit Slots(const GroupSpec& spec)
+      : spec_(spec),
+        bytes_(slot_bytes(spec.schedule, spec.parts, spec.dtype)),
+        places_(static_cast<std::size_t>(spec.schedule.slots)) {
+    std::iota(places_.begin(), places_.end(), 0);
+  }
+  /// The slot of that number, or that of `peer`.
+  [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
+    const int of_peer = peer > spec_.member ? peer - 1 : peer;
+    return spec_.staging.data() + bytes_ * place(number == ScheduleStep::kOfPeer ? of_peer : number);
+  }
+  void swap(std::int32_t a, std::int32_t b) { std::swap(place(a), place(b)); }
+
+ private:
+  [[nodiscard]] const std::int32_t& place(std::int32_t number) const {
+    return places_[static_cast<std::size_t>(number)];
+  }
+  [[nodiscard]] std::int32_t& place(std::int32_t number) { return places_[static_cast<std::size_t>(number)]; }
+
+  const GroupSpec& spec_;
+  std::int64_t bytes_;
+  std::vector<std::int32_t> places_;
+};
+
 GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
     : transport_(transport), channel_(spec.channel), fold_(spec.fold) {
   const Schedule& schedule = spec.schedule;
@@ -51,8 +72,9 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   FERRY_ASSERT(
       static_cast<std::int64_t>(spec.staging.size()) >= staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
       "staging is too small");
+  Slots slots(spec);
   for (const ScheduleStep& step : schedule.steps) {
-    if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step));
+    if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step, slots));
   }
   next_ = steps_.size();
   sends_.reserve(steps_.size());
@@ -85,7 +107,7 @@ void GroupCall::prepare_one_round(const GroupSpec& spec) {
   }
 }
 
-GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& step) const {
+GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const {
   const Schedule& schedule = spec.schedule;
   if (step.kind == Kind::wait || step.kind == Kind::wait_sends) return {.kind = step.kind};
   const int peer = step.peer.resolve(spec.member, schedule.members);
@@ -107,19 +129,26 @@ GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& st
       ready.target = spec.output + out.begin * size;
       break;
     case Kind::receive_slot:
-      ready.target = slot_of(spec, peer, step.slot);
+      ready.target = slots.of(peer, step.slot);
       ready.count = schedule.input_part(spec.parts, peer, part).count;
       break;
     case Kind::send_slot:
-      ready.source = slot_of(spec, peer, step.slot);
+      ready.source = slots.of(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::copy:
     case Kind::fold:
-      ready.source = own_input ? spec.input + in.begin * size : slot_of(spec, peer, step.source);
+      ready.source = own_input ? spec.input + in.begin * size : slots.of(peer, step.source);
       ready.target = spec.output + out.begin * size;
       if (step.slot == ScheduleStep::kOfPeer) break;
-      ready.target = slot_of(spec, peer, step.slot);
+      ready.target = slots.of(peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      break;
+    case Kind::join:
+      if (peer < spec.member) slots.swap(step.slot, step.source);
+      ready.kind = Kind::fold;
+      ready.source = slots.of(peer, step.source);
+      ready.target = slots.of(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::wait:
@@ -234,6 +263,7 @@ void GroupCall::execute(Step& step) {
     case Kind::fold:
       fold_(step.target, step.source, step.count);
       break;
+    case Kind::join:  // a fold by now
     case Kind::wait:
     case Kind::wait_sends:
       break;

@@ -63,6 +63,7 @@ class GroupCall {
   [[nodiscard]] const GroupCount& moved() const { return moved_; }
 
  private:
+  class Slots;
   /// A step with its addresses. `count` in elements, `bytes` of them.
   struct Step {
     ScheduleStep::Kind kind = ScheduleStep::Kind::wait;
@@ -76,7 +77,7 @@ class GroupCall {
     std::byte* window = nullptr;  ///< of a send: where its bytes are already
   };
 
-  [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step) const;
+  [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const;
   void prepare_one_round(const GroupSpec& spec);
   void start_one_round();
   [[nodiscard]] bool progress_one_round();

@@ -72,7 +72,7 @@ class Decoder {
   }
   static Range range(const fbs::Range& r) { return {r.begin(), r.count()}; }
   static LinkCost link(const fbs::Link& l) { return {l.latency_seconds(), l.bytes_per_second()}; }
-  static MemberRef member(const fbs::MemberRef& m) { return {m.relative() != 0, m.value()}; }
+  static MemberRef member(const fbs::MemberRef& m) { return {one_of(m.by(), MemberRef::By::flip), m.value()}; }
 
   static Topology topology(const fbs::Topology& t) {
     Topology result;
@@ -176,7 +176,7 @@ class Decoder {
     result.whole = s.whole();
     result.slots = s.slots();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
-      return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::wait_sends),
+      return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::join),
                           member(step.peer()),
                           member(step.part()),
                           step.only(),

@@ -26,7 +26,7 @@ class Encoder {
   }
   static fbs::Range range(const Range& r) { return {r.begin, r.count}; }
   static fbs::Link link(const LinkCost& l) { return {l.latency_seconds, l.bytes_per_second}; }
-  static fbs::MemberRef member(const MemberRef& m) { return {m.value, m.relative ? 1U : 0U}; }
+  static fbs::MemberRef member(const MemberRef& m) { return {m.value, number(m.by)}; }
 
   template <class T, class F>
   auto tables(const std::vector<T>& items, F one) {

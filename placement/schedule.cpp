@@ -97,6 +97,10 @@ bool is_receive(const ScheduleStep& step) {
   return step.kind == Kind::receive_slot || step.kind == Kind::receive_output;
 }
 
+bool uses_slots(const ScheduleStep& step) {
+  return step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer || step.kind == Kind::receive_slot;
+}
+
 /// Writes the step lists of the direct algorithms.
 class Direct {
  public:
@@ -243,12 +247,14 @@ std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int 
 }
 
 std::int32_t Schedule::slots_of(int member) const {
-  if (slots == 0) return 0;
-  const auto uses = [&](const ScheduleStep& step) {
-    const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
-    return (names || step.kind == Kind::receive_slot) && step.concerns(member);
-  };
-  return std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
+  const auto uses = [&](const ScheduleStep& step) { return uses_slots(step) && step.concerns(member); };
+  return slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
+}
+
+bool Schedule::others_stage() const {
+  return slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
+           return uses_slots(step) && !(is_rooted(kind) && step.only == root);
+         });
 }
 
 std::int64_t Schedule::slot_elements(std::span<const std::int64_t> parts) const {

@@ -1,8 +1,8 @@
 // Schedules of collectives: plain data. Chosen in planning, executed as they stand by comm/group.
 //
 // A collective moves a vector that is cut into parts. A schedule is a list of steps that is the same for all members:
-// peers and parts are named either absolutely or relative to the member that executes the list. Sums are folded in the
-// order of the list: every transport and every run gives the same bits.
+// peers and parts are named either by number or by their place from the member that executes the list. Sums are folded
+// in the order of the list: every transport and every run gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,25 @@ enum class CollectiveKind : std::uint8_t {
          kind == CollectiveKind::reduce;
 }
 
-/// A member or part: `value`, or (own index + value) mod members.
+/// A member or part.
 struct MemberRef {
-  bool relative = false;
+  enum class By : std::uint8_t {
+    number,  ///< `value`
+    shift,   ///< (own index + value) mod members
+    flip     ///< own index xor value, where the members are a power of two
+  };
+  By by = By::number;
   std::int32_t value = 0;
 
   [[nodiscard]] constexpr int resolve(int self, int members) const {
-    return relative ? (self + value) % members : value;
+    switch (by) {
+      case By::shift:
+        return (self + value) % members;
+      case By::flip:
+        return self ^ value;
+      default:
+        return value;
+    }
   }
   bool operator==(const MemberRef&) const = default;
 };
@@ -58,7 +70,9 @@ struct ScheduleStep {
     copy,            ///< place = contribution
     fold,            ///< place = place (+|max|min) contribution
     send_slot,       ///< slot `slot`, which holds part `part`, to `peer`
-    wait_sends       ///< until all sends so far have left: what they read may be written again
+    wait_sends,      ///< until all sends so far have left: what they read may be written again
+    join             ///< slot `slot` = its own and slot `source` folded: on the left the one of oneself, which is that
+                     ///< in `slot`, or of `peer`, whoever has the lower number; slot `source` holds nothing then
   };
   static constexpr std::int32_t kAll = -1;
   static constexpr std::int32_t kOfPeer = -1;
@@ -128,6 +142,8 @@ struct Schedule {
   [[nodiscard]] std::int64_t output_elements(std::span<const std::int64_t> parts, int member) const;
   /// Slots that `member` uses, and the elements of each.
   [[nodiscard]] std::int32_t slots_of(int member) const;
+  /// Some member uses slots; in kinds with a root, one that is not the root.
+  [[nodiscard]] bool others_stage() const;
   [[nodiscard]] std::int64_t slot_elements(std::span<const std::int64_t> parts) const;
 
   bool operator==(const Schedule&) const = default;

@@ -11,6 +11,7 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 using steps::fixed;
+using steps::flipped;
 using steps::own;
 
 /// Writes the steps of one member after the other.
@@ -234,6 +235,7 @@ class HostsAllReduce {
 };
 
 /// An all-reduce of a whole vector by recursive doubling: members beyond a power of two join their neighbour first.
+/// Slot 0 holds the sum so far, slot 1 what comes to it. Where all do the same the steps are written once.
 class Doubling {
  public:
   explicit Doubling(Script& script) : script_(script), members_(script.schedule().members) {
@@ -243,21 +245,18 @@ class Doubling {
   }
 
   void write() {
+    if (extra() == 0) {
+      script_.copy_own(0, members_ > 1 ? 0 : ScheduleStep::kOfPeer);
+      for (int distance = 1; distance < power_; distance *= 2) exchange(flipped(distance));
+      if (members_ > 1) script_.copy_slot(0, 0);
+      return;
+    }
     for (int m = 0; m < members_; ++m) {
       script_.as(m);
-      const bool joins = m % 2 == 1 && m < 2 * extra();
-      sum_ = 0;
-      if (joins) {
-        script_.add(Kind::send_input, fixed(m - 1), fixed(0));
-        script_.add(Kind::receive_output, fixed(m - 1), fixed(0));
-        script_.wait();
-        continue;
-      }
-      script_.copy_own(0, members_ > 1 ? 0 : ScheduleStep::kOfPeer);
-      if (m < 2 * extra()) fold_from(m + 1, false);
-      for (int distance = 1; distance < power_; distance *= 2) exchange(m, distance);
-      if (members_ > 1) script_.copy_slot(0, sum_);
-      if (m < 2 * extra()) script_.add(Kind::send_output, fixed(m + 1), fixed(0));
+      if (m % 2 == 1 && m < 2 * extra())
+        as_guest(fixed(m - 1));
+      else
+        as_host(m);
     }
   }
 
@@ -267,30 +266,36 @@ class Doubling {
   [[nodiscard]] int member(int rank) const { return rank < extra() ? 2 * rank : rank + extra(); }
   [[nodiscard]] int rank(int member) const { return member < 2 * extra() ? member / 2 : member - extra(); }
 
-  void exchange(int m, int distance) {
-    const int peer = member(rank(m) ^ distance);
-    script_.add(Kind::send_slot, fixed(peer), fixed(0), sum_);
-    fold_from(peer, peer < m);
+  void as_guest(MemberRef host) {
+    script_.add(Kind::send_input, host, fixed(0));
+    script_.add(Kind::receive_output, host, fixed(0));
+    script_.wait();
+  }
+
+  void as_host(int m) {
+    script_.copy_own(0, 0);
+    if (m < 2 * extra()) join(fixed(m + 1));
+    for (int distance = 1; distance < power_; distance *= 2) exchange(fixed(member(rank(m) ^ distance)));
+    script_.copy_slot(0, 0);
+    if (m < 2 * extra()) script_.add(Kind::send_output, fixed(m + 1), fixed(0));
+  }
+
+  void exchange(MemberRef peer) {
+    script_.add(Kind::send_slot, peer, fixed(0), 0);
+    join(peer);
   }
 
   /// The sum of both, that of the lower member on the left.
-  void fold_from(int peer, bool peer_first) {
-    const std::int32_t other = 1 - sum_;
-    script_.add(Kind::receive_slot, fixed(peer), fixed(0), other);
+  void join(MemberRef peer) {
+    script_.add(Kind::receive_slot, peer, fixed(0), 1);
     script_.wait();
     script_.wait_sends();
-    if (peer_first) {
-      script_.fold_slot(0, sum_, other);
-      sum_ = other;
-    } else {
-      script_.fold_slot(0, other, sum_);
-    }
+    script_.add(Kind::join, peer, fixed(0), 0, 1);
   }
 
   Script& script_;
   int members_;
   int power_ = 1;  ///< the largest power of two that is not more than the members
-  std::int32_t sum_ = 0;
 };
 
 }  // namespace
@@ -298,7 +303,7 @@ class Doubling {
 Schedule ring_schedule(CollectiveKind kind, int members) {
   FERRY_ASSERT(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather, "no ring for this collective");
   Script script(kind, "ring", members, 0, false);
-  const auto next = [&](int distance) { return MemberRef{true, (distance % members + members) % members}; };
+  const auto next = [&](int distance) { return steps::next((distance % members + members) % members); };
   const MemberRef after = next(1), before = next(-1);
   if (kind == CollectiveKind::all_gather || members == 1) script.add(Kind::copy, own, own);
   if (kind == CollectiveKind::all_reduce && members > 1) {

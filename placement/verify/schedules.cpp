@@ -4,9 +4,12 @@
 //
 // A schedule whose steps are the same for all members but for a shift of peers and parts is played by member 0 alone:
 // what it sends to distance d is what it would be sent from distance n - d, with the part shifted likewise. So the
-// cost is that of one member's steps. All others are played by all members.
+// cost is that of one member's steps. So it is where all flip the same bits (flips.cpp). All others are played by all
+// members.
 #include <algorithm>
 #include <deque>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -178,10 +181,11 @@ class Play {
         what_(std::move(what)),
         symmetric_(symmetric),
         terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
-        own_(static_cast<std::size_t>(symmetric ? 0 : schedule.members)) {}
+        own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
 
   void check() {
     share_steps();
+    wires_.reserve(2 * static_cast<std::size_t>(s_.members));
     players_.resize(symmetric_ ? 1 : static_cast<std::size_t>(s_.members));
     for (std::size_t m = 0; m < players_.size(); ++m) set_up(players_[m], static_cast<int>(m));
     for (std::size_t m = 0; m < players_.size(); ++m) wake(static_cast<int>(m));
@@ -203,12 +207,17 @@ class Play {
 
   /// Steps of all members stand in one list, those of one member in its own.
   void share_steps() {
+    for (const ScheduleStep& step : s_.steps)
+      if (step.only != ScheduleStep::kAll) ++own_begin_[static_cast<std::size_t>(step.only) + 1];
+    std::partial_sum(own_begin_.begin(), own_begin_.end(), own_begin_.begin());
+    own_.resize(own_begin_.back());
+    std::vector<std::size_t> next = own_begin_;
     for (std::size_t k = 0; k < s_.steps.size(); ++k) {
       const ScheduleStep& step = s_.steps[k];
       if (step.only == ScheduleStep::kAll)
         common_.push_back(k);
       else
-        own_[static_cast<std::size_t>(step.only)].push_back(k);
+        own_[next[static_cast<std::size_t>(step.only)]++] = k;
     }
   }
 
@@ -239,15 +248,19 @@ class Play {
   [[nodiscard]] std::size_t next_step(const Player& player) const {
     const std::size_t common = player.common < common_.size() ? common_[player.common] : s_.steps.size();
     if (symmetric_) return common;
-    const auto& own = own_[static_cast<std::size_t>(player.self)];
+    const std::span<const std::size_t> own = own_steps(player.self);
     return std::min(common, player.own < own.size() ? own[player.own] : s_.steps.size());
   }
-  static void pass_one(const std::vector<std::size_t>& list, std::size_t& at, std::size_t k) {
+  [[nodiscard]] std::span<const std::size_t> own_steps(int member) const {
+    const auto m = static_cast<std::size_t>(member);
+    return std::span(own_).subspan(own_begin_[m], own_begin_[m + 1] - own_begin_[m]);
+  }
+  static void pass_one(std::span<const std::size_t> list, std::size_t& at, std::size_t k) {
     if (at < list.size() && list[at] == k) ++at;
   }
   void pass(Player& player, std::size_t k) const {
     pass_one(common_, player.common, k);
-    if (!symmetric_) pass_one(own_[static_cast<std::size_t>(player.self)], player.own, k);
+    if (!symmetric_) pass_one(own_steps(player.self), player.own, k);
   }
 
   void execute(Player& player, const ScheduleStep& step, std::size_t k) {
@@ -283,6 +296,8 @@ class Play {
       case Kind::copy:
       case Kind::fold:
         return combine(player, step, part, k);
+      case Kind::join:
+        return join(player, step, peer, part, k);
       case Kind::wait:
       case Kind::wait_sends:
         return;
@@ -305,6 +320,19 @@ class Play {
     if (to.piece.term == Terms::kNothing || to.piece.part != part)
       fail(player, k, "folds into a place that does not hold part " + std::to_string(part));
     to.piece.term = terms_.fold(to.piece.term, term);
+  }
+
+  void join(Player& player, const ScheduleStep& step, int peer, int part, std::size_t k) {
+    if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
+    if (peer == player.self) fail(player, k, "joins with itself");
+    Spot& own = slot(player, peer, step.slot, k);
+    Spot& other = slot(player, peer, step.source, k);
+    must_be_free(player, own, k);
+    must_be_free(player, other, k);
+    const std::uint32_t mine = content(player, own, part, k), theirs = content(player, other, part, k);
+    own.piece.term = peer < player.self ? terms_.fold(theirs, mine) : terms_.fold(mine, theirs);
+    other.piece = {};
+    slots_full_of_ = -1;
   }
 
   Spot& output(Player& player, int part, std::size_t k) {
@@ -332,7 +360,8 @@ class Play {
   std::uint32_t contribution(Player& player, const ScheduleStep& step, int part, std::size_t k) {
     if (step.source != ScheduleStep::kOfPeer)
       return content(player, slot(player, player.self, step.source, k), part, k);
-    if (symmetric_ && !step.peer.relative) return fixed_contribution(player, step.peer.value, part, k);
+    if (symmetric_ && step.peer.by == MemberRef::By::number)
+      return fixed_contribution(player, step.peer.value, part, k);
     return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
   }
 
@@ -498,7 +527,7 @@ class Play {
   bool symmetric_;
   Terms terms_;
   std::vector<std::size_t> common_;
-  std::vector<std::vector<std::size_t>> own_;
+  std::vector<std::size_t> own_, own_begin_;  // steps of one member, member by member
   std::vector<Player> players_;
   std::deque<int> ready_;
   std::unordered_map<std::uint64_t, Wire> wires_;
@@ -511,9 +540,11 @@ bool is_symmetric(const Schedule& s) {
   if (has_root(s.kind) || s.whole) return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {
     if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
+    using By = MemberRef::By;
     const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
     const bool waits = step.kind == Kind::wait || step.kind == Kind::wait_sends;
-    return waits || (step.part.relative && (step.peer.relative || local));
+    const bool shifts = step.peer.by == By::shift || (local && step.peer.by == By::number);
+    return waits || (step.kind != Kind::join && step.part.by == By::shift && shifts);
   });
 }
 
@@ -526,11 +557,10 @@ void check_schedules(const Plan& plan) {
     if (checked[number]) continue;
     checked[number] = true;
     const Schedule& schedule = plan.schedules[number];
-    Play(schedule,
-         described(plan, c) + ", " + escaped(schedule.algorithm) + " " + std::string(name_of(schedule.kind)) + " of " +
-             std::to_string(schedule.members) + " members",
-         is_symmetric(schedule))
-        .check();
+    const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +
+                             std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +
+                             " members";
+    if (!check_flips(schedule, what)) Play(schedule, what, is_symmetric(schedule)).check();
   }
 }
 

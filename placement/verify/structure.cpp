@@ -53,13 +53,18 @@ class Structure {
   [[nodiscard]] bool line_ok(std::uint32_t id) const { return id == kNone || id < plan_.lines.size(); }
   [[nodiscard]] bool task_ok(std::int32_t task) const { return task >= 0 && task < plan_.topology.size(); }
 
-  void check_grouping(const Grouping& grouping) const {
-    std::set<std::int32_t> seen;
+  void check_grouping(const Grouping& grouping) {
+    std::vector<bool> seen(plan_.topology.tasks.size(), false);
+    std::size_t size = grouping.empty() ? 0 : grouping[0].size();
     for (const auto& group : grouping) {
       require(!group.empty(), "a group is empty");
-      for (std::int32_t task : group)
-        require(task_ok(task) && seen.insert(task).second, "a task is in two groups of a grouping");
+      if (group.size() != size) size = 0;
+      for (std::int32_t task : group) {
+        require(task_ok(task) && !seen[static_cast<std::size_t>(task)], "a task is in two groups of a grouping");
+        seen[static_cast<std::size_t>(task)] = true;
+      }
     }
+    group_size_.push_back(size);
   }
 
   void check_window(const Window& window) const {
@@ -87,12 +92,16 @@ class Structure {
     constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
+    using Kind = ScheduleStep::Kind;
     for (const ScheduleStep& step : schedule.steps) {
       require(member_or_all(step.only) && member_or_all(step.except) && slot_or_peer(step.slot) &&
-                  slot_or_peer(step.source) && (step.kind != ScheduleStep::Kind::send_slot || step.slot >= 0),
+                  slot_or_peer(step.source) && (step.kind != Kind::send_slot || step.slot >= 0) &&
+                  (step.kind != Kind::join || (step.slot >= 0 && step.source >= 0 && step.slot != step.source)),
               "a schedule's step is out of range");
       for (const MemberRef ref : {step.peer, step.part})
-        require(ref.value >= 0 && ref.value < schedule.members, "a schedule's step is out of range");
+        require(ref.value >= 0 && ref.value < schedule.members &&
+                    (ref.by != MemberRef::By::flip || (schedule.members & (schedule.members - 1)) == 0),
+                "a schedule's step is out of range");
     }
   }
 
@@ -118,6 +127,7 @@ class Structure {
               "a collective's bytes overflow");
     }
     require(bytes <= (INT64_MAX >> 8) / (schedule.slots + 1), "a collective's bytes overflow");
+    if (group_size_[collective.grouping] == static_cast<std::size_t>(schedule.members)) return;
     for (const auto& group : plan_.groupings[collective.grouping])
       if (static_cast<std::int32_t>(group.size()) != schedule.members)
         reject(described(plan_, static_cast<std::uint32_t>(&collective - plan_.collectives.data())) + ": a group of " +
@@ -246,6 +256,7 @@ class Structure {
   }
 
   const Plan& plan_;
+  std::vector<std::size_t> group_size_;  // of each grouping, 0: they differ
 };
 
 }  // namespace

@@ -51,6 +51,8 @@ struct Tables {
   std::vector<std::vector<std::int32_t>> tasks_of;     ///< of each class, ascending
   std::vector<std::vector<Place>> places;              ///< of each grouping: of each task
   std::vector<std::vector<std::uint32_t>> classes_of;  ///< of each grouping: classes with a task in it, ascending
+  std::vector<std::vector<bool>> covers;               ///< of each grouping: of each class: all its tasks are in it
+  std::vector<std::size_t> members;                    ///< of each grouping: of each of its groups; 0: they differ
   std::vector<Site> sites;                             ///< 0 is the setup, 1 the step; parents come first
   std::vector<std::vector<std::uint32_t>> site_of;     ///< of each class: of each region
   /// The task alone makes up the class.
@@ -69,6 +71,9 @@ void check_values(const Plan& plan, const Tables& tables);
 void check_messages(const Plan& plan, const Tables& tables);
 /// Every schedule of a collective, with nothing buffered, ends on all members with what its kind promises.
 void check_schedules(const Plan& plan);
+/// The same of a schedule in which all members flip the same bits for their peers; `what` it is called. False, and
+/// nothing done, for other schedules.
+[[nodiscard]] bool check_flips(const Schedule& schedule, const std::string& what);
 /// No task waits for ever, with nothing buffered and for any number of iterations and steps.
 void check_progress(const Plan& plan, const Tables& tables);
 /// Threads of one task never touch the same bytes at the same time, but to read; nor do they wait for one another for

@@ -93,7 +93,7 @@ PlanClass receiving_class() {
 
 Schedule exchange() {
   using Kind = ScheduleStep::Kind;
-  constexpr MemberRef kNext{true, 1}, kFirst{false, 0};
+  constexpr MemberRef kNext{MemberRef::By::shift, 1}, kFirst{MemberRef::By::number, 0};
   return {CollectiveKind::all_reduce,
           "by hand",
           2,

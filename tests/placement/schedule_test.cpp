@@ -140,6 +140,9 @@ class Simulation {
       case Kind::fold:
         combine(m, step, peer, part);
         break;
+      case Kind::join:
+        join(*slot_at(m, step.slot), *slot_at(m, step.source), peer < m);
+        break;
     }
   }
 
@@ -153,6 +156,16 @@ class Simulation {
     const float* from =
         own_input ? self.input.data() + s_.input_part(parts_, m, part).begin : slot(m, peer, step.source);
     for (std::int64_t i = 0; i < count; ++i) to[i] = step.kind == Kind::copy ? from[i] : to[i] + from[i];
+  }
+
+  Vector* slot_at(int m, std::int32_t number) {
+    return &members_[static_cast<std::size_t>(m)].slots.at(static_cast<std::size_t>(number));
+  }
+  static void join(Vector& own, Vector& others, bool others_first) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      own[i] = others_first ? others[i] + own[i] : own[i] + others[i];
+      others[i] = -3.0F;
+    }
   }
 
   void send(int from, int to, const float* data, std::int64_t count) {
@@ -376,9 +389,7 @@ Topology on_hosts(const std::vector<std::int32_t>& hosts) {
 }
 
 std::string chosen(CollectiveKind kind, const std::vector<std::int32_t>& hosts, std::int64_t bytes) {
-  std::vector<std::int32_t> group(hosts.size());
-  std::iota(group.begin(), group.end(), 0);
-  return choose_schedule({.kind = kind, .group = group, .bytes = bytes}, on_hosts(hosts)).algorithm;
+  return choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology()).algorithm;
 }
 
 TEST_CASE("the algorithm is chosen by size and hosts") {
