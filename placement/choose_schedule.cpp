@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -23,14 +23,17 @@ double rounds(std::int64_t n) {
 /// The cost of each algorithm for one call, by the formulas in the header.
 class Costs {
  public:
-  Costs(const CollectiveCall& call, const Topology& topology, std::span<const std::int32_t> pattern)
+  Costs(const CollectiveCall& call, const Topology& topology)
       : on_(topology.on_host), between_(topology.between_hosts), bytes_(static_cast<double>(call.bytes)) {
-    std::map<std::int32_t, std::int64_t> sizes;
-    for (std::int32_t host : pattern) ++sizes[host];
-    n_ = static_cast<std::int64_t>(pattern.size());
+    std::vector<std::int64_t> sizes;
+    for (std::int32_t host : call.hosts) {
+      sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(host) + 1), 0);
+      ++sizes[static_cast<std::size_t>(host)];
+    }
+    n_ = static_cast<std::int64_t>(call.hosts.size());
     h_ = static_cast<std::int64_t>(sizes.size());
-    for (const auto& [host, size] : sizes) k_ = std::max(k_, size);
-    even_ = std::all_of(sizes.begin(), sizes.end(), [&](const auto& host) { return host.second == k_; });
+    k_ = *std::max_element(sizes.begin(), sizes.end());
+    even_ = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == k_; });
   }
 
   [[nodiscard]] bool even() const { return even_; }
@@ -68,10 +71,10 @@ class Costs {
 };
 
 /// From the simplest on.
-std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs, std::span<const std::int32_t> pattern) {
-  const auto members = static_cast<int>(call.group.size());
+std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
+  const auto members = static_cast<int>(call.hosts.size());
   const auto direct = [=] { return direct_schedule(call.kind, members, call.root, call.guest_root); };
-  const auto hierarchical = [=] { return hierarchical_schedule(call.kind, pattern, call.root, call.guest_root); };
+  const auto hierarchical = [=] { return hierarchical_schedule(call.kind, call.hosts, call.root, call.guest_root); };
   switch (call.kind) {
     case CollectiveKind::all_reduce: {
       std::vector<Choice> all{{2 * costs.direct_parts(), direct},
@@ -94,21 +97,10 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs, std:
 
 }  // namespace
 
-std::vector<std::int32_t> host_pattern(std::span<const std::int32_t> group, const Topology& topology) {
-  std::map<std::int32_t, std::int32_t> numbers;
-  std::vector<std::int32_t> pattern;
-  for (std::int32_t task : group) {
-    const std::int32_t host = topology.tasks[static_cast<std::size_t>(task)].host;
-    pattern.push_back(numbers.try_emplace(host, static_cast<std::int32_t>(numbers.size())).first->second);
-  }
-  return pattern;
-}
-
 Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
-  const std::vector<std::int32_t> pattern = host_pattern(call.group, topology);
-  const bool one_host = std::all_of(pattern.begin(), pattern.end(), [](std::int32_t host) { return host == 0; });
-  if (one_host) return direct_schedule(call.kind, static_cast<int>(call.group.size()), call.root, call.guest_root);
-  const std::vector<Choice> all = choices(call, Costs(call, topology, pattern), pattern);
+  const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
+  if (one_host) return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
+  const std::vector<Choice> all = choices(call, Costs(call, topology));
   const auto best =
       std::min_element(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
   return best->make();

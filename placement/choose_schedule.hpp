@@ -12,7 +12,7 @@ namespace ferry {
 /// A collective without its schedule.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::span<const std::int32_t> group;  ///< the task of each member
+  std::span<const std::int32_t> hosts;  ///< of each member, numbered in order of their first member
   std::int32_t root = 0;
   bool guest_root = false;
   std::int64_t bytes = 0;  ///< of the whole vector
@@ -34,9 +34,5 @@ struct CollectiveCall {
 ///                   hierarchical  (log2 k) (a + N b) + (log2 h) (A + N B)
 ///     all_gather    direct        half of an all_reduce; ring alike
 [[nodiscard]] Schedule choose_schedule(const CollectiveCall& call, const Topology& topology);
-
-/// The hosts of a group's members, numbered in order of their first member: groups with equal patterns have equal
-/// schedules.
-[[nodiscard]] std::vector<std::int32_t> host_pattern(std::span<const std::int32_t> group, const Topology& topology);
 
 }  // namespace ferry

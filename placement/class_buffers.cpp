@@ -113,13 +113,18 @@ std::uint32_t ClassBuffers::device(WhereId id) {
   return device_of_[id] = d;
 }
 
+std::uint32_t ClassBuffers::grouping(std::uint32_t id) {
+  const auto [at, fresh] = grouping_of_.try_emplace(id);
+  if (fresh) at->second = tables_.grouping(program_.groupings[id]);
+  return at->second;
+}
+
 std::uint32_t ClassBuffers::window(const PValue& value) {
   const Where& where = program_.wheres[value.where];
   Window window;
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
     if (value.layout[axis].kind == AxisLayout::Kind::split)
-      window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim),
-                               tables_.grouping(program_.groupings[where.groupings[axis]])});
+      window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
   if (window.splits.empty()) return kNone;
   window.sizes = value.type.shape.sizes();
   return tables_.window(std::move(window));

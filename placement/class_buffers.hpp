@@ -50,16 +50,18 @@ class ClassBuffers {
   std::uint32_t add(Buffer buffer);
   LocalSizes local(const PValue& value);
   std::uint32_t device(WhereId where);
+  std::uint32_t grouping(std::uint32_t id);
   std::uint32_t window(const PValue& value);
 
   const Program& program_;
   PlanTables& tables_;
   std::int32_t task_;
   PlanClass& plan_;
-  std::vector<std::uint32_t> buffer_of_;                 // of each value; kNone: none
-  std::vector<bool> on_where_;                           // of each device set: this task is in it
-  std::vector<std::uint32_t> device_of_;                 // of each device set
-  std::unordered_map<const Dim*, LocalSizes> sizes_of_;  // of whole values, by the dims that shapes share
+  std::vector<std::uint32_t> buffer_of_;                          // of each value; kNone: none
+  std::vector<bool> on_where_;                                    // of each device set: this task is in it
+  std::vector<std::uint32_t> device_of_;                          // of each device set
+  std::unordered_map<std::uint32_t, std::uint32_t> grouping_of_;  // of the program's groupings
+  std::unordered_map<const Dim*, LocalSizes> sizes_of_;           // of whole values, by the dims that shapes share
 };
 
 }  // namespace ferry

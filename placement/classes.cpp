@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
-
-#include "placement/choose_schedule.hpp"
+#include <span>
 
 namespace ferry {
 namespace {
@@ -15,38 +15,43 @@ std::int64_t coordinate(const Where& where, std::size_t position, std::size_t ax
   return rest % where.axes[axis];
 }
 
-/// What tells the tasks apart, as a list of numbers for each.
+/// Tasks that are alike as far as is known have the same number.
 class Roles {
  public:
-  explicit Roles(const Program& program)
-      : program_(program), keys_(static_cast<std::size_t>(program.topology->size())) {}
+  Roles(const Program& program, HostPatterns& hosts)
+      : program_(program), hosts_(hosts), class_of_(static_cast<std::size_t>(program.topology->size())) {}
 
   std::vector<std::uint32_t> classes() {
-    device_sets();
+    std::vector<std::int32_t> all(class_of_.size());
+    std::iota(all.begin(), all.end(), 0);
+    tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
+    for (const Where& where : program_.wheres) tell_apart(where.tasks, [](std::size_t) { return 0; });
     part_sizes();
     ends();
-    std::map<std::vector<std::int64_t>, std::uint32_t> numbers;
-    std::vector<std::uint32_t> result;
-    for (std::size_t task = 0; task < keys_.size(); ++task) {
-      keys_[task].push_back(program_.topology->tasks[task].threads);
-      result.push_back(numbers.try_emplace(keys_[task], static_cast<std::uint32_t>(numbers.size())).first->second);
-    }
-    return result;
+    number_in_order();
+    return std::move(class_of_);
   }
 
  private:
-  enum Trait : std::int64_t { in_devices, has_part, sends, receives, takes_part, is_root };
-
-  /// `which` device set, split or node it is; all three are kept, so that different traits never look alike.
-  void mark(std::int32_t task, Trait trait, std::size_t which, std::int64_t value = 0) {
-    std::vector<std::int64_t>& key = keys_[static_cast<std::size_t>(task)];
-    key.insert(key.end(), {trait, static_cast<std::int64_t>(which), value});
+  /// Tasks that are in the list are unlike those that are not, and those with another value.
+  template <class ValueAt>
+  void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
+    using Key = std::pair<std::uint32_t, std::int64_t>;
+    std::map<Key, std::uint32_t> numbers;
+    const std::pair<const Key, std::uint32_t>* last = nullptr;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      std::uint32_t& number = class_of_[static_cast<std::size_t>(tasks[i])];
+      const Key key{number, value_at(i)};
+      if (last == nullptr || last->first != key) {
+        const auto [at, fresh] = numbers.try_emplace(key, next_);
+        if (fresh) ++next_;
+        last = &*at;
+      }
+      number = last->second;
+    }
   }
 
-  void device_sets() {
-    for (std::size_t w = 0; w < program_.wheres.size(); ++w)
-      for (std::int32_t task : program_.wheres[w].tasks) mark(task, in_devices, w);
-  }
+  void single_out(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
 
   void part_sizes() {
     std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // size of a dim, axes that split it
@@ -55,42 +60,73 @@ class Roles {
         std::vector<std::size_t> axes;
         for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
           if (value.layout[axis] == split(dim)) axes.push_back(axis);
-        if (!axes.empty()) splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
+        if (!axes.empty() && !is_even(value.where, value.type.shape[dim].size(), axes))
+          splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
       }
-    std::size_t number = 0;
-    for (const auto& [where_id, size, axes] : splits) {
+    for (const auto& split : splits) {
+      const auto& [where_id, size, axes] = split;
       const Where& where = program_.wheres[where_id];
-      for (std::size_t i = 0; i < where.tasks.size(); ++i) {
-        std::int64_t part = size;
-        for (std::size_t axis : axes) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
-        mark(where.tasks[i], has_part, number, part);
-      }
-      ++number;
+      tell_apart(where.tasks, [&, whole = size, &cut = axes](std::size_t i) {
+        std::int64_t part = whole;
+        for (std::size_t axis : cut) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
+        return part;
+      });
     }
   }
 
+  /// All parts have the same size.
+  [[nodiscard]] bool is_even(WhereId where, std::int64_t size, const std::vector<std::size_t>& axes) const {
+    for (std::size_t axis : axes) {
+      if (size % program_.wheres[where].axes[axis] != 0) return false;
+      size /= program_.wheres[where].axes[axis];
+    }
+    return true;
+  }
+
   void ends() {
-    for (std::size_t id = 0; id < program_.nodes.size(); ++id) {
-      const Node& node = program_.nodes[id];
+    std::set<std::pair<std::uint32_t, std::int32_t>> met;  // groupings and their roots
+    for (const Node& node : program_.nodes) {
       if (node.kind == NodeKind::transfer && node.where != kNone) {
-        mark(sender_of(program_, node), sends, id);
-        mark(program_.where(node).tasks[0], receives, id);
+        single_out(sender_of(program_, node));
+        single_out(program_.where(node).tasks[0]);
       } else if (node.kind == NodeKind::collective) {
         const ProgramCollective& collective = program_.collectives[node.detail];
-        std::map<std::vector<std::int32_t>, std::int64_t> patterns;  // groups on hosts in another way do it otherwise
-        for (const auto& group : program_.groupings[collective.members.grouping]) {
-          const auto next = static_cast<std::int64_t>(patterns.size());
-          const std::int64_t pattern =
-              patterns.try_emplace(host_pattern(group, *program_.topology), next).first->second;
-          for (std::int32_t task : group) mark(task, takes_part, id, pattern);
-          if (is_rooted(collective.kind)) mark(group[static_cast<std::size_t>(collective.members.root)], is_root, id);
-        }
+        const std::int32_t root = is_rooted(collective.kind) ? collective.members.root : -1;
+        if (met.emplace(collective.members.grouping, root).second) take_part(collective.members.grouping, root);
       }
+    }
+  }
+
+  /// Groups that lie on hosts in another way do it otherwise.
+  void take_part(std::uint32_t grouping, std::int32_t root) {
+    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
+    const Grouping& groups = program_.groupings[grouping];
+    std::vector<std::int32_t> tasks;
+    std::vector<std::uint32_t> values;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      tasks.insert(tasks.end(), groups[g].begin(), groups[g].end());
+      values.resize(tasks.size(), patterns.of_group[g]);
+    }
+    tell_apart(tasks, [&](std::size_t i) { return values[i]; });
+    if (root < 0) return;
+    std::vector<std::int32_t> roots;
+    for (const auto& group : groups) roots.push_back(group[static_cast<std::size_t>(root)]);
+    tell_apart(roots, [](std::size_t) { return 0; });
+  }
+
+  void number_in_order() {
+    std::vector<std::uint32_t> numbers(next_, kNone);
+    std::uint32_t count = 0;
+    for (std::uint32_t& number : class_of_) {
+      if (numbers[number] == kNone) numbers[number] = count++;
+      number = numbers[number];
     }
   }
 
   const Program& program_;
-  std::vector<std::vector<std::int64_t>> keys_;
+  HostPatterns& hosts_;
+  std::vector<std::uint32_t> class_of_;
+  std::uint32_t next_ = 1;  ///< the next fresh number
 };
 
 }  // namespace
@@ -98,8 +134,7 @@ class Roles {
 std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task) {
   std::vector<std::int64_t> sizes = value.type.shape.sizes();
   const Where& where = program.wheres[value.where];
-  const auto position =
-      static_cast<std::size_t>(std::find(where.tasks.begin(), where.tasks.end(), task) - where.tasks.begin());
+  const std::size_t position = where.position(task);
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
     if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
     std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
@@ -108,8 +143,20 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
   return sizes;
 }
 
-std::vector<std::uint32_t> task_classes(const Program& program) {
-  return Roles(program).classes();
+bool is_even(const Program& program, const PValue& value) {
+  const Where& where = program.wheres[value.where];
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    if (size % where.axes[axis] != 0) return false;
+    size /= where.axes[axis];
+  }
+  return true;
+}
+
+std::vector<std::uint32_t> task_classes(const Program& program, HostPatterns& hosts) {
+  return Roles(program, hosts).classes();
 }
 
 std::int32_t sender_of(const Program& program, const Node& transfer) {

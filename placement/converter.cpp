@@ -67,8 +67,8 @@ void Converter::remember(PValueId from, PValueId to, const Why& why) {
 PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, const Why& why) {
   const PValue from = program_.values[value];
   if (from.where == where) return convert_axes(value, layout, why);
-  const Where source = program_.wheres[from.where];
-  const Where target = program_.wheres[where];
+  const Where& source = program_.wheres[from.where];
+  const Where& target = program_.wheres[where];
   if (!source.single()) {
     if (target.tasks.size() == 1) {
       if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
@@ -97,7 +97,7 @@ bool Converter::covers(const Where& source, const Where& target) {
 
 PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout,
                                 const Why& why) {
-  const Where target = program_.wheres[where];
+  const Where& target = program_.wheres[where];
   const Where& source = program_.wheres[program_.values[value].where];
   if (target.single()) {
     const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
@@ -126,7 +126,7 @@ PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout
 
 PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, const Why& why) {
   const WhereId at = program_.values[original].where;
-  const Where source = program_.wheres[at];
+  const Where& source = program_.wheres[at];
   Layout layout = program_.values[original].layout;
   const auto first = std::find_if(layout.begin(), layout.end(), [](const AxisLayout& a) { return a != replicated(); });
   if (first == layout.end() || made(original, at, Layout(layout.size()))) return kNone;

@@ -289,7 +289,7 @@ class ClassBuilder {
     const Node& node = program_.nodes[id];
     for (std::uint32_t number : shared_.messages.collectives.at(id)) {
       const Collective& collective = shared_.plan.collectives[number];
-      const Membership place = membership(shared_.plan.groupings[collective.grouping], task_);
+      const Membership& place = place_in(collective.grouping);
       if (place.group == nullptr) continue;
       const Schedule& schedule = shared_.plan.schedules[collective.schedule];
       Instruction instruction = named(Do::collective, node);
@@ -305,14 +305,17 @@ class ClassBuilder {
     }
   }
 
+  const Membership& place_in(std::uint32_t grouping) {
+    const auto [at, fresh] = places_.try_emplace(grouping);
+    if (fresh) at->second = membership(shared_.plan.groupings[grouping], task_);
+    return at->second;
+  }
+
   /// What every member needs that may be of the class: only roots are of classes of their own.
   static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
-    std::int64_t most = staging_bytes(schedule, collective.parts, collective.dtype, member);
-    if (member == schedule.root && is_rooted(schedule.kind)) return most;
-    for (int other = 0; other < schedule.members && schedule.slots > 0; ++other)
-      if (other != schedule.root || !is_rooted(schedule.kind))
-        most = std::max(most, staging_bytes(schedule, collective.parts, collective.dtype, other));
-    return most;
+    const bool at_root = member == schedule.root && is_rooted(schedule.kind);
+    const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();
+    return staged ? schedule.slots * slot_bytes(schedule, collective.parts, collective.dtype) : 0;
   }
 
   // ---- Control flow ----
@@ -456,6 +459,7 @@ class ClassBuilder {
   std::map<std::uint32_t, std::map<PValueId, Pending>> receiving_;  // by region
   std::map<std::uint32_t, std::deque<Pending>> sending_;
   std::vector<VariableUpdate> assigns_;
+  std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };
 
 /// The ops after which the user wants others to run.
@@ -488,9 +492,10 @@ Plan lower(const Program& program) {
   plan.topology = *program.topology;
   PlanTables tables(plan);
   add_ports(program, plan, tables);
-  const MessageNumbers messages = number_messages(program, plan, tables);
+  HostPatterns hosts(program);
+  const MessageNumbers messages = number_messages(program, plan, tables, hosts);
   const Shared shared{program, plan, tables, messages, followed(*program.graph)};
-  plan.class_of = task_classes(program);
+  plan.class_of = task_classes(program, hosts);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())
       plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "placement/choose_schedule.hpp"
 #include "placement/classes.hpp"
@@ -14,7 +15,8 @@ constexpr std::uint64_t kExtentBytes = 8;
 /// Numbers the channels and collectives in global order.
 class Numberer {
  public:
-  Numberer(const Program& program, Plan& plan, PlanTables& tables) : program_(program), plan_(plan), tables_(tables) {}
+  Numberer(const Program& program, Plan& plan, PlanTables& tables, HostPatterns& hosts)
+      : program_(program), plan_(plan), tables_(tables), hosts_(hosts) {}
 
   MessageNumbers run() {
     numbers_.sent_on.resize(program_.nodes.size());
@@ -63,30 +65,27 @@ class Numberer {
     return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
   }
 
+  /// Groups that have parts of equal sizes and lie alike on hosts.
+  struct Alike {
+    std::vector<std::int64_t> parts;
+    std::uint32_t pattern = 0;   ///< of HostPatterns
+    std::uint32_t grouping = 0;  ///< of the plan
+  };
+
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
-    // One collective for the groups that have parts of equal sizes and lie alike on hosts.
-    std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>>, Grouping> alike;
-    for (const auto& group : program_.groupings[wanted.members.grouping])
-      alike[{parts(node, wanted, group), host_pattern(group, *program_.topology)}].push_back(group);
-    for (const auto& [key, grouping] : alike) {
-      const std::vector<std::int64_t>& sizes = key.first;
+    for (Alike& groups : alike(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.first_output].type;
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
-      const std::int64_t elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-      const Schedule schedule =
-          choose_schedule({.kind = wanted.kind,
-                           .group = grouping[0],
-                           .root = wanted.members.root,
-                           .guest_root = wanted.members.guest_root,
-                           .bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype))},
-                          *program_.topology);
-      collective.schedule = tables_.schedule(schedule);
-      collective.grouping = tables_.grouping(grouping);
+      const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
+      const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
+      collective.schedule = schedule(wanted, groups.pattern, bytes);
+      collective.grouping = groups.grouping;
       collective.reduce = wanted.reduce;
-      collective.parts = schedule.whole ? std::vector<std::int64_t>{elements} : sizes;
+      const bool whole = plan_.schedules[collective.schedule].whole;
+      collective.parts = whole ? std::vector<std::int64_t>{elements} : std::move(groups.parts);
       collective.name = name_of(node);
       collective.line = tables_.line(program_.line(node));
       numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));
@@ -94,33 +93,78 @@ class Numberer {
     }
   }
 
+  /// Sorted by their parts, then by pattern.
+  std::vector<Alike> alike(const Node& node, const ProgramCollective& wanted) {
+    const std::uint32_t grouping = wanted.members.grouping;
+    const Grouping& groups = program_.groupings[grouping];
+    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
+    std::vector<Alike> result;
+    if (is_even(program_, cut_value(node, wanted.kind))) {
+      const std::vector<std::int64_t> sizes = parts(node, wanted, groups[0]);
+      for (std::uint32_t p = 0; p < patterns.patterns.size(); ++p)
+        result.push_back({sizes, p, with_pattern(grouping, p)});
+      return result;
+    }
+    std::map<std::pair<std::vector<std::int64_t>, std::uint32_t>, Grouping> found;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      found[{parts(node, wanted, groups[g]), patterns.of_group[g]}].push_back(groups[g]);
+    for (const auto& [key, alike] : found) result.push_back({key.first, key.second, tables_.grouping(alike)});
+    return result;
+  }
+
+  /// The plan's number of the groups with that pattern.
+  std::uint32_t with_pattern(std::uint32_t grouping, std::uint32_t pattern) {
+    const auto [at, fresh] = groupings_.try_emplace({grouping, pattern});
+    if (!fresh) return at->second;
+    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
+    Grouping groups;
+    for (std::size_t g = 0; g < patterns.of_group.size(); ++g)
+      if (patterns.of_group[g] == pattern) groups.push_back(program_.groupings[grouping][g]);
+    return at->second = tables_.grouping(groups);
+  }
+
+  /// The plan's number of the schedule for groups with that pattern.
+  std::uint32_t schedule(const ProgramCollective& wanted, std::uint32_t pattern, std::int64_t bytes) {
+    const Members& members = wanted.members;
+    const auto [at, fresh] =
+        schedules_.try_emplace({wanted.kind, members.grouping, pattern, members.root, members.guest_root, bytes});
+    if (!fresh) return at->second;
+    return at->second = tables_.schedule(choose_schedule({.kind = wanted.kind,
+                                                          .hosts = hosts_.of(members.grouping).patterns[pattern],
+                                                          .root = members.root,
+                                                          .guest_root = members.guest_root,
+                                                          .bytes = bytes},
+                                                         *program_.topology));
+  }
+
+  /// The value whose parts the collective moves.
+  const PValue& cut_value(const Node& node, CollectiveKind kind) const {
+    const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
+    return program_.values[into_parts ? node.first_output : program_.inputs(node)[0]];
+  }
+
   /// Elements of each member's part.
   std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
                                   const std::vector<std::int32_t>& group) const {
-    const PValue& input = program_.values[program_.inputs(node)[0]];
-    const PValue& output = program_.values[node.first_output];
+    const PValue& value = cut_value(node, wanted.kind);
     const auto members = static_cast<std::int64_t>(group.size());
     std::vector<std::int64_t> sizes;
     switch (wanted.kind) {
       case CollectiveKind::broadcast:
-        return {input.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(input.type))
-                                           : input.type.shape.count()};
+        return {value.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(value.type))
+                                           : value.type.shape.count()};
       case CollectiveKind::reduce:
-        return {checked_count(local_sizes(program_, input, group[0]))};
+        return {checked_count(local_sizes(program_, value, group[0]))};
       case CollectiveKind::all_reduce: {
-        const std::int64_t count = checked_count(local_sizes(program_, input, group[0]));
+        const std::int64_t count = checked_count(local_sizes(program_, value, group[0]));
         for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
         return sizes;
       }
-      case CollectiveKind::all_gather:
-      case CollectiveKind::gather:
-        for (std::int32_t task : group) sizes.push_back(part_on(input, task));
-        return sizes;
       case CollectiveKind::all_to_all:
-        for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, input, task), wanted.dim, members);
+        for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, value, task), wanted.dim, members);
         return sizes;
       default:
-        for (std::int32_t task : group) sizes.push_back(part_on(output, task));
+        for (std::int32_t task : group) sizes.push_back(part_on(value, task));
         return sizes;
     }
   }
@@ -144,13 +188,17 @@ class Numberer {
   const Program& program_;
   Plan& plan_;
   PlanTables& tables_;
+  HostPatterns& hosts_;
   MessageNumbers numbers_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern
+  std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int32_t, bool, std::int64_t>, std::uint32_t>
+      schedules_;
 };
 
 }  // namespace
 
-MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables) {
-  return Numberer(program, plan, tables).run();
+MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables, HostPatterns& hosts) {
+  return Numberer(program, plan, tables, hosts).run();
 }
 
 }  // namespace ferry

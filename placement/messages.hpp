@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "placement/host_patterns.hpp"
 #include "placement/plan_tables.hpp"
 #include "placement/program.hpp"
 
@@ -21,6 +22,7 @@ struct MessageNumbers {
 };
 
 /// Adds the program's channels and collectives to the plan, in global order.
-[[nodiscard]] MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables);
+[[nodiscard]] MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables,
+                                             HostPatterns& hosts);
 
 }  // namespace ferry

@@ -22,8 +22,10 @@ std::uint64_t hash_of(const Where& where) {
 
 }  // namespace
 
-bool Where::has(std::int32_t task) const {
-  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+std::size_t Where::position(std::int32_t task) const {
+  const auto guess = static_cast<std::size_t>(task - tasks[0]);
+  if (guess < tasks.size() && tasks[guess] == task) return guess;
+  return static_cast<std::size_t>(std::find(tasks.begin(), tasks.end(), task) - tasks.begin());
 }
 
 std::string Where::str() const {
@@ -82,12 +84,13 @@ WhereId Program::intern(Where where) {
   for (std::size_t axis = where.axes.size(); axis > 0; --axis) {
     const std::int64_t size = where.axes[axis - 1];
     Grouping grouping;
+    grouping.reserve(where.tasks.size() / static_cast<std::size_t>(std::max<std::int64_t>(size, 1)));
     for (std::size_t i = 0; i < where.tasks.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
       if (at / inner % size != 0) continue;
-      std::vector<std::int32_t> group;
+      std::vector<std::int32_t>& group = grouping.emplace_back();
+      group.reserve(static_cast<std::size_t>(size));
       for (std::int64_t k = 0; k < size; ++k) group.push_back(where.tasks[static_cast<std::size_t>(at + k * inner)]);
-      grouping.push_back(std::move(group));
     }
     groupings_of_axes[axis - 1] = intern(std::move(grouping));
     inner *= size;

@@ -38,7 +38,9 @@ struct Where {
   std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
 
   [[nodiscard]] bool single() const { return axes.empty(); }
-  [[nodiscard]] bool has(std::int32_t task) const;
+  [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
+  /// Where the task stands in `tasks`; their number when it is not there. At once where they are consecutive.
+  [[nodiscard]] std::size_t position(std::int32_t task) const;
   /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
   [[nodiscard]] std::string str() const;
   bool operator==(const Where& other) const {
@@ -123,7 +125,7 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<PValueId> operands;
   std::vector<PValue> values;
-  std::vector<Where> wheres;
+  std::deque<Where> wheres;  ///< references to them stay valid
   std::vector<Grouping> groupings;
   std::vector<ProgramCollective> collectives;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step

@@ -57,7 +57,7 @@ class Resharder {
   void compute(NodeId id) {
     const Node node = program_.nodes[id];
     if (node.where == kNone) return;  // a constant that is copied to each of its users
-    const Where where = program_.where(node);
+    const Where& where = program_.where(node);
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) {
       const PValue& value = program_.values[to_.current(input)];

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "placement/verify/verifier.hpp"
@@ -64,15 +65,22 @@ std::uint64_t check_fit(const Plan& plan) {
     std::uint64_t needed = 0, there = 0, most = 0;
     std::size_t task = 0;  ///< that needs the most
   };
-  std::map<std::int32_t, Host> hosts;
+  std::unordered_map<std::int32_t, std::size_t> numbers;
+  std::vector<Host> hosts;  // in the order of their first task
+  std::vector<std::uint64_t> needed_of;
+  for (const PlanClass& c : plan.classes) needed_of.push_back(needed_by(c));
   std::uint64_t most = 0;
+  std::size_t number = 0;
   for (std::size_t t = 0; t < plan.topology.tasks.size(); ++t) {
     const TaskInfo& task = plan.topology.tasks[t];
-    const std::uint64_t needed = needed_by(plan.class_for(static_cast<int>(t)));
+    const std::uint64_t needed = needed_of[plan.class_of[t]];
     most = std::max(most, needed);
     if (task.memory_bytes != 0 && needed > task.memory_bytes)
       reject(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
-    Host& host = hosts[task.host];
+    if (t == 0 || task.host != plan.topology.tasks[t - 1].host)
+      number = numbers.try_emplace(task.host, hosts.size()).first->second;
+    if (number == hosts.size()) hosts.emplace_back();
+    Host& host = hosts[number];
     host.needed = sum(host.needed, needed);
     if (task.host_memory_bytes != 0)
       host.there = host.there == 0 ? task.host_memory_bytes : std::min(host.there, task.host_memory_bytes);
@@ -80,7 +88,7 @@ std::uint64_t check_fit(const Plan& plan) {
     host.most = needed;
     host.task = t;
   }
-  for (const auto& [number, host] : hosts)
+  for (const Host& host : hosts)
     if (host.there != 0 && host.needed > host.there)
       reject(plan, "the tasks on host " + escaped(plan.topology.tasks[host.task].host_name), host.needed, host.there,
              host.task);

@@ -41,11 +41,20 @@ class Sizes {
     }
     if (s_.kind == CollectiveKind::all_to_all) add_blocks();
     find_staging();
+    const auto is_equal = [&](std::int64_t part) { return part == largest_; };
+    const bool equal_parts = std::all_of(collective.parts.begin(), collective.parts.end(), is_equal);
+    const bool equal_staging = all_staged_ || std::find(staged_.begin(), staged_.end(), true) == staged_.end();
+    const bool has_root = s_.kind == CollectiveKind::broadcast || s_.kind == CollectiveKind::scatter ||
+                          s_.kind == CollectiveKind::gather || s_.kind == CollectiveKind::reduce;
+    alike_ = equal_parts && equal_staging && !has_root && s_.kind != CollectiveKind::all_to_all;
   }
+
+  /// All members must bring the same.
+  [[nodiscard]] bool alike() const { return alike_; }
 
   [[nodiscard]] Needs of(std::int32_t member) const {
     const auto m = static_cast<std::size_t>(member);
-    Needs needs{.staging = staged_[m] ? static_cast<std::int64_t>(s_.slots) * slot_bytes() : 0};
+    Needs needs{.staging = all_staged_ || staged_[m] ? static_cast<std::int64_t>(s_.slots) * slot_bytes() : 0};
     const bool root = member == s_.root;
     const bool guest = root && s_.guest_root;
     const std::int64_t all = total_;
@@ -93,17 +102,16 @@ class Sizes {
   /// Members that use slots.
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
-    bool all = false;
     for (const ScheduleStep& step : s_.steps) {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
-      if (!names && step.kind != ScheduleStep::Kind::receive_slot) continue;
-      if (step.only != ScheduleStep::kAll) {
+      if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
+      if (step.only != ScheduleStep::kAll)
         staged_[static_cast<std::size_t>(step.only)] = true;
-      } else if (!all) {
+      else if (step.except == ScheduleStep::kAll)
+        all_staged_ = true;
+      else
         for (std::int32_t m = 0; m < s_.members; ++m)
-          if (m != step.except) staged_[static_cast<std::size_t>(m)] = true;
-        all = step.except == ScheduleStep::kAll;
-      }
+          staged_[static_cast<std::size_t>(m)] = staged_[static_cast<std::size_t>(m)] || m != step.except;
     }
   }
 
@@ -116,6 +124,7 @@ class Sizes {
   const Schedule& s_;
   std::int64_t total_ = 0, largest_ = 0;
   std::vector<std::int64_t> rows_, columns_;
+  bool all_staged_ = false, alike_ = false;
   std::vector<bool> staged_;
 };
 
@@ -253,20 +262,29 @@ class Messages {
   void check_members(const Arrival& arrival, const Collective& collective, const Sizes& sizes,
                      const std::vector<Place>& places) const {
     const Instruction& i = *arrival.instruction;
-    const PlanClass& c = plan_.classes[arrival.plan_class];
+    const std::vector<std::int32_t>& tasks = tables_.tasks_of[arrival.plan_class];
+    const bool all_here = tables_.covers[collective.grouping][arrival.plan_class];
+    if (all_here && sizes.alike())
+      return check_needs(arrival, collective, sizes.of(places[static_cast<std::size_t>(tasks[0])].member));
     std::optional<Needs> last;
-    for (std::int32_t task : tables_.tasks_of[arrival.plan_class]) {
+    for (std::int32_t task : tasks) {
       const Place place = places[static_cast<std::size_t>(task)];
       if (place.group < 0) reject(describe(plan_, i) + ": task " + std::to_string(task) + " is in none of its groups");
       const Needs needs = sizes.of(place.member);
       if (last == needs) continue;
       last = needs;
-      check_size(c, i, i.inputs, needs.input, collective, "gives");
-      check_size(c, i, i.outputs, needs.output, collective, "gets");
-      const std::uint64_t there = i.scratch == kNone ? 0 : c.buffers[i.scratch].bytes;
-      if (there < static_cast<std::uint64_t>(needs.staging))
-        reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
+      check_needs(arrival, collective, needs);
     }
+  }
+
+  void check_needs(const Arrival& arrival, const Collective& collective, const Needs& needs) const {
+    const Instruction& i = *arrival.instruction;
+    const PlanClass& c = plan_.classes[arrival.plan_class];
+    check_size(c, i, i.inputs, needs.input, collective, "gives");
+    check_size(c, i, i.outputs, needs.output, collective, "gets");
+    const std::uint64_t there = i.scratch == kNone ? 0 : c.buffers[i.scratch].bytes;
+    if (there < static_cast<std::uint64_t>(needs.staging))
+      reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
   }
 
   [[noreturn]] void reject_places(const std::string& what, const Arrival& a, const Arrival& b) const {

@@ -79,16 +79,22 @@ Tables::Tables(const Plan& plan) : tasks_of(plan.classes.size()) {
     tasks_of[plan.class_of[task]].push_back(static_cast<std::int32_t>(task));
   for (const Grouping& grouping : plan.groupings) {
     std::vector<Place>& here = places.emplace_back(plan.class_of.size());
-    std::vector<bool> there(plan.classes.size(), false);
-    for (std::size_t g = 0; g < grouping.size(); ++g)
+    std::vector<std::size_t> there(plan.classes.size(), 0);
+    std::size_t size = grouping.empty() ? 0 : grouping[0].size();
+    for (std::size_t g = 0; g < grouping.size(); ++g) {
+      if (grouping[g].size() != size) size = 0;
       for (std::size_t m = 0; m < grouping[g].size(); ++m) {
         const auto task = static_cast<std::size_t>(grouping[g][m]);
         here[task] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(m)};
-        there[plan.class_of[task]] = true;
+        ++there[plan.class_of[task]];
       }
+    }
+    members.push_back(size);
+    std::vector<bool>& covered = covers.emplace_back();
+    for (std::size_t c = 0; c < there.size(); ++c) covered.push_back(there[c] == tasks_of[c].size());
     std::vector<std::uint32_t>& classes = classes_of.emplace_back();
     for (std::uint32_t c = 0; c < there.size(); ++c)
-      if (there[c]) classes.push_back(c);
+      if (there[c] > 0) classes.push_back(c);
   }
   Sites(plan, *this).find();
 }

@@ -120,11 +120,24 @@ class Values {
     if (!fresh) return at->second;
     const std::vector<std::int32_t>& tasks = tables_.tasks_of[class_];
     at->second = part_sizes(window, tasks[0]);
+    if (cut_evenly(window)) return at->second;
     for (std::int32_t t : tasks)
       if (part_sizes(window, t) != at->second)
         reject("task " + std::to_string(tasks[0]) + " and task " + std::to_string(t) +
                " share a plan class and have parts of different sizes");
     return at->second;
+  }
+
+  /// All tasks of the class have a part of the value, and all parts have the same sizes.
+  [[nodiscard]] bool cut_evenly(std::uint32_t window) const {
+    Sizes sizes = plan_.windows[window].sizes;
+    for (const SplitDim& split : plan_.windows[window].splits) {
+      const auto members = static_cast<std::int64_t>(tables_.members[split.grouping]);
+      std::int64_t& size = sizes[split.dim];
+      if (members == 0 || size % members != 0 || !tables_.covers[split.grouping][class_]) return false;
+      size /= members;
+    }
+    return true;
   }
 
   [[nodiscard]] Sizes part_sizes(std::uint32_t window, std::int32_t t) const {
@@ -296,11 +309,21 @@ class Values {
   bool orders_differ(std::uint32_t a, std::uint32_t b) {
     const auto [at, fresh] = differ_.try_emplace({std::min(a, b), std::max(a, b)}, false);
     if (!fresh) return at->second;
-    for (const auto& group : plan_.groupings[a])
-      for (const auto& other : plan_.groupings[b])
-        at->second = at->second ||
-                     (group != other && std::is_permutation(group.begin(), group.end(), other.begin(), other.end()));
+    for (const auto& group : plan_.groupings[a]) at->second = at->second || is_permuted(group, b);
     return at->second;
+  }
+
+  /// A group of grouping `b` has the same tasks in another order.
+  [[nodiscard]] bool is_permuted(const std::vector<std::int32_t>& group, std::uint32_t b) const {
+    const std::int32_t other = tables_.places[b][static_cast<std::size_t>(group[0])].group;
+    if (other < 0 || plan_.groupings[b][static_cast<std::size_t>(other)].size() != group.size()) return false;
+    bool same_order = true;
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      const Place place = tables_.places[b][static_cast<std::size_t>(group[m])];
+      if (place.group != other) return false;
+      same_order = same_order && place.member == static_cast<std::int32_t>(m);
+    }
+    return !same_order;
   }
 
   const Plan& plan_;
