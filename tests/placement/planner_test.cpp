@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "ops/array.hpp"
 #include "ops/host.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
+#include "ops/optim.hpp"
 #include "ops/reduce.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
@@ -34,6 +37,37 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
       text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
   }
   return text;
+}
+
+/// Instructions, buffers, collectives and steps of all-reduces.
+std::array<std::size_t, 4> extent_of(const Plan& plan) {
+  std::array<std::size_t, 4> sum{0, 0, plan.collectives.size(), 0};
+  for (const PlanClass& c : plan.classes) {
+    sum[0] += c.instructions.size();
+    sum[1] += c.buffers.size();
+  }
+  for (const Schedule& schedule : plan.schedules)
+    if (schedule.kind == CollectiveKind::all_reduce) sum[3] += schedule.steps.size();
+  return sum;
+}
+
+TEST_CASE("a plan for 1,024 hosts is as long as one for 2, but for rounds of the sums between them") {
+  Graph g;
+  auto everywhere = g.on(g.mesh({{"dp", Mesh::kOpen}, {"tp", 4}}));
+  const Value x = g.constant(Tensor(DType::float32, {2048, 8})).laid({split(0), replicated()});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {8, 16}))).laid({replicated(), split(1)});
+  const Value loss = sum(matmul(x, w));
+  const Value update = sgd(loss, {w}, 0.5)[0];
+  const auto on_hosts = [&](int hosts) {
+    Topology topology = Topology::local(4 * hosts);
+    for (int t = 0; t < topology.size(); ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / 4;
+    const Plan plan = test::planned(g, {loss}, topology, {update});
+    CHECK_NOTHROW(require_verified(plan));
+    return extent_of(plan);
+  };
+  const auto few = on_hosts(2), many = on_hosts(1024);
+  for (std::size_t k = 0; k < 3; ++k) CHECK(few[k] == many[k]);
+  CHECK(many[3] - few[3] == 9 * 5);
 }
 
 TEST_CASE("c = a + b over three tasks: two messages, and the result goes to task 0") {
