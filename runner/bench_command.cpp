@@ -94,7 +94,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_examples(*command, R"(
     ferry bench hop allreduce    messages and sums between two tasks of this host, against hand-written MPI
     ferry bench start            from exec to the first result of c = a + b
-    ferry bench plan.1M --json   build, save, load, plan and run a chain of a million adds and 100,000 random ops)");
+    ferry bench plan.1M --json   build, save, load and plan a chain of a million adds and 100,000 random ops)");
   command->callback(
       [&action, options] { action = [options] { return run_benchmarks(options->names, options->as_json); }; });
 }
