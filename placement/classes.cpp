@@ -56,7 +56,7 @@ class Roles {
   void part_sizes() {
     std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // size of a dim, axes that split it
     for (const PValue& value : program_.values)
-      for (std::int16_t dim = 0; dim < value.type.shape.rank(); ++dim) {
+      for (int dim = 0; dim < value.type.shape.rank(); ++dim) {
         std::vector<std::size_t> axes;
         for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
           if (value.layout[axis] == split(dim)) axes.push_back(axis);

@@ -15,7 +15,7 @@ void Converter::place(PValueId value, WhereId where, Layout layout, std::vector<
   for (std::size_t axis = 0; axis < layout.size(); ++axis)
     if (axes[axis] == 1) layout[axis] = replicated();
   program_.values[value].where = where;
-  program_.values[value].layout = std::move(layout);
+  program_.values[value].layout = program_.intern(std::move(layout));
   if (!program_.options.reasons || causes.empty()) return;
   for (std::size_t axis = 0; axis < causes.size(); ++axis)
     if (program_.values[value].layout[axis] == replicated()) causes[axis] = kNone;

@@ -13,6 +13,7 @@
 #include "graph/attrs.hpp"
 #include "graph/shape.hpp"
 #include "graph/shared_list.hpp"
+#include "graph/string_list.hpp"
 #include "placement/schedule.hpp"
 #include "placement/topology.hpp"
 
@@ -197,7 +198,7 @@ struct PlanLine {
 struct Plan {
   std::uint32_t version = kPlanVersion;
   Topology topology;
-  std::vector<std::string> strings;
+  StringList strings;
   std::vector<PlanLine> lines;
   std::vector<Attrs> attrs;
   std::vector<Grouping> groupings;

@@ -41,7 +41,7 @@ class Decoder {
   Plan decode() {
     Plan plan;
     plan.topology = topology(*file_.topology());
-    plan.strings = list(*file_.strings(), [](const auto& s) { return s.str(); });
+    for (const auto* text : *file_.strings()) plan.strings.push_back({text->data(), text->size()});
     plan.lines = list(*file_.lines(), [](const fbs::Line& l) { return PlanLine{l.file(), l.line()}; });
     plan.attrs = list(*file_.attrs(), attrs);
     plan.groupings = list(*file_.groupings(), grouping);

@@ -43,12 +43,20 @@ class Encoder {
     return out_.CreateVectorOfStructs<S>(items.size(), [&](std::size_t i, S* place) { *place = one(items[i]); });
   }
 
+  auto encode_strings(const StringList& strings) {
+    std::vector<flatbuffers::Offset<flatbuffers::String>> offsets;
+    offsets.reserve(strings.size());
+    for (std::size_t i = 0; i < strings.size(); ++i)
+      offsets.push_back(out_.CreateString(strings[i].data(), strings[i].size()));
+    return out_.CreateVector(offsets);
+  }
+
  public:
   explicit Encoder(Tensors tensors) : tensors_(tensors) {}
 
   std::span<const std::byte> encode(const Plan& plan) {
     const auto topology = encode_topology(plan.topology);
-    const auto strings = tables(plan.strings, [&](const std::string& s) { return out_.CreateString(s); });
+    const auto strings = encode_strings(plan.strings);
     const auto lines = structs(plan.lines, [](const PlanLine& l) { return fbs::Line(l.file, l.line); });
     const auto attrs = tables(plan.attrs, [&](const Attrs& a) { return encode_attrs(a); });
     const auto groupings = tables(plan.groupings, [&](const Grouping& g) { return encode_grouping(g); });
@@ -215,7 +223,7 @@ std::uint64_t table_bytes(const Plan& plan) {
   constexpr std::uint64_t kEach = 256;  // more than any entry's own fields
   std::uint64_t total = kEach * (16 + plan.topology.tasks.size() + plan.attrs.size() + plan.channels.size() +
                                  plan.lines.size() + plan.feeds.size() + plan.fetches.size() + plan.windows.size());
-  for (const std::string& text : plan.strings) total += text.size() + 16;
+  for (std::size_t i = 0; i < plan.strings.size(); ++i) total += plan.strings[i].size() + 16;
   for (const Grouping& grouping : plan.groupings)
     for (const auto& group : grouping) total += kEach + 4 * group.size();
   for (const Schedule& schedule : plan.schedules) total += kEach + sizeof(fbs::Step) * schedule.steps.size();

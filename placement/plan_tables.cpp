@@ -18,7 +18,7 @@ std::uint32_t number_of(std::vector<T>& table, T entry) {
 
 std::uint32_t PlanTables::string(std::string_view text) {
   const auto [at, fresh] = strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(plan_.strings.size()));
-  if (fresh) plan_.strings.emplace_back(text);
+  if (fresh) plan_.strings.push_back(text);
   return at->second;
 }
 
@@ -31,7 +31,7 @@ std::uint32_t PlanTables::op_name(const Graph& graph, OpId op) {
   std::uint32_t& number = (*last_names_)[op];
   if (number == kNone) {
     number = static_cast<std::uint32_t>(plan_.strings.size());
-    plan_.strings.emplace_back(graph.op(op).name());
+    plan_.strings.push_back(graph.op(op).name());
   }
   return number;
 }

@@ -114,6 +114,14 @@ std::uint32_t Program::intern(Grouping grouping) {
   return static_cast<std::uint32_t>(groupings.size() - 1);
 }
 
+LayoutRef Program::intern(Layout layout) {
+  if (layout.empty()) return {};
+  const auto found = std::find(layouts.begin(), layouts.end(), layout);
+  if (found != layouts.end()) return LayoutRef(*found);
+  layouts.push_back(std::move(layout));
+  return LayoutRef(layouts.back());
+}
+
 const Tensor* ProgramFacts::constant(int i) const {
   const Node& node = program_.nodes[program_.values[inputs_[static_cast<std::size_t>(i)]].producer];
   return node.def == &kConstant ? &node.attrs->get<Tensor>("value") : nullptr;

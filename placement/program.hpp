@@ -76,12 +76,30 @@ struct Node {
   std::uint32_t detail = kNone;  ///< collective, region (the first of two), feed or fetch
 };
 
+/// A layout that many values share, in Program::layouts; by default that of one device.
+class LayoutRef {
+ public:
+  LayoutRef() = default;
+  explicit LayoutRef(const Layout& shared) : layout_(&shared) {}
+  operator const Layout&() const {  // NOLINT: it is that layout
+    static const Layout kNone;
+    return layout_ == nullptr ? kNone : *layout_;
+  }
+  [[nodiscard]] std::size_t size() const { return layout_ == nullptr ? 0 : layout_->size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] const AxisLayout& operator[](std::size_t axis) const { return (*layout_)[axis]; }
+  bool operator==(const Layout& other) const { return static_cast<const Layout&>(*this) == other; }
+
+ private:
+  const Layout* layout_ = nullptr;
+};
+
 /// A value of the program.
 struct PValue {
   Type type;  ///< of the whole value; all dims known or bounded
   NodeId producer = 0;
   WhereId where = kNone;
-  Layout layout;                 ///< one entry for each axis of `where`
+  LayoutRef layout;              ///< one entry for each axis of `where`
   const Graph* graph = nullptr;  ///< the value it stands for, for names and lines
   ValueId value = 0;
 };
@@ -125,7 +143,8 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<PValueId> operands;
   std::vector<PValue> values;
-  std::deque<Where> wheres;  ///< references to them stay valid
+  std::deque<Where> wheres;    ///< references to them stay valid
+  std::deque<Layout> layouts;  ///< of values, each once
   std::vector<Grouping> groupings;
   std::vector<ProgramCollective> collectives;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
@@ -155,6 +174,7 @@ struct Program {
   WhereId intern(Where where);
   WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
   std::uint32_t intern(Grouping grouping);
+  LayoutRef intern(Layout layout);
   /// Members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order: what pass tests compare.
