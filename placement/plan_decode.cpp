@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -277,7 +278,7 @@ Plan decode_body(std::span<const std::byte> body) {
   // A copy, for the alignment that flatbuffers needs.
   const std::vector<std::uint64_t> aligned = [&] {
     std::vector<std::uint64_t> words((body.size() + 7) / 8);
-    std::memcpy(words.data(), body.data(), body.size());
+    std::copy(body.begin(), body.end(), reinterpret_cast<std::byte*>(words.data()));
     return words;
   }();
   const auto* start = reinterpret_cast<const std::uint8_t*>(aligned.data());
