@@ -181,6 +181,7 @@ std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const s
     throw bad(file, "tensor " + in_quotes(entry.name) + " lacks dtype, shape or two data_offsets");
   }
   std::vector<Entry*> order;
+  order.reserve(entries.size());
   for (Entry& entry : entries) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return *a->offsets < *b->offsets; });
   std::vector<SafeTensor> tensors;

@@ -194,8 +194,11 @@ Cluster Cluster::connect(ClusterOptions options) {
     throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
                                  std::to_string(launch->size) + " tasks")
         .hint("leave --tasks out under mpirun");
-  if (!use_mpi) return over(inproc_transports(std::max(options.tasks, 1)), std::move(options));
   std::vector<std::unique_ptr<Transport>> local;
+  if (!use_mpi) {
+    local = inproc_transports(std::max(options.tasks, 1));
+    return over(std::move(local), std::move(options));
+  }
   const int threads = std::max(options.threads, 1);
   local.push_back(shared_memory_transport(mpi_transport({.threads = threads, .deadline = options.deadline}), threads,
                                           options.deadline));

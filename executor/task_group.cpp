@@ -17,7 +17,8 @@ namespace {
 /// The threads of the virtual tasks beside the caller's: each runs what all of them are given, and waits.
 class TaskThreads {
  public:
-  explicit TaskThreads(std::span<const int> tasks) : failures_(tasks.size()) {
+  explicit TaskThreads(std::span<const int> tasks) {
+    failures_.resize(tasks.size());
     for (std::size_t i = 1; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
   }
   ~TaskThreads() {

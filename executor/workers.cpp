@@ -28,7 +28,7 @@ Workers::AsWalker::~AsWalker() {
   self = {before_, walker_before_};
 }
 
-Workers::Workers(WorkersOptions options)
+Workers::Workers(const WorkersOptions& options)
     : threads_(std::max(1, options.threads)),
       spins_(options.crowded ? 100 : 4000),
       walkers_(std::make_unique<Walker[]>(static_cast<std::size_t>(threads_))) {

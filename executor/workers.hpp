@@ -35,7 +35,7 @@ struct WorkersOptions {
 class Workers final : public Parallel {
  public:
   /// Error(resource) when the system gives no more threads.
-  explicit Workers(WorkersOptions options);
+  explicit Workers(const WorkersOptions& options);
   ~Workers() override;
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

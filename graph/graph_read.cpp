@@ -65,7 +65,7 @@ Tensor from_numbers(DType type, std::vector<std::int64_t> sizes, const Numbers& 
 
 Tensor from_beside(const file::Tensor& from, DType type, const std::vector<std::int64_t>& sizes,
                    const TensorBeside& beside) {
-  const Tensor tensor = beside ? beside(from.beside()) : Tensor();
+  Tensor tensor = beside ? beside(from.beside()) : Tensor();
   if (!tensor.defined()) fail("the tensor " + in_quotes(from.beside()) + " is not in the .safetensors file beside it");
   if (tensor.dtype() != type || tensor.sizes() != sizes)
     fail("the tensor " + in_quotes(from.beside()) + " should be " +

@@ -213,7 +213,8 @@ struct Cast {
       return a != From(0);
     } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
       constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
-      constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From(2);  // max + 1, exactly
+      constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;  // a power of two
+      constexpr From kEnd = static_cast<From>(kHalf) * From(2);     // max + 1, exactly
       const bool fits = a > kLow - From(1) && a < kEnd;
       const To inside = static_cast<To>(fits ? a : From(0));
       const To outside =

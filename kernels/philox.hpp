@@ -51,7 +51,7 @@ struct SinCos {
   double sin, cos;
 };
 [[nodiscard]] FERRY_HD constexpr SinCos turn(double turn) {
-  const auto quarter = static_cast<int>(turn * 4 + 0.5);
+  const auto quarter = static_cast<int>(turn * 4 + 0.5);           // NOLINT(bugprone-incorrect-roundings): turn >= 0
   const double x = (turn * 4 - quarter) * 1.57079632679489661923;  // within 1/8 turn of a quarter
   const double z = x * x;
   constexpr double kSin[] = {1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,

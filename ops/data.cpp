@@ -19,7 +19,7 @@ std::vector<Shape> file_shape(const OpFacts& facts) {
 }
 
 std::vector<Shape> csv_shape(const OpFacts& facts) {
-  const std::vector<Shape> shapes = file_shape(facts);
+  std::vector<Shape> shapes = file_shape(facts);
   if (shapes[0].rank() != 2) OpFacts::fail("a table has two dims, not " + shapes[0].str());
   if (facts.attr<std::int64_t>("skip") < 0) OpFacts::fail("skip is negative");
   return shapes;

@@ -108,7 +108,7 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
         .at(at)
         .hint("cast it to a floating-point dtype");
   const Value total = sum(x, axes, keep_dims);
-  return total / size_of(x, axes, x.dtype());
+  return total / size_of(x, std::move(axes), x.dtype());
 }
 
 Value argmax(const Value& x, std::int64_t axis, source_location at) {

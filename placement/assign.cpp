@@ -3,6 +3,7 @@
 // goes to whoever uses it.
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -70,7 +71,7 @@ class Assigner {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (NodeId node : order) explicitly(node);
     for (NodeId node : order) by_inputs(node);
-    for (auto it = order.rbegin(); it != order.rend(); ++it) by_users(*it);
+    for (NodeId node : order | std::views::reverse) by_users(node);
     for (NodeId node : order) with_variable(node);
     for (NodeId node : order) check_kernel(node);
   }

@@ -208,6 +208,7 @@ class ClassBuilder {
 
   std::vector<Type> types_of(const std::vector<std::uint32_t>& buffers) {
     std::vector<Type> types;
+    types.reserve(buffers.size());
     for (std::uint32_t b : buffers) types.push_back(buffers_.type_of(b));
     return types;
   }

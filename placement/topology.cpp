@@ -20,6 +20,7 @@ std::string jobs_of(const Topology& topology) {
       ++found->second;
   }
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [job, count] : counts)
     texts.push_back(job + (count == 1 ? " (task 0)" : " (tasks 0 to " + std::to_string(count - 1) + ")"));
   return join(texts, ", ");

@@ -229,7 +229,7 @@ class Drawing {
 
   /// "[10,36] of [20,36]".
   std::string sizes_text(const Buffer& buffer) const {
-    const std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
+    std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
     if (buffer.window == kNone) return own;
     return own + " of " + Shape(std::span<const std::int64_t>(plan_.windows[buffer.window].sizes)).str();
   }

@@ -161,9 +161,9 @@ std::vector<bool> spread_dims(const KernelSetup& setup) {
   const Shape& from = setup.inputs[0].shape;
   const Shape& to = setup.outputs[0].shape;
   const int added = from.rank() - to.rank();
-  std::vector<bool> reduced;
+  std::vector<bool> reduced(static_cast<std::size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d)
-    reduced.push_back(d < added || (to[d - added].size() == 1 && from[d].size() != 1));
+    reduced[static_cast<std::size_t>(d)] = d < added || (to[d - added].size() == 1 && from[d].size() != 1);
   return reduced;
 }
 
