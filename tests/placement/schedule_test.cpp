@@ -382,12 +382,6 @@ TEST_CASE("between hosts a hierarchical all-reduce sends 2 (h-1)/h of the vector
   CHECK(out == 2 * 600 / 2);
 }
 
-Topology on_hosts(const std::vector<std::int32_t>& hosts) {
-  Topology topology = Topology::local(static_cast<int>(hosts.size()));
-  for (std::size_t t = 0; t < hosts.size(); ++t) topology.tasks[t].host = hosts[t];
-  return topology;
-}
-
 std::string chosen(CollectiveKind kind, const std::vector<std::int32_t>& hosts, std::int64_t bytes) {
   return choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology()).algorithm;
 }
