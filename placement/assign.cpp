@@ -3,7 +3,6 @@
 // goes to whoever uses it.
 #include <algorithm>
 #include <optional>
-#include <ranges>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -71,7 +70,7 @@ class Assigner {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (NodeId node : order) explicitly(node);
     for (NodeId node : order) by_inputs(node);
-    for (NodeId node : order | std::views::reverse) by_users(node);
+    for (std::size_t i = order.size(); i > 0; --i) by_users(order[i - 1]);
     for (NodeId node : order) with_variable(node);
     for (NodeId node : order) check_kernel(node);
   }
