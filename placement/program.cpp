@@ -67,10 +67,8 @@ NodeId Program::add(Node node, std::span<const PValueId> node_inputs, std::span<
 }
 
 bool Program::crosses_hosts(const Grouping& grouping) const {
-  const auto host = [&](std::int32_t task) { return topology->tasks[static_cast<std::size_t>(task)].host; };
-  return std::any_of(grouping.begin(), grouping.end(), [&](const std::vector<std::int32_t>& group) {
-    return std::any_of(group.begin(), group.end(), [&](std::int32_t task) { return host(task) != host(group[0]); });
-  });
+  return std::any_of(grouping.begin(), grouping.end(),
+                     [&](const std::vector<std::int32_t>& group) { return !topology->on_one_host(group); });
 }
 
 WhereId Program::intern(Where where) {

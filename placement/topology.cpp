@@ -63,6 +63,11 @@ std::vector<int> Topology::tasks_of(const DeviceSpec& spec) const {
   return result;
 }
 
+bool Topology::on_one_host(std::span<const std::int32_t> group) const {
+  const auto host = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].host; };
+  return std::ranges::all_of(group, [&](std::int32_t task) { return host(task) == host(group.front()); });
+}
+
 Topology Topology::local(int tasks, int threads) {
   Topology topology;
   for (int i = 0; i < tasks; ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Topology {
   [[nodiscard]] int resolve(const DeviceSpec& spec) const;
   /// All tasks that `spec` names (its job, or all).
   [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
+  [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
 
   /// n tasks of one host.
   [[nodiscard]] static Topology local(int tasks, int threads = 1);

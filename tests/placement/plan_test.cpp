@@ -58,6 +58,13 @@ TEST_CASE("a device resolves to a global task") {
   CHECK(topology.tasks_of(DeviceSpec::parse("/job:worker/task:0")) == std::vector<int>{1});
 }
 
+TEST_CASE("a group may be on one host or on several") {
+  Topology topology = Topology::local(3);
+  topology.tasks[1].host = 1;
+  CHECK(topology.on_one_host(std::vector<std::int32_t>{2, 0}));
+  CHECK_FALSE(topology.on_one_host(std::vector<std::int32_t>{0, 1, 2}));
+}
+
 TEST_CASE("a device that is not there is refused with what is") {
   const Topology topology = ps_and_workers();
   const std::string task = refusal(topology, "/task:5");
