@@ -32,6 +32,7 @@ struct Failure {
 struct WireCount {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
+  WireCount operator-(const WireCount& other) const { return {messages - other.messages, bytes - other.bytes}; }
 };
 
 /// One task's end. The k-th send to a peer on a channel meets the k-th receive from it on that channel; both have the

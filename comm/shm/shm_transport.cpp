@@ -72,6 +72,7 @@ class ShmTransport final : public Transport {
   void look_below();
   Transfer* take();
   bool release(Transfer* transfer);
+  void count(std::span<const std::byte> bytes);
   Outbox::Sent start(Peer& peer, Transfer& transfer);
   bool progress();
   bool send_more(Peer& peer);
@@ -88,7 +89,7 @@ class ShmTransport final : public Transport {
   int below_ = 0;       // transfers under way in the transport below
   bool moved_ = false;  // something has been completed since idle() returned
   bool failed_ = false;
-  WireCount sent_;
+  WireCount sent_;  // what went through memory, without what went on below
 };
 
 ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host)
@@ -145,10 +146,9 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
     ++below_;
     return inner_->send(peer, channel, bytes) | kInner;
   }
-  ++sent_.messages;
-  sent_.bytes += static_cast<std::int64_t>(bytes.size());
   const bool at_once = bytes.size() <= shm::Cell::kInline || to->out.window(channel, bytes.size()) != nullptr;
   if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
+    count(bytes);
     to->doorbell->ring(host_.fenced);
     return kComplete;
   }
@@ -169,11 +169,19 @@ std::byte* ShmTransport::window(int peer, std::uint32_t channel, std::uint64_t b
   return to != nullptr && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
 }
 
+void ShmTransport::count(std::span<const std::byte> bytes) {
+  ++sent_.messages;
+  sent_.bytes += static_cast<std::int64_t>(bytes.size());
+}
+
 /// Tries to send; what the receiver is to get in another way goes on below.
 Outbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
   const Outbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
   transfer.announced = transfer.announced || sent == Outbox::Sent::waits;
-  if (sent == Outbox::Sent::complete) transfer.complete = true;
+  if (sent == Outbox::Sent::complete) {
+    count(transfer.bytes);
+    transfer.complete = true;
+  }
   if (sent == Outbox::Sent::elsewhere) {
     ++below_;
     transfer.below = true;
