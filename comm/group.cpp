@@ -84,7 +84,7 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   folds_for_others_ = true;
   elements_ = schedule.input_elements(spec.parts, spec.member);
   mine_ = {spec.input, static_cast<std::size_t>(elements_) * size_of(spec.dtype)};
-  one_round_ = mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
+  one_round_ = !spec.exact && mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
   if (one_round_) prepare_one_round(spec);
 }
 

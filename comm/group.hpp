@@ -28,6 +28,7 @@ struct GroupSpec {
   std::byte* output = nullptr;       ///< schedule.output_elements(parts, member) elements; must not overlap the input
   std::span<std::byte> staging;      ///< at least staging_bytes(schedule, parts, dtype, member)
   Fold fold;                         ///< unused by kinds that add nothing
+  bool exact = false;                ///< between hosts the schedule's messages go and no others
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -46,13 +47,12 @@ struct GroupCount {
 /// The input must not change and the output must not be read between start() and the progress() that gives true. The
 /// bits of the output depend on the inputs and the schedule alone.
 ///
-/// Two things differ from the schedule's letter, not from its result. A short direct all-reduce goes in one round:
-/// every member sends all that it has to every other, and each folds by itself. And what a member folds for others is
-/// written into their memory at once, where the transport has a window to it. moved() counts the schedule's messages
-/// all the same.
+/// Two things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be exact
+/// goes in one round: every member sends all that it has to every other, and each folds by itself. And what a member
+/// folds for others is written into their memory at once, where the transport has a window to it. moved() counts the
+/// schedule's messages all the same.
 ///
-/// Used by one thread at a time, as its transport
-/// allows. Errors: those of the transport.
+/// Used by one thread at a time, as its transport allows. Errors: those of the transport.
 class GroupCall {
  public:
   GroupCall(Transport& transport, const GroupSpec& spec);

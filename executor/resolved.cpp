@@ -294,9 +294,9 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
                        .output = resolved.output,
                        .staging = staging,
                        .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
-                                   std::byte* output, const std::byte* input, std::int64_t count) {
-                         fold(reduce, dtype, output, input, count);
-                       }};
+                                   std::byte* output, const std::byte* input,
+                                   std::int64_t count) { fold(reduce, dtype, output, input, count); },
+                       .exact = !plan_.topology.on_one_host(*place.group)};
   calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
   resolved.call = calls_[instruction.target].get();
 }

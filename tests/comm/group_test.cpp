@@ -105,7 +105,7 @@ class Case {
 
 /// Buffers and the call of this task.
 struct Member {
-  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group)
+  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool exact = false)
       : tasks(std::move(group)),
         index(static_cast<int>(std::find(tasks.begin(), tasks.end(), end.task()) - tasks.begin())) {
     const Schedule& schedule = of.schedule();
@@ -121,7 +121,8 @@ struct Member {
                                 .input = bytes_of(in),
                                 .output = bytes_of(out),
                                 .staging = staging,
-                                .fold = add});
+                                .fold = add,
+                                .exact = exact});
   }
   void start(const Case& of, int round) {
     const auto values = of.input(index, round);
@@ -229,6 +230,20 @@ TEST_CASE("the order of the members counts, not that of the tasks") {
     Member member(end, collective, 0, tasks);
     member.start(collective, 0);
     finish(end, *member.call);
+    CHECK(same_bits(member.out, collective.expected(member.index, 0)));
+  });
+}
+
+TEST_CASE("an exact call sends the messages of its schedule and no others, of a short all-reduce too") {
+  on_jobs([](Transport& end) {
+    const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, 9);
+    Member member(end, collective, 0, everybody(end), true);
+    const WireCount before = end.sent();
+    member.start(collective, 0);
+    finish(end, *member.call);
+    const WireCount sent = end.sent() - before;
+    CHECK(sent.messages == member.call->moved().sent_messages);
+    CHECK(sent.bytes == member.call->moved().sent_bytes);
     CHECK(same_bits(member.out, collective.expected(member.index, 0)));
   });
 }
