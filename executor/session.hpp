@@ -42,7 +42,7 @@ struct TaskStats {
   std::string host;
   int threads = 1;
   Traffic measured, planned;
-  std::int64_t wire_messages = 0, wire_bytes = 0;
+  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< that the transport sent for it, chunks and headers included
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
 };
 

@@ -265,7 +265,9 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
         looked = start;
         transport_.idle(std::chrono::microseconds(0));
       }
+      const WireCount before = i + 1 == steps ? transport_.sent() : WireCount();
       prepared.executor->step(step, given, fetched);
+      if (i + 1 == steps) wire_ = transport_.sent() - before;
       step_seconds_.push_back(seconds(system_clock().now() - start));
       if (on_step && task_ == 0) on_step(i, fetched);
     }
@@ -316,7 +318,7 @@ RunStats TaskSession::stats() {
     writer.add(info.host_name).add(workers_.threads());
     add(writer, executor.measured());
     add(writer, planned);
-    writer.add(transport_.sent().messages).add(transport_.sent().bytes).add(executor.arena_bytes()).add(planned_bytes);
+    writer.add(wire_.messages).add(wire_.bytes).add(executor.arena_bytes()).add(planned_bytes);
     writer.add(sorted.size()).add(sorted.front()).add(sorted[sorted.size() / 2]).add(sorted.back());
     const auto all = transport_.exchange(writer.take(), deadline());
     RunStats stats;

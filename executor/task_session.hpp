@@ -108,6 +108,7 @@ class TaskSession {
   std::map<std::string, Prepared> prepared_;
   std::map<std::string, std::int64_t> next_step_;  ///< by request
   Prepared* last_ = nullptr;
+  WireCount wire_;  ///< of its last step
   std::vector<double> step_seconds_;
   bool compared_ = false;
   bool failed_ = false;
