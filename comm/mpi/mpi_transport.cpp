@@ -255,8 +255,8 @@ WireCount MpiTransport::sent() const {
   return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
 }
 
-/// A duplicate that reports errors, or Error(stalled) when not all come.
-MPI_Comm duplicate(MPI_Comm comm, const Deadline& deadline) {
+/// A duplicate of that name that reports errors, or Error(stalled) when not all come.
+MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
@@ -268,6 +268,7 @@ MPI_Comm duplicate(MPI_Comm comm, const Deadline& deadline) {
     }
   }
   check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_set_name(copy, name), "MPI_Comm_set_name");
   return copy;
 }
 
@@ -288,8 +289,8 @@ microseconds spin_for(MPI_Comm comm, int threads) {
 std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
   FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
   const Deadline deadline(system_clock(), options.deadline);
-  const MPI_Comm data = duplicate(comm, deadline);
-  const MPI_Comm control = duplicate(comm, deadline);
+  const MPI_Comm data = duplicate(comm, "ferry data", deadline);
+  const MPI_Comm control = duplicate(comm, "ferry control", deadline);
   auto job = std::make_shared<mpi::Control>(data, control);
   mpi::watch(job);
   return std::make_unique<MpiTransport>(job, options, spin_for(data, options.threads));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs over three hosts by ssh and a hostfile, the hosts being network namespaces of this machine.
 
-usage: hosts_test.py FERRY SAMPLES_FOLDER COMM_MPI_TEST
+usage: hosts_test.py FERRY SAMPLES_FOLDER COMM_MPI_TEST COUNT_SENDS_LIBRARY
 Needs root, namespaces, an ssh server and mpirun; ends with 77, skipped, where one of them is missing. All that it starts
 lives in a pid namespace and all that it mounts or configures in namespaces beside it, so nothing of it outlives the
 test, however that ends. The last line is "N passed, N failed, N skipped".
@@ -60,19 +60,48 @@ def mpirun(*words):
 
 
 class Cases:
-    def __init__(self, ferry, samples, comm_mpi_test, folder):
-        self.ferry, self.samples, self.comm_mpi_test, self.folder = ferry, Path(samples), comm_mpi_test, folder
+    def __init__(self, ferry, samples, comm_mpi_test, count_sends, folder):
+        self.ferry, self.samples, self.comm_mpi_test = ferry, Path(samples), comm_mpi_test
+        self.count_sends, self.folder = count_sends, folder
 
-    def add(self):
-        stats = self.folder / "stats.json"
-        output = mpirun(self.ferry, "run", self.samples / "add.pb", "--steps", 20, "--stats", stats)
-        assert "[11 22 33]" in output, output
+    def run_counted(self, steps, *words):
+        """Output of `ferry run`, its counters, and of each task what MPI was given to send to each other task."""
+        stats, counts = self.folder / "stats.json", self.folder / "counts"
+        shutil.rmtree(counts, ignore_errors=True)
+        counts.mkdir()
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        output = mpirun("-x", f"LD_PRELOAD={self.count_sends}", "-x", f"COUNT_SENDS={counts}", "-x", f"ASAN_OPTIONS={sanitizer}",
+                        self.ferry, "run", *words, "--steps", steps, "--stats", stats)
         tasks = json.loads(stats.read_text())["tasks"]
         assert [task["host"] for task in tasks] == ["h1", "h2", "h3"], tasks
         for task in tasks:
             peak = task["planned"].pop("peak_bytes")
             measured = {name: task[name] for name in task["planned"]}
             assert measured == task["planned"] and task["peak_bytes"] <= peak, f"planned is not what was measured: {task}"
+        return output, tasks, [sends((counts / str(task)).read_text()) for task in range(HOSTS)]
+
+    def check_sends(self, *words):
+        """In each step MPI is given the messages and bytes that ferry counts and planned, and nothing else."""
+        _, tasks, few = self.run_counted(4, *words)
+        output, _, more = self.run_counted(24, *words)
+        each = [{peer: [(b - a) / 20 for a, b in zip(few[task]["ferry data"].get(peer, [0, 0]), sent)]
+                 for peer, sent in more[task]["ferry data"].items()} for task in range(HOSTS)]
+        for task, counted in enumerate(tasks):
+            sent = [sum(sent[k] for sent in each[task].values()) for k in (0, 1)]
+            received = [sum(others.get(task, [0, 0])[k] for others in each) for k in (0, 1)]
+            assert sent == [counted["sent_messages"], counted["sent_bytes"]], f"MPI sent {sent}; {counted}"
+            assert sent == [counted["wire_messages"], counted["wire_bytes"]], f"MPI sent {sent}; {counted}"
+            assert received == [counted["received_messages"], counted["received_bytes"]], f"MPI received {received}; {counted}"
+            assert set(more[task]) == {"ferry data", "ferry control"}, more[task]
+            assert few[task]["ferry control"] == more[task]["ferry control"], "steps speak on the control communicator"
+        return output
+
+    def add(self):
+        output = self.check_sends(self.samples / "add.pb")
+        assert "[11 22 33]" in output, output
+
+    def data_parallel(self):
+        self.check_sends(self.samples / "zero.pb", "--entry", "data_parallel")
 
     def hello_ranks(self):
         output = mpirun(self.samples / "hello_ranks")
@@ -101,6 +130,16 @@ class Cases:
             job.wait()
 
 
+def sends(text):
+    """What count_sends.cpp wrote: communicator -> destination -> [messages, bytes]."""
+    found = {}
+    for line in text.splitlines():
+        name, *numbers = line.split(",")
+        peer, messages, size = map(int, numbers)
+        found.setdefault(name, {})[peer] = [messages, size]
+    return found
+
+
 def read_until(job, pattern):
     """The first line of the job's output in which the pattern is found."""
     for line in job.stdout:
@@ -121,7 +160,7 @@ def run_inside(arguments, folder):
     subprocess.run([NETNS, "up"], check=True, timeout=SECONDS)
     cases = Cases(*arguments, folder)
     passed = failed = 0
-    for case in (cases.add, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
+    for case in (cases.add, cases.data_parallel, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
         name = case.__name__
         try:
             case()
