@@ -42,37 +42,8 @@ class Copier {
       copies_[op.output(0)] = inputs[0];
       return;
     }
-    const Scope line = to_.line(op.line());
-    const Scope place = to_.annotated(op.annotation());
-    const Values outputs = to_.add(op.def(), inputs, copied_attrs(op), op.line());
+    const Values outputs = copy_op(op, to_, inputs);
     for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
-  }
-
-  /// The op's attributes, with copies of its subgraphs, and with its name as key of random numbers.
-  Attrs copied_attrs(const Op& op) {
-    Attrs attrs = op.attrs();
-    for (const auto& [name, value] : op.attrs())
-      if (const auto* ref = std::get_if<SubgraphRef>(&value)) attrs.set(name, copy_subgraph(from_.subgraph(*ref)));
-    const auto& known = op.def().attrs;
-    const bool keyed = std::any_of(known.begin(), known.end(), [](const AttrDef& attr) { return attr.name == "key"; });
-    if (keyed && !attrs.has("key")) attrs.set("key", std::string(op.name()));
-    return attrs;
-  }
-
-  SubgraphRef copy_subgraph(const Graph& body) {
-    Graph& owner = to_.current();
-    Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
-    const SubgraphRef ref{owner.subgraphs() - 1};
-    Values arguments;
-    const std::size_t declared = body.parameters().size() - body.captures().size();
-    for (std::size_t i = 0; i < body.parameters().size(); ++i) {
-      const ValueId parameter = body.parameters()[i];
-      arguments.push_back(i < declared ? copy.parameter(body.type(parameter), body.op(body.producer(parameter)).line())
-                                       : copy.capture(copies_[body.captures()[i - declared]]));
-    }
-    const Scope here = owner.build(copy);
-    copy.set_results(Copier(body, copy).results(arguments));
-    return ref;
   }
 
   const Graph& from_;
@@ -80,7 +51,47 @@ class Copier {
   Values copies_;
 };
 
+/// A copy in `to` of a body of `op`; what it captures are inputs of the op, whose copies are `inputs`.
+SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs) {
+  Graph& owner = to.current();
+  Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
+  const SubgraphRef ref{owner.subgraphs() - 1};
+  Values arguments;
+  const std::size_t declared = body.parameters().size() - body.captures().size();
+  for (std::size_t i = 0; i < body.parameters().size(); ++i) {
+    const ValueId parameter = body.parameters()[i];
+    if (i < declared) {
+      arguments.push_back(copy.parameter(body.type(parameter), body.op(body.producer(parameter)).line()));
+      continue;
+    }
+    const auto of = std::ranges::find(op.inputs(), body.captures()[i - declared]) - op.inputs().begin();
+    arguments.push_back(copy.capture(inputs[static_cast<std::size_t>(of)]));
+  }
+  const Scope here = owner.build(copy);
+  copy.set_results(Copier(body, copy).results(arguments));
+  return ref;
+}
+
+/// The op's attributes, with copies of its bodies, and with its name as key of random numbers.
+Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs) {
+  const Attrs given = op.attrs();
+  Attrs attrs = given;
+  for (const auto& [name, value] : given)
+    if (const auto* ref = std::get_if<SubgraphRef>(&value))
+      attrs.set(name, copy_body(op, op.graph().subgraph(*ref), to, inputs));
+  const auto& known = op.def().attrs;
+  const bool keyed = std::any_of(known.begin(), known.end(), [](const AttrDef& attr) { return attr.name == "key"; });
+  if (keyed && !attrs.has("key")) attrs.set("key", std::string(op.name()));
+  return attrs;
+}
+
 }  // namespace
+
+Values copy_op(const Op& op, Graph& to, const Values& inputs) {
+  const Scope line = to.line(op.line());
+  const Scope place = to.annotated(op.annotation());
+  return to.add(op.def(), inputs, copied_attrs(op, to, inputs), op.line());
+}
 
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments) {
   return Copier(from, to).results(arguments);

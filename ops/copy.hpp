@@ -1,4 +1,4 @@
-// Copying ops from one graph to another.
+// Copying ops, within a graph or from one to another.
 #pragma once
 
 #include <span>
@@ -12,5 +12,9 @@ namespace ferry {
 /// of `from` become `arguments`, values that `to` can use. Copies have the source's lines and annotations, and draw the
 /// same random numbers. An op that has an effect is not copied: the copy of its first input stands for it.
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments);
+
+/// Adds to `to` an op like `op`, of the same or another graph, with these inputs: with its line, its annotation and
+/// copies of its bodies; it draws the same random numbers.
+Values copy_op(const Op& op, Graph& to, const Values& inputs);
 
 }  // namespace ferry
