@@ -79,6 +79,9 @@ std::span<const OpId> Op::after() const {
 const Attrs& Op::attrs() const {
   return graph_->attrs_[graph_->ops_[id_].attrs];
 }
+std::uint32_t Op::remade() const {
+  return graph_->ops_[id_].remade;
+}
 const Annotation& Op::annotation() const {
   return graph_->annotations_[graph_->ops_[id_].annotation];
 }
@@ -189,6 +192,12 @@ Scope Graph::annotated(Annotation annotation) {
   return {this, Scope::What::annotation};
 }
 
+Scope Graph::remade() {
+  if (!body_scopes_.empty()) return current().remade();
+  remade_scopes_.push_back(++remade_count_);
+  return {this, Scope::What::remade};
+}
+
 Scope Graph::build(Graph& body) {
   FERRY_ASSERT(body.parent_ == this, "only a subgraph of this graph can be built in its place");
   body_scopes_.push_back(&body);
@@ -207,6 +216,8 @@ void Graph::pop(Scope::What what) {
       return line_scopes_.pop_back();
     case Scope::What::body:
       return body_scopes_.pop_back();
+    case Scope::What::remade:
+      return remade_scopes_.pop_back();
   }
 }
 
@@ -282,6 +293,7 @@ Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attr
     afters_.insert(afters_.end(), after_scopes_.back().begin(), after_scopes_.back().end());
     record.afters = static_cast<std::uint32_t>(after_scopes_.back().size());
   }
+  if (!remade_scopes_.empty()) record.remade = remade_scopes_.back();
   record.name = names_.intern(name.empty() ? fresh_name(def) : name);
   record.file = files_.intern(line.file);
   record.line = line.line;

@@ -63,7 +63,7 @@ class [[nodiscard]] Scope {
 
  private:
   friend class Graph;
-  enum class What { annotation, name, after, line, body };
+  enum class What { annotation, name, after, line, body, remade };
   Scope(Graph* graph, What what) : graph_(graph), what_(what) {}
   Graph* graph_;
   What what_;
@@ -84,6 +84,8 @@ class Op {
   [[nodiscard]] std::span<const OpId> after() const;
   [[nodiscard]] const Attrs& attrs() const;
   [[nodiscard]] const Annotation& annotation() const;
+  /// The scope of Graph::remade() that it was made in, counted from 1; 0: none.
+  [[nodiscard]] std::uint32_t remade() const;
   [[nodiscard]] SourceLine line() const;
   /// "matmul_1 (MatMul) at model.cpp:12".
   [[nodiscard]] std::string str() const;
@@ -152,6 +154,14 @@ class Graph {
   [[nodiscard]] SourceLine line_for(const SourceLine& given) const;
   /// Ops made while the scope lives have exactly this annotation, whatever the scopes around say.
   Scope annotated(Annotation annotation);
+  /// What ops made while the scope lives give is not kept for the backward pass: gradients() makes these ops again
+  /// where it needs their values, from what comes into the scope (rematerialization; checkpoints of Chen et al., 2016).
+  /// So memory is saved for computing, and for messages where a layout is changed within. Each scope is a part of its
+  /// own: what one gives to another is kept. Ops with state, and constants, are not made again. Only for gradients() of
+  /// this graph: a file does not hold it.
+  ///
+  ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
+  Scope remade();
   /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs, so that the
   /// function that builds a branch puts there also what uses values of this graph only.
   Scope build(Graph& body);
@@ -234,7 +244,7 @@ class Graph {
     std::uint32_t first_after, afters;
     ValueId first_output;
     std::uint32_t outputs;
-    std::uint32_t name, attrs, annotation, file;
+    std::uint32_t name, attrs, annotation, file, remade;
     int line;
   };
 
@@ -290,6 +300,8 @@ class Graph {
   std::vector<std::vector<OpId>> after_scopes_;
   std::vector<SourceLine> line_scopes_;
   std::vector<Graph*> body_scopes_;
+  std::vector<std::uint32_t> remade_scopes_;  // their numbers
+  std::uint32_t remade_count_ = 0;
 };
 
 }  // namespace ferry

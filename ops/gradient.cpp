@@ -8,6 +8,7 @@
 #include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/math.hpp"
+#include "ops/remake.hpp"
 
 namespace ferry {
 namespace {
@@ -16,7 +17,12 @@ namespace {
 class Backward {
  public:
   Backward(Graph& graph, OpId last, std::vector<ValueId> xs)
-      : graph_(graph), last_(last), xs_(std::move(xs)), depends_(graph.values()), douts_(graph.values()) {
+      : graph_(graph),
+        remaker_(graph),
+        last_(last),
+        xs_(std::move(xs)),
+        depends_(graph.values()),
+        douts_(graph.values()) {
     mark_dependent();
   }
 
@@ -59,14 +65,14 @@ class Backward {
 
     const Scope line = graph_.line(op.line());
     const Scope place = graph_.annotated({op.annotation().device, op.annotation().mesh, {}});
-    GradCtx context(graph_, id, std::move(douts), std::move(wanted));
+    GradCtx context(graph_, remaker_, id, std::move(douts), std::move(wanted));
     const Values dinputs = op.def().grad(context);
     const bool broadcasts = notation_of(context.op().def(), GraphFacts(context.op())).find("...") != std::string::npos;
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),
                  "the gradient of " + std::string(context.op().def().name) + " does not give one value for each input");
     for (int i = 0; i < context.inputs(); ++i)
       if (context.wants(i) && dinputs[static_cast<std::size_t>(i)].defined())
-        arrive(context.in(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
+        arrive(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
   }
 
   /// Of an op that broadcasts its inputs, the gradient is summed back to the input's shape.
@@ -77,6 +83,7 @@ class Backward {
   }
 
   Graph& graph_;
+  Remaker remaker_;
   OpId last_;
   std::vector<ValueId> xs_;
   std::vector<bool> depends_;
@@ -122,9 +129,17 @@ Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs, 
   return backward.run();
 }
 
+Value GradCtx::in(int i) const {
+  return remaker_.read_by(op_, op().inputs()[static_cast<std::size_t>(i)]);
+}
+
+Value GradCtx::out(int i) const {
+  return remaker_.read_by(op_, op().output(i));
+}
+
 Value GradCtx::dout(int i) {
   Value& dout = douts_[static_cast<std::size_t>(i)];
-  if (!dout.defined()) dout = zeros_like(out(i));
+  if (!dout.defined()) dout = zeros_like(graph_.value(op().output(i)));
   return dout;
 }
 

@@ -17,6 +17,8 @@
 
 namespace ferry {
 
+class Remaker;
+
 /// Gradients of the sum of `loss`'s elements in `xs`: one value for each, of its dtype and shape. The loss is usually a
 /// scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
 ///
@@ -43,8 +45,13 @@ namespace ferry {
 class GradCtx {
  public:
   /// `douts`: one for each output, undefined where none reaches it; `wanted`: of each input.
-  GradCtx(Graph& graph, OpId op, Values douts, std::vector<bool> wanted)
-      : graph_(graph), op_(op), douts_(std::move(douts)), wanted_(std::move(wanted)), attrs_(graph.op(op).attrs()) {}
+  GradCtx(Graph& graph, Remaker& remaker, OpId op, Values douts, std::vector<bool> wanted)
+      : graph_(graph),
+        remaker_(remaker),
+        op_(op),
+        douts_(std::move(douts)),
+        wanted_(std::move(wanted)),
+        attrs_(graph.op(op).attrs()) {}
 
   [[nodiscard]] Graph& graph() const { return graph_; }
   [[nodiscard]] Op op() const { return graph_.op(op_); }
@@ -52,8 +59,11 @@ class GradCtx {
   [[nodiscard]] SourceLine line() const { return op().line(); }
   [[nodiscard]] int inputs() const { return static_cast<int>(op().inputs().size()); }
   [[nodiscard]] int outputs() const { return op().outputs(); }
-  [[nodiscard]] Value in(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
-  [[nodiscard]] Value out(int i = 0) const { return graph_.value(op().output(i)); }
+  /// The op's values, made again where Graph::remade() asks for that.
+  [[nodiscard]] Value in(int i = 0) const;
+  [[nodiscard]] Value out(int i = 0) const;
+  /// Input i as it was, for its sizes alone: it is not made again for them.
+  [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
   /// Gradient of output i: zeros when none reaches it.
   [[nodiscard]] Value dout(int i = 0);
   /// Whether a gradient of output i is there.
@@ -68,6 +78,7 @@ class GradCtx {
 
  private:
   Graph& graph_;
+  Remaker& remaker_;
   OpId op_;
   Values douts_;
   std::vector<bool> wanted_;
