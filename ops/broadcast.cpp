@@ -69,7 +69,7 @@ constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .linear = 0b1,
                              .infer = broadcast_shape,
                              .flops = 0,
-                             .grad = [](GradCtx& g) { return Values{sum_as(g.dout(), g.in())}; }};
+                             .grad = [](GradCtx& g) { return Values{sum_as(g.dout(), g.like())}; }};
 
 constexpr OpDef kBroadcastLike{.name = "BroadcastLike",
                                .types = "T,U->T",
@@ -91,7 +91,7 @@ constexpr OpDef kSumLike{.name = "SumLike",
                          .linear = 0b01,
                          .unread = 0b10,
                          .grad = [](GradCtx& g) {
-                           return Values{broadcast_as(g.dout(), g.in()), Value()};
+                           return Values{broadcast_as(g.dout(), g.like()), Value()};
                          }};
 
 constexpr OpDef kSizeOf{.name = "SizeOf",

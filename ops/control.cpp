@@ -128,13 +128,13 @@ std::string fresh_stem(const Graph& owner, std::string_view stem) {
 }
 
 /// In a body that is being built: the gradients of the asked inputs of the Cond that `g` is of, through one branch,
-/// whose captures begin at input `begin`.
+/// whose captures begin at input `begin`. `inputs`: as g.in() gives them outside.
 Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, const std::vector<int>& asked,
-                        const Values& douts) {
+                        const Values& inputs, const Values& douts) {
   const Graph& forward = g.graph().subgraph(branch);
   Values arguments;
   for (std::size_t i = 0; i < forward.captures().size(); ++i)
-    arguments.push_back(body.capture(g.in(begin + static_cast<int>(i))));
+    arguments.push_back(body.capture(inputs[static_cast<std::size_t>(begin) + i]));
   const Values results = copy_results(forward, body, arguments);
   Values ys, dys, xs;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -150,7 +150,7 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
   auto next = dxs.begin();
   for (int input : asked) {
     const Value dx = is_ours(input) ? *next++ : Value();
-    given.push_back(dx.defined() ? dx : zeros_like(body.capture(g.in(input))));
+    given.push_back(dx.defined() ? dx : zeros_like(body.capture(g.like(input))));
   }
   return given;
 }
@@ -158,8 +158,10 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
 /// The gradient of a branch is a branch on the same predicate, that computes again what the taken one computed, and
 /// then backwards. It gives the gradients of all inputs asked for: zeros for those of the other branch.
 Values cond_gradient(GradCtx& g) {
-  Values douts;
-  for (int i = 0; i < g.outputs(); ++i) douts.push_back(is_float(g.out(i).dtype()) ? g.dout(i) : Value());
+  Values douts, read;
+  for (int i = 0; i < g.outputs(); ++i)
+    douts.push_back(is_float(g.graph().type(g.op().output(i)).dtype) ? g.dout(i) : Value());
+  for (int i = 0; i < g.inputs(); ++i) read.push_back(g.in(i));
   Graph& owner = g.graph().current();
   std::vector<int> asked;
   for (int i = 1; i < g.inputs(); ++i)
@@ -172,12 +174,12 @@ Values cond_gradient(GradCtx& g) {
     const int begin = first_input;
     first_input += static_cast<int>(g.graph().subgraph(forward).captures().size());
     return build_body(owner, stem + "/" + std::string(name), {}, g.line(), [&](const Values&) {
-      return branch_gradients(g, owner.current(), forward, begin, asked, douts);
+      return branch_gradients(g, owner.current(), forward, begin, asked, read, douts);
     });
   };
   const Body yes = build("then_branch");
   const Body no = build("else_branch");
-  Values inputs{g.in(0)};
+  Values inputs{read[0]};
   append_captures(inputs, yes);
   append_captures(inputs, no);
   const Values given = owner.add(kCond, inputs, {{"else_branch", no.ref}, {"then_branch", yes.ref}}, g.line());

@@ -55,7 +55,7 @@ constexpr OpDef kSum{.name = "Sum",
                      .reduce = Reduce::sum,
                      .linear = 0b1,
                      .grad = [](GradCtx& g) {
-                       return Values{broadcast_as(expand_dims(g.dout(), g.attrs().get<Ints>("axes")), g.in())};
+                       return Values{broadcast_as(expand_dims(g.dout(), g.attrs().get<Ints>("axes")), g.like())};
                      }};
 
 constexpr OpDef kMax{.name = "Max",

@@ -241,7 +241,7 @@ constexpr OpDef kReshape{.name = "Reshape",
                          .infer = reshape_shape,
                          .flops = 0,
                          .flags = kView,
-                         .grad = [](GradCtx& g) { return Values{reshape_as(g.dout(), g.in())}; }};
+                         .grad = [](GradCtx& g) { return Values{reshape_as(g.dout(), g.like())}; }};
 
 constexpr OpDef kReshapeLike{.name = "ReshapeLike",
                              .types = "T,U->T",
@@ -254,7 +254,7 @@ constexpr OpDef kReshapeLike{.name = "ReshapeLike",
                              .flops = 0,
                              .flags = kView,
                              .grad = [](GradCtx& g) {
-                               return Values{reshape_as(g.dout(), g.in()), Value()};
+                               return Values{reshape_as(g.dout(), g.like()), Value()};
                              }};
 
 constexpr OpDef kExpandDims{.name = "ExpandDims",
