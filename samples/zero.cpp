@@ -1,6 +1,7 @@
 // Data parallel with the training state cut over the tasks (Rajbhandari et al., 2020), in four entries that compute the
 // same: `data_parallel` cuts only the batch, `zero1` the optimizer's state too, `zero2` the gradients, `zero3` also the
-// weights. Each is an annotation; ferry finds the reduce-scatter of the gradients and the all-gather of the weights.
+// weights, which are gathered again for the backward pass. Each is an annotation; ferry finds the reduce-scatter of the
+// gradients and the all-gathers of the weights.
 //
 //     build/samples/zero --tasks 4 --entry zero3 --steps 20
 #include <ferry/ferry.hpp>
@@ -23,6 +24,13 @@ Value variable(ferry::Graph& g, const std::string& name, const Value& initial, b
   return g.variable(name, initial).laid({cut ? split(0) : replicated()});
 }
 
+/// One layer. Weights that are cut are gathered for it, and again for its gradients: nobody keeps them whole meanwhile.
+Value tanh_layer(ferry::Graph& g, const Value& x, const Value& weights, bool cut) {
+  if (!cut) return ferry::tanh(ferry::matmul(x, weights));
+  auto part = g.remade();
+  return ferry::tanh(ferry::matmul(x, ferry::identity(weights).laid({replicated()})));
+}
+
 void add_training(ferry::Graph& g, int stage) {
   const std::string entry = stage == 0 ? "data_parallel" : "zero" + std::to_string(stage);
   auto names = g.name(entry);
@@ -37,8 +45,7 @@ void add_training(ferry::Graph& g, int stage) {
         variable(g, layer + "/weights", ferry::normal(g, shape, 0, 0.2, ferry::DType::float32, 7), stage >= 3));
     speeds.push_back(variable(g, layer + "/speed",
                               g.constant(ferry::Tensor(ferry::DType::float32, {sizes[i], sizes[i + 1]})), stage >= 1));
-    const Value whole = stage >= 3 ? ferry::identity(weights.back()).laid({replicated()}) : weights.back();
-    y = ferry::tanh(ferry::matmul(y, whole));
+    y = tanh_layer(g, y, weights.back(), stage >= 3);
   }
   const Value wanted = ferry::slice(x, 1, 0, kOutputs) * 0.5;
   const Value loss = ferry::mean(ferry::square(y - wanted));

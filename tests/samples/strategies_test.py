@@ -82,6 +82,7 @@ STRATEGIES = {
 }
 
 FLOAT = 4
+ZERO_WEIGHTS = (20 * 36 + 36 * 12) * FLOAT
 
 
 def tensor_parallel_has_two_sums_a_block_and_direction(folder):
@@ -93,11 +94,17 @@ def tensor_parallel_has_two_sums_a_block_and_direction(folder):
 
 def zero_moves_what_data_parallel_moves(folder):
     """A reduce-scatter and an all-gather of the weights are an all-reduce: 2 (n-1)/n of their bytes, and the loss."""
-    weights = (20 * 36 + 36 * 12) * FLOAT
-    for strategy in ("data parallel", "zero 1", "zero 2", "zero 3"):
+    for strategy in ("data parallel", "zero 1", "zero 2"):
         for tasks in (2, 4):
             sent = STRATEGIES[strategy].sent(tasks, folder)
-            assert sent[1:] == [2 * (tasks - 1) * weights // tasks + FLOAT] * (tasks - 1), sent
+            assert sent[1:] == [2 * (tasks - 1) * ZERO_WEIGHTS // tasks + FLOAT] * (tasks - 1), sent
+
+
+def zero_3_moves_half_as_much_again(folder):
+    """All-gathers for both passes, and a reduce-scatter: 3 (n-1)/n of the weights' bytes, 1.5 times data parallel."""
+    for tasks in (2, 4):
+        sent = STRATEGIES["zero 3"].sent(tasks, folder)
+        assert sent[1:] == [3 * (tasks - 1) * ZERO_WEIGHTS // tasks + FLOAT] * (tasks - 1), sent
 
 
 def experts_exchange_tokens_three_times(folder):
@@ -117,7 +124,7 @@ def cases():
                 if strategy.fits(tasks):
                     yield f"{name} on {tasks} MPI tasks", lambda folder, s=strategy, n=tasks: s.check(n, folder, mpi=True)
     for formula in (tensor_parallel_has_two_sums_a_block_and_direction, zero_moves_what_data_parallel_moves,
-                    experts_exchange_tokens_three_times):
+                    zero_3_moves_half_as_much_again, experts_exchange_tokens_three_times):
         yield formula.__name__.replace("_", " "), formula
 
 
