@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/transport.hpp"
 
@@ -46,6 +48,41 @@ struct MpiLaunch {
 /// the messages is not there, Error(stalled) when the others do not come.
 [[nodiscard]] std::unique_ptr<Transport> shared_memory_transport(std::unique_ptr<Transport> inner, int threads,
                                                                  std::chrono::milliseconds deadline);
+
+/// Several tasks of a job in each of its processes: what their transports need of the thread that may use the one
+/// between the processes. Tasks of one process meet in memory (comm/inproc), those of different processes over that
+/// transport. Made by host_tasks(); destroyed before the ends, which it makes fail unless all have been closed.
+///
+///     auto [ends, relay] = host_tasks(mpi_transport(), 8);
+///     // … a thread for each end, then on this one:
+///     relay->serve([&] { return all_threads_are_done(); });
+///
+/// All but wake() on the thread that made the transport between the processes.
+class HostRelay {
+ public:
+  virtual ~HostRelay() = default;
+  /// Error(usage) on a thread that may not serve.
+  virtual void check_thread() const = 0;
+  /// Carries messages, exchanges and failures between the processes until `until` is true; the ends are used on other
+  /// threads meanwhile, never on this one. Throws nothing: what fails between the processes fails the job.
+  virtual void serve(const std::function<bool()>& until) = 0;
+  /// Lets serve() look at `until` again. From any thread.
+  virtual void wake() noexcept = 0;
+  /// Returns when all processes have come; not while tasks run. Error(stalled) names the tasks of those that did not.
+  virtual void meet(const Deadline& deadline) = 0;
+};
+
+struct HostedTasks {
+  std::vector<std::unique_ptr<Transport>> ends;  ///< of this process's tasks; any thread may use them
+  std::unique_ptr<HostRelay> relay;
+};
+
+/// A job of `tasks` tasks over the processes that `between` joins, at most as many: each process has a block of tasks,
+/// task t being in process floor(t * processes / tasks). All processes call it together.
+[[nodiscard]] HostedTasks host_tasks(std::unique_ptr<Transport> between, int tasks);
+/// The process of `processes` that has `task`, and the first task of a process.
+[[nodiscard]] int process_of_task(int task, int tasks, int processes);
+[[nodiscard]] int first_task_of(int process, int tasks, int processes);
 
 /// What the exit of the process does, for those who end it without (a handler of std::terminate, before std::_Exit):
 /// parts from all jobs over MPI, which fail with `code` and `why` unless they were closed, and finalizes MPI if ferry

@@ -25,16 +25,18 @@ std::string tasks_text(std::span<const int> tasks) {
   return text;
 }
 
-Error missing_error(std::span<const int> missing, int tasks) {
-  return Error(Code::stalled, "exchange: " + tasks_text(missing) + " of " + std::to_string(tasks) +
-                                  " did not come before the deadline")
-      .hint("see whether it was stopped, computes for long or waits elsewhere; --deadline gives it more time");
+AbsentError missing_error(std::span<const int> missing, int tasks) {
+  return {Error(Code::stalled, "exchange: " + tasks_text(missing) + " of " + std::to_string(tasks) +
+                                   " did not come before the deadline")
+              .hint("see whether it was stopped, computes for long or waits elsewhere; --deadline gives it more time"),
+          missing};
 }
 
-Error closed_error(std::span<const int> gone) {
-  return Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
-                                    " left the job, which this task still runs")
-      .hint("all tasks must make the same calls in the same order");
+AbsentError closed_error(std::span<const int> gone) {
+  return {Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
+                                     " left the job, which this task still runs")
+              .hint("all tasks must make the same calls in the same order"),
+          gone};
 }
 
 std::string pack_failure(const Failure& failure) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -17,11 +18,21 @@ namespace ferry {
 /// "task 3", "tasks 1, 3 and 4".
 [[nodiscard]] std::string tasks_text(std::span<const int> tasks);
 
+/// Why an exchange did not complete: these tasks did not come.
+class AbsentError : public Error {
+ public:
+  AbsentError(Error error, std::span<const int> tasks) : Error(std::move(error)), tasks_(tasks.begin(), tasks.end()) {}
+  [[nodiscard]] const std::vector<int>& tasks() const { return tasks_; }
+
+ private:
+  std::vector<int> tasks_;
+};
+
 /// Error(stalled): `missing` did not come to an exchange of `tasks` tasks before its deadline.
-[[nodiscard]] Error missing_error(std::span<const int> missing, int tasks);
+[[nodiscard]] AbsentError missing_error(std::span<const int> missing, int tasks);
 
 /// Error(peer_lost): `gone` have closed, so that an exchange can never complete.
-[[nodiscard]] Error closed_error(std::span<const int> gone);
+[[nodiscard]] AbsentError closed_error(std::span<const int> gone);
 
 /// A failure as bytes, for transports that send it. unpack_failure gives nothing for bytes that are not one.
 [[nodiscard]] std::string pack_failure(const Failure& failure);

@@ -1,23 +1,30 @@
 #include "comm/inproc/hub.hpp"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace ferry::inproc {
-namespace {
 
-std::shared_ptr<Round> round_of(int tasks) {
-  auto round = std::make_shared<Round>();
-  round->texts.resize(static_cast<std::size_t>(tasks));
-  return round;
+Hub::Hub(int tasks, Tasks here)
+    : here_(here), tasks_(static_cast<std::size_t>(tasks)), closed_(static_cast<std::size_t>(tasks), false) {
+  for (int from = 0; from < tasks; ++from) {
+    for (int to = 0; to < tasks; ++to) {
+      lanes_.emplace_back(Lane::Ends{.from = from,
+                                     .to = to,
+                                     .failed = failed_,
+                                     .sender_copies = copies(from),
+                                     .receiver_copies = copies(to),
+                                     .outbox = is_here(from) && is_here(to) ? nullptr : &outbox_});
+    }
+  }
+  open_ = new_round();
 }
 
-}  // namespace
-
-Hub::Hub(int tasks)
-    : tasks_(static_cast<std::size_t>(tasks)), closed_(static_cast<std::size_t>(tasks), false), open_(round_of(tasks)) {
-  for (int from = 0; from < tasks; ++from) {
-    for (int to = 0; to < tasks; ++to) lanes_.emplace_back(failed_, copies(from), copies(to));
-  }
+std::shared_ptr<Round> Hub::new_round() const {
+  auto round = std::make_shared<Round>();
+  round->texts.resize(tasks_.size());
+  return round;
 }
 
 std::optional<Failure> Hub::failure() {
@@ -44,14 +51,17 @@ void Hub::settle(int task) {
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
-std::shared_ptr<Round> Hub::enter(int task, std::string mine) {
+std::shared_ptr<Round> Hub::enter(int task, std::string mine, const Deadline& deadline) {
   std::shared_ptr<Round> round;
   {
     const std::lock_guard lock(mutex_);
     round = open_;
     round->texts[static_cast<std::size_t>(task)] = std::move(mine);
-    if (++round->came < tasks()) return round;
-    open_ = round_of(tasks());
+    if (++round->came < here_.count) return round;
+    round->deadline = deadline;
+    open_ = new_round();
+    round->complete = here_.count == tasks();
+    if (!round->complete) full_ = round;
   }
   wake_all();
   return round;
@@ -59,7 +69,8 @@ std::shared_ptr<Round> Hub::enter(int task, std::string mine) {
 
 std::optional<std::vector<std::string>> Hub::texts(const Round& round) {
   const std::lock_guard lock(mutex_);
-  if (round.came < tasks()) return std::nullopt;
+  if (!round.complete) return std::nullopt;
+  if (round.error) throw *round.error;
   std::vector<std::string> all;
   for (const auto& text : round.texts) all.push_back(*text);
   return all;
@@ -68,10 +79,34 @@ std::optional<std::vector<std::string>> Hub::texts(const Round& round) {
 std::vector<int> Hub::missing(const Round& round, bool closed_only) {
   const std::lock_guard lock(mutex_);
   std::vector<int> tasks;
-  for (std::size_t task = 0; task < round.texts.size(); ++task) {
-    if (!round.texts[task] && (!closed_only || closed_[task])) tasks.push_back(static_cast<int>(task));
+  for (int task = here_.first; task < here_.first + here_.count; ++task) {
+    const auto at = static_cast<std::size_t>(task);
+    if (!round.texts[at] && (!closed_only || closed_[at])) tasks.push_back(task);
   }
   return tasks;
+}
+
+std::shared_ptr<Round> Hub::take_full() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(full_, nullptr);
+}
+
+void Hub::complete(Round& round, const std::vector<std::string>& texts) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t task = 0; task < texts.size(); ++task) round.texts[task] = texts[task];
+    round.complete = true;
+  }
+  wake_all();
+}
+
+void Hub::complete(Round& round, const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    round.error = error;
+    round.complete = true;
+  }
+  wake_all();
 }
 
 void Hub::close(int task) {
@@ -82,8 +117,15 @@ void Hub::close(int task) {
   wake_all();
 }
 
+bool Hub::closed() {
+  const std::lock_guard lock(mutex_);
+  const auto first = closed_.begin() + here_.first;
+  return std::all_of(first, first + here_.count, [](bool closed) { return closed; });
+}
+
 void Hub::wake_all() {
   for (Task& task : tasks_) task.events.notify();
+  outbox_.events().notify();
 }
 
 }  // namespace ferry::inproc

@@ -1,4 +1,4 @@
-// Hub: what the ends of an in-process job share.
+// Hub: what the ends of a job share that are in one process.
 #pragma once
 
 #include <atomic>
@@ -15,18 +15,32 @@
 
 namespace ferry::inproc {
 
-/// One exchange: complete when all have come.
+/// One exchange: full when all tasks of this process have come, complete when the texts of the others are there, too.
 struct Round {
   std::vector<std::optional<std::string>> texts;
   int came = 0;
+  std::optional<Deadline> deadline;  ///< of who came last
+  bool complete = false;
+  std::optional<Error> error;  ///< why it could not be completed
 };
 
-/// Lanes between all tasks, the exchange, and the job's first failure. Thread-safe.
+/// Tasks that follow one another.
+struct Tasks {
+  int first = 0, count = 0;
+};
+
+/// Lanes between all tasks, the exchange, and the job's first failure. Where some tasks are in other processes, a relay
+/// carries what goes there: it empties the outbox and completes the rounds. Thread-safe.
 class Hub {
  public:
-  explicit Hub(int tasks);
+  /// For a job of `tasks` tasks, of which `here` are in this process.
+  Hub(int tasks, Tasks here);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(tasks_.size()); }
+  [[nodiscard]] Tasks here() const { return here_; }
+  [[nodiscard]] bool is_here(int task) const { return task >= here_.first && task < here_.first + here_.count; }
+  /// For the relay.
+  [[nodiscard]] Outbox& outbox() { return outbox_; }
   [[nodiscard]] Lane& lane(int from, int to) { return lanes_[static_cast<std::size_t>(from * tasks() + to)]; }
   /// Goes up when something changes for `task`.
   [[nodiscard]] EventCount& events(int task) { return tasks_[static_cast<std::size_t>(task)].events; }
@@ -41,12 +55,22 @@ class Hub {
   void settle(int task);
 
   /// Puts `mine` into the exchange that is open, which is returned.
-  [[nodiscard]] std::shared_ptr<Round> enter(int task, std::string mine);
-  /// The texts of a complete round; nothing before.
+  [[nodiscard]] std::shared_ptr<Round> enter(int task, std::string mine, const Deadline& deadline);
+  /// The texts of a complete round; nothing before. Throws its error.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(const Round& round);
-  /// Who has not come to `round`; only those who have closed, if asked so.
+  /// Tasks of this process that have not come to `round`; only those who have closed, if asked so.
   [[nodiscard]] std::vector<int> missing(const Round& round, bool closed_only);
+  /// For the relay: a round that is full and not complete, once; null: none.
+  [[nodiscard]] std::shared_ptr<Round> take_full();
+  /// Completes a full round with the texts of all tasks, or with an error.
+  void complete(Round& round, const std::vector<std::string>& texts);
+  void complete(Round& round, const Error& error);
   void close(int task);
+  /// All tasks of this process have closed.
+  [[nodiscard]] bool closed();
+
+  /// The end of a task of this process; it shares the hub.
+  [[nodiscard]] static std::unique_ptr<Transport> end(std::shared_ptr<Hub> hub, int task);
 
  private:
   struct alignas(64) Task {
@@ -54,7 +78,10 @@ class Hub {
     std::atomic<int> copies{0};
   };
   void wake_all();
+  [[nodiscard]] std::shared_ptr<Round> new_round() const;
 
+  const Tasks here_;
+  Outbox outbox_;
   std::deque<Task> tasks_;
   std::deque<Lane> lanes_;
   std::atomic<bool> failed_{false};
@@ -62,6 +89,7 @@ class Hub {
   std::optional<Failure> failure_;
   std::vector<bool> closed_;
   std::shared_ptr<Round> open_;
+  std::shared_ptr<Round> full_;
 };
 
 }  // namespace ferry::inproc

@@ -1,5 +1,5 @@
-// Transport between virtual tasks of one process: a send meets its receive, and whoever comes second copies once from
-// the sender's buffer to the receiver's.
+// Transport between tasks of one process: a send meets its receive, and whoever comes second copies once from the
+// sender's buffer to the receiver's. What goes to other processes is left to the relay.
 #include <algorithm>
 #include <cstring>
 
@@ -134,15 +134,18 @@ void InprocTransport::idle(std::chrono::microseconds at_most) {
 
 std::vector<std::string> InprocTransport::exchange(std::string_view mine, const Deadline& deadline) {
   check();
-  const auto round = hub_->enter(task_, std::string(mine));
+  const auto round = hub_->enter(task_, std::string(mine), deadline);
   count(mine.size());
   for (;;) {
     const auto seen = hub_->events(task_).now();
     if (auto all = hub_->texts(*round)) return *std::move(all);
     check();
     if (const auto gone = hub_->missing(*round, true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) throw missing_error(hub_->missing(*round, false), tasks());
-    const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining());
+    if (deadline.expired()) {  // those of other processes are missed by the relay
+      if (const auto missing = hub_->missing(*round, false); !missing.empty()) throw missing_error(missing, tasks());
+    }
+    const auto left =
+        deadline.expired() ? kLookAgain : std::chrono::ceil<std::chrono::microseconds>(deadline.remaining());
     hub_->events(task_).wait(seen, std::min(left, kLookAgain));
   }
 }
@@ -154,11 +157,15 @@ void InprocTransport::close() {
 
 }  // namespace
 
+std::unique_ptr<Transport> inproc::Hub::end(std::shared_ptr<Hub> hub, int task) {
+  return std::make_unique<InprocTransport>(std::move(hub), task);
+}
+
 std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks) {
-  auto hub = std::make_shared<Hub>(tasks);
+  auto hub = std::make_shared<Hub>(tasks, inproc::Tasks{0, tasks});
   std::vector<std::unique_ptr<Transport>> ends;
   ends.reserve(static_cast<std::size_t>(tasks));
-  for (int task = 0; task < tasks; ++task) ends.push_back(std::make_unique<InprocTransport>(hub, task));
+  for (int task = 0; task < tasks; ++task) ends.push_back(Hub::end(hub, task));
   return ends;
 }
 

@@ -1,21 +1,39 @@
 #include "comm/inproc/lane.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 
 namespace ferry::inproc {
 
+void Outbox::put(Transfer* transfer) {
+  {
+    const std::lock_guard lock(mutex_);
+    transfers_.push_back(transfer);
+  }
+  events_.notify();
+}
+
+std::vector<Transfer*> Outbox::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(transfers_, {});
+}
+
 Lane::Meeting Lane::offer(std::uint32_t channel, const Offer& mine) {
   const std::lock_guard lock(mutex_);
-  if (failed_.load()) return {.refused = true};
+  if (ends_.failed.load()) return {.refused = true};
+  if (ends_.outbox != nullptr) {
+    Transfer* far = take(channel, mine);
+    (mine.is_send ? ends_.sender_copies : ends_.receiver_copies).fetch_add(1);
+    ends_.outbox->put(far);
+    return {.posted = far};
+  }
   Queue& queue = queues_[channel];
   if (queue.first != nullptr && queue.of_sends != mine.is_send) {
-    (mine.is_send ? receiver_copies_ : sender_copies_).fetch_add(1);
+    (mine.is_send ? ends_.receiver_copies : ends_.sender_copies).fetch_add(1);
     return {.other = pop(queue)};
   }
-  Transfer* posted = take();
-  posted->source = mine.source;
-  posted->target = mine.target;
-  posted->bytes = mine.bytes;
+  Transfer* posted = take(channel, mine);
   queue.of_sends = mine.is_send;
   push(queue, posted);
   return {.posted = posted};
@@ -29,7 +47,7 @@ void Lane::release(Transfer* transfer) {
   free_ = transfer;
 }
 
-Transfer* Lane::take() {
+Transfer* Lane::take(std::uint32_t channel, const Offer& offer) {
   Transfer* transfer = free_;
   if (transfer == nullptr) {
     transfer = &store_.emplace_back();
@@ -37,6 +55,10 @@ Transfer* Lane::take() {
   } else {
     free_ = transfer->next;
   }
+  transfer->source = offer.source;
+  transfer->target = offer.target;
+  transfer->bytes = offer.bytes;
+  transfer->channel = channel;
   transfer->posted = true;
   transfer->next = nullptr;
   transfer->complete.store(false, std::memory_order_relaxed);

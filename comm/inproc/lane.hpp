@@ -7,6 +7,9 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
+
+#include "base/event_count.hpp"
 
 namespace ferry::inproc {
 
@@ -17,6 +20,7 @@ struct Transfer {
   const std::byte* source = nullptr;  ///< of a send
   std::byte* target = nullptr;        ///< of a receive
   std::size_t bytes = 0;
+  std::uint32_t channel = 0;
   Lane* lane = nullptr;
   Transfer* next = nullptr;
   bool posted = false;  ///< a ticket for it is out
@@ -31,6 +35,21 @@ struct Offer {
   bool is_send = false;
 };
 
+/// Transfers whose other side is in another process, for the relay to fetch. Thread-safe.
+class Outbox {
+ public:
+  void put(Transfer* transfer);
+  /// All that were put since the last call, in their order.
+  [[nodiscard]] std::vector<Transfer*> take();
+  /// Goes up when there is something for the relay to do.
+  [[nodiscard]] EventCount& events() { return events_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Transfer*> transfers_;
+  EventCount events_;
+};
+
 /// The messages from one task to another, in order for each channel. Whoever comes second copies. Thread-safe; the lock
 /// is held for a look-up, never while bytes are copied.
 class Lane {
@@ -42,9 +61,18 @@ class Lane {
     Transfer* posted = nullptr;  ///< nobody yet: the offer was queued
   };
 
-  /// `failed`: of the job. `sender_copies`, `receiver_copies`: how many buffers of these tasks others copy right now.
-  Lane(const std::atomic<bool>& failed, std::atomic<int>& sender_copies, std::atomic<int>& receiver_copies)
-      : failed_(failed), sender_copies_(sender_copies), receiver_copies_(receiver_copies) {}
+  /// What a lane has of its job.
+  struct Ends {
+    int from = 0, to = 0;
+    const std::atomic<bool>& failed;  ///< of the job
+    std::atomic<int>& sender_copies;  ///< how many buffers of the sender others copy right now
+    std::atomic<int>& receiver_copies;
+    Outbox* outbox = nullptr;  ///< one end is in another process: here go the offers of the other, counted as copied
+  };
+  explicit Lane(const Ends& ends) : ends_(ends) {}
+
+  [[nodiscard]] int from() const { return ends_.from; }
+  [[nodiscard]] int to() const { return ends_.to; }
 
   [[nodiscard]] Meeting offer(std::uint32_t channel, const Offer& mine);
   /// Makes a complete transfer free for reuse.
@@ -59,13 +87,11 @@ class Lane {
     Transfer* last = nullptr;
     bool of_sends = false;
   };
-  Transfer* take();
+  Transfer* take(std::uint32_t channel, const Offer& offer);
   static void push(Queue& queue, Transfer* transfer);
   static Transfer* pop(Queue& queue);
 
-  const std::atomic<bool>& failed_;
-  std::atomic<int>& sender_copies_;
-  std::atomic<int>& receiver_copies_;
+  const Ends ends_;
   std::mutex mutex_;
   std::unordered_map<std::uint32_t, Queue> queues_;
   std::deque<Transfer> store_;

@@ -1,0 +1,300 @@
+// Relay: carries what tasks of this process have with tasks of other processes over one transport between the
+// processes.
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "comm/backends.hpp"
+#include "comm/failure.hpp"
+#include "comm/inproc/hub.hpp"
+
+namespace ferry {
+namespace {
+
+using inproc::Hub;
+using inproc::Transfer;
+using std::chrono::microseconds;
+
+constexpr microseconds kWhileActive{50};    // new transfers wait for as long at most
+constexpr microseconds kLookBetween{2000};  // failures of other processes are heard of there
+
+std::string packed(const std::vector<std::string_view>& texts) {
+  std::string bytes;
+  for (const std::string_view text : texts) {
+    const std::uint64_t size = text.size();
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
+  }
+  return bytes;
+}
+
+void unpack(std::string_view bytes, std::vector<std::string>& texts) {
+  while (!bytes.empty()) {
+    std::uint64_t size = 0;
+    FERRY_ASSERT(bytes.size() >= sizeof size, "an exchanged text without its size");
+    std::memcpy(&size, bytes.data(), sizeof size);
+    bytes.remove_prefix(sizeof size);
+    FERRY_ASSERT(bytes.size() >= size, "an exchanged text is cut");
+    texts.emplace_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+}
+
+class Relay final : public HostRelay {
+ public:
+  Relay(std::unique_ptr<Transport> between, std::shared_ptr<Hub> hub)
+      : between_(std::move(between)), hub_(std::move(hub)) {}
+  ~Relay() override;
+
+  void check_thread() const override;
+  void serve(const std::function<bool()>& until) override;
+  void wake() noexcept override { hub_->outbox().events().notify(); }
+  void meet(const Deadline& deadline) override { static_cast<void>(between_exchange("", deadline)); }
+
+ private:
+  struct Active {
+    Transfer* transfer = nullptr;
+    Ticket ticket = 0;
+  };
+
+  [[nodiscard]] int processes() const { return between_->tasks(); }
+  [[nodiscard]] int tasks() const { return hub_->tasks(); }
+  [[nodiscard]] int process_of(int task) const { return process_of_task(task, tasks(), processes()); }
+  [[nodiscard]] int first_of(int process) const { return first_task_of(process, tasks(), processes()); }
+
+  [[nodiscard]] bool pump();
+  void idle();
+  bool start();
+  [[nodiscard]] Ticket started(const Transfer& transfer);
+  [[nodiscard]] std::uint32_t channel_of(const Transfer& transfer) const;
+  bool finish();
+  void let_go(Transfer& transfer, bool complete);
+  void exchange(inproc::Round& round);
+  [[nodiscard]] std::vector<std::string> between_exchange(std::string_view mine, const Deadline& deadline);
+  void hear();
+  void fail(const Error& error);
+  void withdraw();
+
+  std::unique_ptr<Transport> between_;
+  std::shared_ptr<Hub> hub_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::deque<Transfer*> waiting_;
+  std::vector<Active> active_;
+  const Transfer* current_ = nullptr;  ///< that an error is about
+  bool told_ = false;                  ///< the other processes know of the failure
+};
+
+Relay::~Relay() {
+  if (!hub_->failed() && !hub_->closed())
+    hub_->fail({hub_->here().first, Code::peer_lost, "the task ended before the job was done (without close)"});
+  if (hub_->failed()) {
+    withdraw();
+    return;
+  }
+  try {
+    between_->close();
+  } catch (const Error&) {  // the others hear of it when the transport is gone
+  }
+}
+
+void Relay::check_thread() const {
+  if (std::this_thread::get_id() != owner_ && !between_->any_thread())
+    throw Error(Code::usage,
+                "transport " + std::string(between_->name()) + ": used from another thread than the one that made it")
+        .hint("call run() on the thread that called connect()");
+}
+
+void Relay::serve(const std::function<bool()>& until) {
+  for (;;) {
+    const std::uint32_t seen = hub_->outbox().events().now();
+    if (until()) return;
+    if (pump()) continue;
+    if (active_.empty()) {
+      hub_->outbox().events().wait(seen, kLookBetween);
+    } else {
+      idle();
+    }
+  }
+}
+
+/// One round over all that there is to do; true when something was done.
+bool Relay::pump() {
+  if (hub_->failed()) {
+    withdraw();
+    return false;
+  }
+  try {
+    bool any = start();
+    any = finish() || any;
+    if (const auto round = hub_->take_full()) {
+      exchange(*round);
+      any = true;
+    }
+    hear();
+    return any;
+  } catch (const Error& error) {
+    fail(error);
+    return true;
+  }
+}
+
+void Relay::idle() {
+  try {
+    between_->idle(kWhileActive);
+  } catch (const Error& error) {
+    fail(error);
+  }
+}
+
+bool Relay::start() {
+  for (Transfer* transfer : hub_->outbox().take()) waiting_.push_back(transfer);
+  const bool any = !waiting_.empty();
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    current_ = waiting_.front();
+    active_.push_back({waiting_.front(), started(*waiting_.front())});
+  }
+  current_ = nullptr;
+  return any;
+}
+
+Ticket Relay::started(const Transfer& transfer) {
+  const inproc::Lane& lane = *transfer.lane;
+  const std::uint32_t channel = channel_of(transfer);
+  return hub_->is_here(lane.from())
+             ? between_->send(process_of(lane.to()), channel, {transfer.source, transfer.bytes})
+             : between_->receive(process_of(lane.from()), channel, {transfer.target, transfer.bytes});
+}
+
+/// Each pair of a task there and a task here has channels of its own.
+std::uint32_t Relay::channel_of(const Transfer& transfer) const {
+  const int from = transfer.lane->from(), to = transfer.lane->to();
+  const auto most = static_cast<std::uint64_t>((tasks() + processes() - 1) / processes());
+  const auto pair = static_cast<std::uint64_t>(from - first_of(process_of(from))) * most +
+                    static_cast<std::uint64_t>(to - first_of(process_of(to)));
+  const std::uint64_t channel = transfer.channel * most * most + pair;
+  if (channel > UINT32_MAX)
+    throw Error(Code::plan, "channel " + std::to_string(transfer.channel) + " is too large for " +
+                                std::to_string(most) + " tasks in a process")
+        .hint("start more processes");
+  return static_cast<std::uint32_t>(channel);
+}
+
+bool Relay::finish() {
+  bool any = false;
+  for (std::size_t i = 0; i < active_.size();) {
+    current_ = active_[i].transfer;
+    if (!between_->done(active_[i].ticket)) {
+      ++i;
+      continue;
+    }
+    Transfer& transfer = *active_[i].transfer;
+    active_[i] = active_.back();
+    active_.pop_back();
+    let_go(transfer, true);
+    any = true;
+  }
+  current_ = nullptr;
+  return any;
+}
+
+/// Nobody touches the transfer's buffer any more; if it is complete its task may already use it again.
+void Relay::let_go(Transfer& transfer, bool complete) {
+  const int task = hub_->is_here(transfer.lane->from()) ? transfer.lane->from() : transfer.lane->to();
+  if (complete) transfer.complete.store(true, std::memory_order_release);
+  hub_->copies(task).fetch_sub(1, std::memory_order_release);
+  hub_->events(task).notify();
+}
+
+void Relay::exchange(inproc::Round& round) {
+  std::vector<std::string_view> mine;
+  const auto [first, count] = hub_->here();
+  for (int task = first; task < first + count; ++task) mine.push_back(*round.texts[static_cast<std::size_t>(task)]);
+  try {
+    std::vector<std::string> texts;
+    for (const std::string& process : between_exchange(packed(mine), *round.deadline)) unpack(process, texts);
+    FERRY_ASSERT(static_cast<int>(texts.size()) == tasks(), "the processes have other numbers of tasks");
+    hub_->complete(round, texts);
+  } catch (const AbsentError& error) {
+    hub_->complete(round, error);
+  }
+}
+
+/// As the transport's, with tasks in the place of processes.
+std::vector<std::string> Relay::between_exchange(std::string_view mine, const Deadline& deadline) {
+  try {
+    return between_->exchange(mine, deadline);
+  } catch (const AbsentError& error) {
+    std::vector<int> absent;
+    for (const int process : error.tasks())
+      for (int task = first_of(process); task < first_of(process + 1); ++task) absent.push_back(task);
+    throw error.code() == Code::stalled ? missing_error(absent, tasks()) : closed_error(absent);
+  }
+}
+
+/// Failures of tasks are numbered from `processes` on between the processes, so that they differ from what the
+/// transport says of a process.
+void Relay::hear() {
+  const auto failure = between_->failure();
+  if (!failure) return;
+  const int task = failure->task >= processes() ? failure->task - processes() : first_of(failure->task);
+  hub_->fail({task, failure->code, failure->text});
+}
+
+void Relay::fail(const Error& error) {
+  try {
+    hear();
+  } catch (const Error&) {  // then `error` is all that is known
+  }
+  std::string text = error.text();
+  int task = hub_->here().first;
+  if (current_ != nullptr) {
+    const int from = current_->lane->from(), to = current_->lane->to();
+    text = "between task " + std::to_string(from) + " and task " + std::to_string(to) + ": " + text;
+    task = hub_->is_here(from) ? from : to;
+  }
+  hub_->fail({task, error.code(), text});
+}
+
+/// Tells the other processes of the failure, and takes back what is under way.
+void Relay::withdraw() {
+  if (!std::exchange(told_, true)) {
+    Failure failure = *hub_->failure();
+    failure.task += processes();
+    between_->abort(failure);
+  }
+  if (!active_.empty()) {
+    try {
+      between_->idle(microseconds(0));
+    } catch (const Error&) {  // as it must; its buffers are free now
+    }
+  }
+  for (const Active& active : active_) let_go(*active.transfer, false);
+  active_.clear();
+  for (Transfer* transfer : hub_->outbox().take()) waiting_.push_back(transfer);
+  for (Transfer* transfer : waiting_) let_go(*transfer, false);
+  waiting_.clear();
+}
+
+}  // namespace
+
+int process_of_task(int task, int tasks, int processes) {
+  return static_cast<int>(std::int64_t{task} * processes / tasks);
+}
+
+int first_task_of(int process, int tasks, int processes) {
+  return static_cast<int>((std::int64_t{process} * tasks + processes - 1) / processes);
+}
+
+HostedTasks host_tasks(std::unique_ptr<Transport> between, int tasks) {
+  const int processes = between->tasks();
+  FERRY_ASSERT(tasks >= processes, "a process without a task");
+  const int first = first_task_of(between->task(), tasks, processes);
+  const int end = first_task_of(between->task() + 1, tasks, processes);
+  auto hub = std::make_shared<Hub>(tasks, inproc::Tasks{first, end - first});
+  HostedTasks hosted;
+  for (int task = first; task < end; ++task) hosted.ends.push_back(Hub::end(hub, task));
+  hosted.relay = std::make_unique<Relay>(std::move(between), std::move(hub));
+  return hosted;
+}
+
+}  // namespace ferry
