@@ -56,7 +56,7 @@ void check_feed(const Graph& graph, const std::string& name, const Tensor& tenso
         .at(op.line());
 }
 
-Wish wish_of(const Graph& graph, const RunRequest& request) {
+Wish wish_of(const Graph& graph, const RunRequest& request, bool gives) {
   Wish wish;
   wish.steps = request.steps;
   try {
@@ -67,7 +67,7 @@ Wish wish_of(const Graph& graph, const RunRequest& request) {
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, tensor] : request.feeds) {
       check_feed(graph, name, tensor);
-      wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
+      if (gives) wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
     }
     for (const Value& fetch : request.fetches) wish.request += " " + fetch.name();
     wish.request += " |";
@@ -177,10 +177,10 @@ class Agreement {
 
 }  // namespace
 
-Agreed agree(const Graph& graph, const RunRequest& request, Transport& transport, const Topology& topology,
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
              const Deadline& deadline) {
   std::vector<Wish> wishes;
-  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request)), deadline))
+  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives)), deadline))
     wishes.push_back(unpacked(bytes));
   return Agreement(graph, topology, std::move(wishes)).make(request);
 }

@@ -18,9 +18,10 @@ struct Agreed {
   std::string key;      ///< request and feed types: equal keys share a plan
 };
 
-/// Called by every task. `cluster` tells who owns an input. Error(usage), the same on all tasks, when a task's feeds or
-/// fetches are wrong or differ from another's; nothing has been started then.
-[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, Transport& transport,
+/// Called by every task. `topology` tells who owns an input; `gives`: this task may give the request's feeds.
+/// Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's; nothing has
+/// been started then.
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
                            const Topology& topology, const Deadline& deadline);
 
 }  // namespace ferry

@@ -68,10 +68,17 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.memory_bytes)
       .add(task.host_memory_bytes)
       .add(options.jobs)
+      .add(options.invariant)
       .take();
 }
 
-Introduction unpacked(std::string_view bytes, std::string& jobs) {
+/// What of the options all must have alike.
+struct Common {
+  std::string jobs;
+  int invariant = 0;
+};
+
+Introduction unpacked(std::string_view bytes, Common& common) {
   BlobReader reader(bytes);
   static_cast<void>(reader.text());
   Introduction task;
@@ -83,7 +90,8 @@ Introduction unpacked(std::string_view bytes, std::string& jobs) {
   task.threads = static_cast<int>(reader.number());
   task.memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
-  jobs = reader.text();
+  common.jobs = reader.text();
+  common.invariant = static_cast<int>(reader.number());
   return task;
 }
 
@@ -128,27 +136,73 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   return topology;
 }
 
+/// Of all processes, the end of one of which is `end`.
+std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
+  const auto all = end.exchange(packed(me, options), Deadline(system_clock(), options.deadline));
+  require_one_build(all);
+  std::vector<Introduction> tasks;
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    Common common;
+    tasks.push_back(unpacked(all[t], common));
+    const auto differ = [&](const std::string& option, const std::string& here, const std::string& there) {
+      return Error(Code::usage, option + " differs: " + here + " here, " + there + " on task " + std::to_string(t))
+          .hint("give all tasks the same options");
+    };
+    if (common.jobs != options.jobs) throw differ("--jobs", "'" + options.jobs + "'", "'" + common.jobs + "'");
+    if (common.invariant != options.invariant)
+      throw differ("--invariant", std::to_string(options.invariant), std::to_string(common.invariant));
+  }
+  return tasks;
+}
+
+/// The tasks of --invariant: each has its share of what its process has.
+std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
+  const auto count = static_cast<int>(processes.size());
+  if (count > tasks)
+    throw Error(Code::usage, "--invariant=" + std::to_string(tasks) + ": there are " + std::to_string(count) +
+                                 " tasks to run it, more than its " + std::to_string(tasks) + " shards")
+        .hint("fewer tasks, or --invariant=" + std::to_string(count) + ", which gives other bits");
+  std::vector<Introduction> result;
+  for (int task = 0; task < tasks; ++task) {
+    const int process = process_of_task(task, tasks, count);
+    const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
+    Introduction share = processes[static_cast<std::size_t>(process)];
+    if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
+    if (share.memory_bytes > 0)
+      share.memory_bytes = std::max<std::uint64_t>(1, share.memory_bytes / static_cast<std::uint64_t>(here));
+    result.push_back(std::move(share));
+  }
+  return result;
+}
+
+/// Which process has each of the tasks.
+std::vector<int> processes_of(int tasks, int processes) {
+  std::vector<int> result;
+  for (int task = 0; task < tasks; ++task) result.push_back(process_of_task(task, tasks, processes));
+  return result;
+}
+
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
   const Introduction me = introduce(options);
+  const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
   std::vector<Introduction> tasks;
-  if (static_cast<int>(local.size()) == local[0]->tasks()) {
-    tasks.assign(local.size(), me);
+  if (processes == 1) {
+    tasks.assign(options.invariant > 0 ? static_cast<std::size_t>(std::max(options.tasks, 1)) : local.size(), me);
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
-    const auto all = local[0]->exchange(packed(me, options), Deadline(system_clock(), options.deadline));
-    require_one_build(all);
-    for (std::size_t t = 0; t < all.size(); ++t) {
-      std::string jobs;
-      tasks.push_back(unpacked(all[t], jobs));
-      if (jobs != options.jobs)
-        throw Error(Code::usage,
-                    "--jobs differs: '" + options.jobs + "' here, '" + jobs + "' on task " + std::to_string(t))
-            .hint("give all tasks the same options");
-    }
+    tasks = introductions(*local[0], me, options);
   }
-  if (local.size() == 1 && tasks.size() > 1) log_task(local[0]->task());
+  if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);
+  FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");
+  if (local.size() == 1 && local[0]->tasks() < static_cast<int>(tasks.size())) {
+    HostedTasks hosted = host_tasks(std::move(local[0]), options.invariant);
+    local = std::move(hosted.ends);
+    state->relay = std::move(hosted.relay);
+  }
+  if (processes > 1) log_task(local[0]->task());
+  state->processes = processes_of(static_cast<int>(tasks.size()), processes);
   state->topology = topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
   state->transports = std::move(local);
@@ -196,10 +250,12 @@ Cluster Cluster::connect(ClusterOptions options) {
         .hint("leave --tasks out under mpirun");
   std::vector<std::unique_ptr<Transport>> local;
   if (!use_mpi) {
-    local = inproc_transports(std::max(options.tasks, 1));
+    local = inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1));
     return over(std::move(local), std::move(options));
   }
-  const int threads = std::max(options.threads, 1);
+  const int processes = launch ? launch->size : 1;
+  const int relay_and_tasks = options.invariant > processes ? 2 + (options.invariant - 1) / processes : 1;
+  const int threads = std::max(options.threads, relay_and_tasks);
   local.push_back(shared_memory_transport(mpi_transport({.threads = threads, .deadline = options.deadline}), threads,
                                           options.deadline));
   return over(std::move(local), std::move(options));
@@ -225,6 +281,10 @@ std::span<const int> Cluster::local_tasks() const {
   return state_->local_tasks;
 }
 
+int Cluster::process_of(int task) const {
+  return state_->processes[static_cast<std::size_t>(task)];
+}
+
 Transport& Cluster::transport(int local_task) const {
   const auto at = std::find(state_->local_tasks.begin(), state_->local_tasks.end(), local_task);
   FERRY_ASSERT(at != state_->local_tasks.end(), "task " + std::to_string(local_task) + " is not in this process");
@@ -233,8 +293,11 @@ Transport& Cluster::transport(int local_task) const {
 
 void Cluster::barrier() const {
   // All tasks in one process: its one caller is all there is to wait for.
-  if (state_->transports.size() == 1)
-    static_cast<void>(state_->transports[0]->exchange("", Deadline(system_clock(), state_->options.deadline)));
+  const Deadline deadline(system_clock(), state_->options.deadline);
+  if (state_->relay)
+    state_->relay->meet(deadline);
+  else if (state_->transports.size() == 1)
+    static_cast<void>(state_->transports[0]->exchange("", deadline));
 }
 
 }  // namespace ferry

@@ -17,8 +17,11 @@
 
 namespace ferry {
 
+/// S of `--invariant` where none is given.
+inline constexpr int kDefaultShards = 8;
+
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
-/// --jobs).
+/// --jobs, --invariant).
 struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
   int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
@@ -26,31 +29,38 @@ struct ClusterOptions {
   std::string jobs;                           ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::uint64_t memory_bytes = 0;             ///< that a task's values may take; 0: what its host has
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
+  /// Not 0: the job has this many tasks, whatever number of processes runs it (or of --tasks in one process), at most
+  /// as many. Each process hosts a block of tasks, which share its threads and memory. Results depend on this number
+  /// alone, bit for bit.
+  int invariant = 0;
 };
 
-/// A job, seen from one process: all its tasks (virtual tasks, in-process) or one of them (under MPI). Made by connect
-/// or adopt; used from the thread that made it. A handle: copies mean the same job.
+/// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them
+/// (under MPI with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made it. A handle:
+/// copies mean the same job.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1
 class Cluster {
  public:
   /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
-  /// the command line as --tasks, --threads, --transport, --jobs, --deadline are taken out of argv. Error(usage) says
-  /// what is wrong with the launch, Error(plan) which task runs another build of ferry, Error(stalled) which task did
-  /// not come.
+  /// the command line as --tasks, --threads, --transport, --jobs, --deadline, --invariant are taken out of argv.
+  /// Error(usage) says what is wrong with the launch, Error(plan) which task runs another build of ferry,
+  /// Error(stalled) which task did not come.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// A cluster over transports made elsewhere (ferry::adopt, tests).
   [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
 
-  /// This process's task; 0 when all are here.
+  /// This process's task, the first if there are several; 0 when all are here.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const ClusterOptions& options() const;
   /// The tasks that run in this process.
   [[nodiscard]] std::span<const int> local_tasks() const;
+  /// The process that runs a task: 0 for all when they run here.
+  [[nodiscard]] int process_of(int task) const;
   [[nodiscard]] Transport& transport(int local_task) const;
 
   /// Returns when all tasks have come.

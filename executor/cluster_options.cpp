@@ -25,12 +25,15 @@ void set(ClusterOptions& options, std::string_view name, std::string_view value)
     options.deadline = std::chrono::seconds(number(value, name, 1));
   else if (name == "--transport")
     options.transport = value;
+  else if (name == "--invariant")
+    options.invariant = number(value, name, 1);
   else
     options.jobs = value;
 }
 
 bool is_ours(std::string_view name) {
-  return name == "--tasks" || name == "--threads" || name == "--deadline" || name == "--transport" || name == "--jobs";
+  return name == "--tasks" || name == "--threads" || name == "--deadline" || name == "--transport" ||
+         name == "--jobs" || name == "--invariant";
 }
 
 }  // namespace
@@ -44,6 +47,8 @@ void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {
       argv[kept++] = argv[i];
     } else if (name.size() < argument.size()) {
       set(options, name, argument.substr(name.size() + 1));
+    } else if (name == "--invariant") {
+      options.invariant = kDefaultShards;
     } else if (++i < argc) {
       set(options, name, argv[i]);
     } else {

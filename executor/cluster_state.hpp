@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "comm/backends.hpp"
 #include "executor/affinity.hpp"
 #include "executor/cluster.hpp"
 
@@ -20,7 +21,9 @@ struct Cluster::State {
   ClusterOptions options;
   Topology topology;
   std::vector<int> local_tasks;
+  std::vector<int> processes;                          ///< of each task
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
+  std::unique_ptr<HostRelay> relay;                    ///< null: no process has a block of tasks
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
 };
@@ -28,8 +31,8 @@ struct Cluster::State {
 /// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
-/// Takes --tasks, --threads, --transport, --jobs and --deadline out of argv into `options`. Error(usage) for bad
-/// values.
+/// Takes --tasks, --threads, --transport, --jobs, --deadline and --invariant out of argv into `options`. Error(usage)
+/// for bad values.
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
 
 }  // namespace ferry

@@ -15,8 +15,9 @@ constexpr std::uint32_t kChannel = 0;  // no session runs meanwhile, so plans do
 constexpr std::chrono::milliseconds kIdle{1};
 
 Transport& only_transport(const Cluster::State& state, std::string_view call) {
-  if (state.transports.size() == 1) return *state.transports[0];
+  if (state.transports.size() == 1 && !state.relay) return *state.transports[0];
   throw Error(Code::usage, std::string(call) + ": this process has " + std::to_string(state.transports.size()) +
+                               " of the job's " + std::to_string(state.topology.size()) +
                                " tasks, and one call cannot speak for all of them")
       .hint("start one process for each task, or use a graph");
 }

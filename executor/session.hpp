@@ -39,6 +39,7 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 /// What one task did in the last step, beside what its plan predicted.
 struct TaskStats {
   int task = 0;
+  int process = 0;  ///< that runs it
   std::string host;
   int threads = 1;
   Traffic measured, planned;

@@ -14,12 +14,14 @@
 namespace ferry {
 namespace {
 
-/// The threads of the virtual tasks beside the caller's: each runs what all of them are given, and waits.
+/// The threads of the tasks beside the caller's: each runs what all of them are given, and waits. The caller runs the
+/// first task, or serves the relay, if there is one, while all run on threads of their own.
 class TaskThreads {
  public:
-  explicit TaskThreads(std::span<const int> tasks) {
+  TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
     failures_.resize(tasks.size());
-    for (std::size_t i = 1; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
+    for (std::size_t i = relay == nullptr ? 1 : 0; i < tasks.size(); ++i)
+      threads_.emplace_back([this, i] { serve(i); });
   }
   ~TaskThreads() {
     {
@@ -32,8 +34,10 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  /// Calls body(i) for each local task i at once, 0 on this thread; then throws what failed first.
+  /// Calls body(i) for each local task i at once; then throws what failed first. Error(usage) on a thread that may not
+  /// serve the relay; then nothing was called.
   void run(const std::function<void(std::size_t)>& body) {
+    if (relay_ != nullptr) relay_->check_thread();
     {
       const std::lock_guard lock(mutex_);
       body_ = &body;
@@ -41,7 +45,13 @@ class TaskThreads {
       ++round_;
     }
     wake_.notify_all();
-    failures_[0] = attempt(body, 0);
+    if (relay_ == nullptr)
+      failures_[0] = attempt(body, 0);
+    else
+      relay_->serve([this] {
+        const std::lock_guard lock(mutex_);
+        return running_ == 0;
+      });
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return running_ == 0; });
     rethrow_first();
@@ -70,7 +80,9 @@ class TaskThreads {
       }
       failures_[i] = attempt(*body, i);
       const std::lock_guard lock(mutex_);
-      if (--running_ == 0) done_.notify_all();
+      if (--running_ > 0) continue;
+      done_.notify_all();
+      if (relay_ != nullptr) relay_->wake();
     }
   }
 
@@ -92,6 +104,7 @@ class TaskThreads {
     if (first) std::rethrow_exception(first);
   }
 
+  HostRelay* const relay_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::vector<std::exception_ptr> failures_;
@@ -121,7 +134,7 @@ class Exclusive {
 
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o)
-      : cluster(c), options(std::move(o)), plans(c.topology(), options), threads(c.local_tasks()) {
+      : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
     for (int task : cluster.local_tasks())
       tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
   }

@@ -11,7 +11,8 @@ namespace ferry {
 
 class TaskSession;
 
-/// The tasks of this process, each on a thread of its own, the first on the caller's. Used from one thread.
+/// The tasks of this process, each on a thread of its own: the first on the caller's, unless that serves a relay. Used
+/// from one thread.
 class TaskGroup {
  public:
   TaskGroup(const Cluster& cluster, SessionOptions options);

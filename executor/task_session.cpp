@@ -101,10 +101,11 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   PlanOptions options;
   options.soft_placement = options_.soft_placement;
-  options.default_device = options_.default_device.value_or(usual_device(topology_));
+  options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
   options.reasons = options_.reasons;
+  options.one_host = cluster_.options().invariant > 0;
   const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
-  PlanResult result = make_plan(graph, signature, topology_, KernelCapabilities(kernels), options);
+  PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
   std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
@@ -168,7 +169,8 @@ const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& reques
 /// Disagreement leaves the session usable; a lost task does not.
 Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   try {
-    return agree(graph, request, transport_, cluster_.topology, deadline());
+    const bool gives = cluster_.options.invariant == 0 || task_ == cluster_.local_tasks[0];
+    return agree(graph, request, gives, transport_, cluster_.topology, deadline());
   } catch (const Error& error) {
     failed_ = error.code() != Code::usage;
     throw;
@@ -219,7 +221,7 @@ void TaskSession::compare_fingerprints(const PlanCache::Planned& planned) {
 
 /// Once a session, where tasks are in processes of their own.
 void TaskSession::compare_graphs(const Graph& graph) {
-  if (std::exchange(compared_, true) || cluster_.transports.size() > 1 || transport_.tasks() == 1) return;
+  if (std::exchange(compared_, true) || cluster_.transports.size() == cluster_.topology.tasks.size()) return;
   together([&] { require_same_graph(graph, transport_, deadline()); });
 }
 
@@ -327,6 +329,7 @@ RunStats TaskSession::stats() {
       BlobReader reader(all[t]);
       TaskStats task;
       task.task = static_cast<int>(t);
+      task.process = cluster_.processes[t];
       task.host = reader.text();
       task.threads = static_cast<int>(reader.number());
       task.measured = traffic(reader);

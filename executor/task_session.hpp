@@ -29,7 +29,7 @@ class PlanCache {
     std::uint64_t fingerprint = 0;  ///< of the plan, the ops' schemas and the kernels
   };
 
-  PlanCache(const Topology& topology, const SessionOptions& options) : topology_(topology), options_(options) {}
+  PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
   /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
   [[nodiscard]] static std::shared_ptr<const Planned> verified(PlanResult result, std::uint64_t of_plan);
   /// Errors as make_plan; an error is not kept.
@@ -37,7 +37,7 @@ class PlanCache {
                                                    const Signature& signature);
 
  private:
-  const Topology& topology_;
+  const Cluster& cluster_;
   const SessionOptions& options_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Planned>> plans_;

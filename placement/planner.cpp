@@ -38,11 +38,15 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
                      const Capabilities& capabilities, const PlanOptions& options) {
   check_legal(graph);
   Pipeline pipeline(options);
-  Program program = pipeline.run("select", [&] { return select(graph, signature, topology, capabilities, options); });
+  Topology planned_on = topology;
+  if (options.one_host)
+    for (TaskInfo& task : planned_on.tasks) task.host = 0;
+  Program program = pipeline.run("select", [&] { return select(graph, signature, planned_on, capabilities, options); });
   pipeline.run("assign_devices", [&] { assign_devices(program); });
   pipeline.run("reshard", [&] { reshard(program); });
   PlanResult result;
   result.plan = pipeline.run("lower", [&] { return lower(program); });
+  result.plan.topology = topology;
   result.reasons = std::move(program.reasons);
   result.warnings = std::move(program.warnings);
   return result;

@@ -32,6 +32,9 @@ struct PlanOptions {
   bool soft_placement = false;
   DeviceKind default_device = DeviceKind::cpu;
   bool reasons = false;  ///< tell why: PlanResult::reasons
+  /// Plan as if all tasks were on one host, so that layouts, schedules and with them the order of sums do not depend on
+  /// where tasks are.
+  bool one_host = false;
   /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };

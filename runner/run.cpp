@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "executor/session.hpp"
 #include "runner/command_line.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
+#include "runner/invariant_cost.hpp"
 #include "runner/job.hpp"
 #include "runner/model_files.hpp"
 #include "runner/progress.hpp"
@@ -39,6 +41,7 @@ class Run {
     Results results{selection_.names, all_steps(session), {}, {}};
     if (!options_.stats.empty()) results.stats = session.stats();
     if (!options_.save.empty()) results.variables = session.variables();
+    if (options_.cluster.invariant > 0) tell_cost(session);
     session.close();
     if (is_main()) deliver(options_, results);
   }
@@ -96,6 +99,27 @@ class Run {
       line += " " + escaped(name) + " = " + text;
     }
     print(line + "\n");
+  }
+
+  /// What --invariant costs, on stderr, beside the same run without it where that can be planned.
+  void tell_cost(Session& session) {
+    const Plan& plan = session.plan(selection_.request).plan;
+    if (!is_main()) return;
+    const int processes = cluster_.process_of(cluster_.size() - 1) + 1;
+    const int tasks = processes > 1 ? processes : std::max(options_.cluster.tasks, 1);
+    ClusterOptions as_many;
+    as_many.tasks = tasks;
+    as_many.threads = 1;
+    as_many.transport = "inproc";
+    as_many.jobs = options_.cluster.jobs;
+    std::optional<Session> without;
+    const Plan* other = nullptr;
+    try {
+      without.emplace(graph_, Cluster::connect(as_many), session_options(options_));
+      other = &without->plan(selection_.request).plan;
+    } catch (const Error&) {  // the graph or --jobs name more tasks than there are
+    }
+    log_info(invariant_cost(plan, tasks, other));
   }
 
   Graph& graph_;

@@ -20,6 +20,7 @@ void add_traffic(Json& json, const Traffic& traffic, std::uint64_t peak_bytes) {
 Json task_json(const TaskStats& task) {
   Json json;
   json["task"] = task.task;
+  json["process"] = task.process;
   json["host"] = task.host;
   json["threads"] = task.threads;
   add_traffic(json, task.measured, task.peak_bytes);

@@ -24,7 +24,8 @@ TEST_CASE("direct calls need one task in each process") {
     FAIL("all_reduce spoke for three tasks");
   } catch (const Error& error) {
     CHECK(error.code() == Code::usage);
-    CHECK(error.text().starts_with("all_reduce: this process has 3 tasks, and one call cannot speak for all of them"));
+    CHECK(error.text().starts_with(
+        "all_reduce: this process has 3 of the job's 3 tasks, and one call cannot speak for all of them"));
   }
 }
 

@@ -14,6 +14,7 @@ TEST_CASE("the counters of --stats have the documented names") {
   stats.median_seconds = 0.25;
   TaskStats task;
   task.task = 1;
+  task.process = 3;
   task.host = "node";
   task.threads = 2;
   task.measured = {.sent_messages = 3, .sent_bytes = 36, .received_messages = 1, .received_bytes = 4, .copies = 2};
@@ -29,6 +30,7 @@ TEST_CASE("the counters of --stats have the documented names") {
   CHECK(json["step_seconds"]["median"] == 0.25);
   const auto& t = json["tasks"][1];
   CHECK(t["task"] == 1);
+  CHECK(t["process"] == 3);
   CHECK(t["host"] == "node");
   CHECK(t["threads"] == 2);
   for (const auto* counters : {&t, &t["planned"]}) {
