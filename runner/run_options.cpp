@@ -23,8 +23,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,
-               "Runs as S tasks on however many there are, at most S: the results depend on S alone, bit for bit; "
-               "--invariant is --invariant=8")
+               "Runs as S tasks on however many there are, at most S; the results depend on S alone, bit for bit")
       ->check(CLI::Range(1, 1 << 16))
       ->type_name("[=S]");
   app.add_option("--jobs", options.cluster.jobs, "Names of jobs and their tasks; default: all are worker")

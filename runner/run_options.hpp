@@ -38,7 +38,7 @@ struct RunOptions : JobOptions {
 /// What of the options is a session's.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
-/// --entry, --fetch, --feed, --tasks, --jobs, --threads, --memory, --device,
+/// --entry, --fetch, --feed, --tasks, --invariant, --jobs, --threads, --memory, --device,
 /// --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Those and all others of `ferry run`, but for FILE.
