@@ -85,7 +85,7 @@ class Relay final : public HostRelay {
 };
 
 Relay::~Relay() {
-  if (!hub_->failed() && !hub_->closed())
+  if (!hub_->failed() && (!hub_->closed() || !active_.empty()))
     hub_->fail({hub_->here().first, Code::peer_lost, "the task ended before the job was done (without close)"});
   if (hub_->failed()) {
     withdraw();

@@ -7,6 +7,7 @@ The last line is "N passed, N failed, N skipped".
 
 import json
 import pathlib
+import re
 import sys
 
 from samples_test import DATA, FERRY, MPIRUN, SAMPLES, check_stats, run, run_all, weights
@@ -89,8 +90,16 @@ def a_plan_of_shards_over_mpi(folder):
 
 
 def the_cost_is_printed(folder):
-    output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--steps", 1, "--tasks", 3, "--invariant")
-    assert "--invariant=8: shards of a task: 2 or 3; memory of a task by the plan: " in output, output
+    """And equals what the counters say of the runs with and without."""
+    sent = []
+    for options in (["--invariant"], []):
+        output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--tasks", 3, "--stats", folder / "stats.json", *options)
+        tasks = json.loads((folder / "stats.json").read_text())["tasks"]
+        sent.append(sum(task["sent_messages"] for task in tasks))
+        printed = output if options else printed
+    cost = re.search(r"--invariant=8: shards of a task: 2 or 3; memory of a task by the plan: .*B, without .*B; "
+                     r"messages of a step: (\d+) of .*B, without (\d+) of .*B", printed)
+    assert cost and [int(number) for number in cost.groups()] == sent, (printed, sent)
 
 
 def more_tasks_than_shards(folder):
