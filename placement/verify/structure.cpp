@@ -86,7 +86,7 @@ class Structure {
     const auto member_or_all = [&](std::int32_t m) { return m >= ScheduleStep::kAll && m < schedule.members; };
     const auto slot_or_peer = [&](std::int32_t slot) { return slot >= ScheduleStep::kOfPeer && slot < schedule.slots; };
     require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0 &&
-                schedule.slots <= schedule.members + 1 &&
+                schedule.slots - 1 <= schedule.members &&
                 (!schedule.whole || schedule.kind == CollectiveKind::all_reduce),
             "a schedule's members are out of range");
     constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
