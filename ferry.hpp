@@ -9,6 +9,7 @@
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
 #include "ops/control.hpp"
+#include "ops/conv.hpp"
 #include "ops/data.hpp"
 #include "ops/gradient.hpp"
 #include "ops/host.hpp"

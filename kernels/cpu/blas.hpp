@@ -15,10 +15,12 @@ struct Matrix {
   bool transposed;
 };
 
-/// c = a b: c is [m,n] with `c_step` elements from row to row, a is [m,k] and b [k,n] after transposition. In this
-/// thread alone; thread-safe; sizes and steps fit an int. m, n, k > 0.
-void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step);
-void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step);
+/// c = a b, or c += a b when `add`: c is [m,n] with `c_step` elements from row to row, a is [m,k] and b [k,n] after
+/// transposition. In this thread alone; thread-safe; sizes and steps fit an int. m, n, k > 0.
+void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
+              bool add = false);
+void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
+              bool add = false);
 
 /// The name of the library and of the code that it picked for this machine: other names, other bits.
 [[nodiscard]] std::string_view blas_name();

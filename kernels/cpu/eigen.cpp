@@ -18,29 +18,37 @@ void fix_blocking() {
 }
 
 template <class T>
-void product(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step) {
+void product(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step, bool add) {
   fix_blocking();
   Eigen::Map<Rows<T>, 0, Eigen::OuterStride<>> out(c, m, n, Eigen::OuterStride<>(c_step));
   const View<T> left(a.data, a.transposed ? k : m, a.transposed ? m : k, Eigen::OuterStride<>(a.step));
   const View<T> right(b.data, b.transposed ? n : k, b.transposed ? k : n, Eigen::OuterStride<>(b.step));
+  const auto put = [&](const auto& product) {
+    if (add)
+      out.noalias() += product;
+    else
+      out.noalias() = product;
+  };
   if (a.transposed && b.transposed)
-    out.noalias() = left.transpose() * right.transpose();
+    put(left.transpose() * right.transpose());
   else if (a.transposed)
-    out.noalias() = left.transpose() * right;
+    put(left.transpose() * right);
   else if (b.transposed)
-    out.noalias() = left * right.transpose();
+    put(left * right.transpose());
   else
-    out.noalias() = left * right;
+    put(left * right);
 }
 
 }  // namespace
 
-void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step) {
-  product(m, n, k, a, b, c, c_step);
+void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
+              bool add) {
+  product(m, n, k, a, b, c, c_step, add);
 }
 
-void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step) {
-  product(m, n, k, a, b, c, c_step);
+void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
+              bool add) {
+  product(m, n, k, a, b, c, c_step, add);
 }
 
 std::string_view blas_name() {

@@ -19,16 +19,18 @@ constexpr CBLAS_TRANSPOSE mode(bool transposed) {
 
 }  // namespace
 
-void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step) {
+void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
+              bool add) {
   be_single_threaded();
   cblas_sgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0F, a.data, static_cast<int>(a.step),
-              b.data, static_cast<int>(b.step), 0.0F, c, static_cast<int>(c_step));
+              b.data, static_cast<int>(b.step), add ? 1.0F : 0.0F, c, static_cast<int>(c_step));
 }
 
-void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step) {
+void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
+              bool add) {
   be_single_threaded();
   cblas_dgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0, a.data, static_cast<int>(a.step),
-              b.data, static_cast<int>(b.step), 0.0, c, static_cast<int>(c_step));
+              b.data, static_cast<int>(b.step), add ? 1.0 : 0.0, c, static_cast<int>(c_step));
 }
 
 std::string_view blas_name() {

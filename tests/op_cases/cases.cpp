@@ -5,6 +5,7 @@
 
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
+#include "ops/conv.hpp"
 #include "ops/indexing.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
@@ -85,6 +86,154 @@ Sizes as_second(const std::vector<Nd>& in) {
 }
 
 const Attrs kMiddle{{"axes", Ints{1}}, {"begin", Ints{1}}, {"end", Ints{-1}}, {"step", Ints{2}}};
+
+// ---- Convolution and pooling, by their definitions ----
+
+struct Windows {
+  Sliding sliding;  // with four paddings
+  std::int64_t groups = 1;
+  Ints size = {};  // of pooling
+
+  [[nodiscard]] Attrs attrs() const {
+    if (!size.empty()) return {{"padding", sliding.padding}, {"size", size}, {"strides", sliding.strides}};
+    return {{"dilations", sliding.dilations},
+            {"groups", groups},
+            {"padding", sliding.padding},
+            {"strides", sliding.strides}};
+  }
+  [[nodiscard]] std::int64_t place(std::size_t side, std::int64_t p, std::int64_t k) const {
+    return p * sliding.strides[side] - sliding.padding[side] + k * sliding.dilations[side];
+  }
+  [[nodiscard]] std::int64_t outputs(std::size_t side, std::int64_t image, std::int64_t window) const {
+    const std::int64_t padded = image + sliding.padding[side] + sliding.padding[side + 2];
+    return (padded - (window - 1) * sliding.dilations[side] - 1) / sliding.strides[side] + 1;
+  }
+};
+
+const Windows kPlain{{{1, 1}, {0, 0, 0, 0}, {1, 1}}};
+const Windows kSame{{{1, 1}, {1, 1, 1, 1}, {1, 1}}};
+const Windows kUneven{{{2, 3}, {0, 2, 1, 1}, {1, 1}}};
+const Windows kDilated{{{1, 2}, {2, 0, 0, 1}, {2, 1}}};
+const Windows kGrouped{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 2};
+const Windows kPairs{{{2, 2}, {0, 0, 0, 0}, {1, 1}}, 1, {2, 2}};
+const Windows kOverlapping{{{1, 2}, {1, 0, 1, 2}, {1, 1}}, 1, {2, 3}};
+
+D& element(Nd& nd, const Sizes& index) {
+  std::int64_t at = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) at = at * nd.sizes[d] + index[d];
+  return nd.data[static_cast<std::size_t>(at)];
+}
+
+Nd zeros(Sizes sizes) {
+  return Nd(std::move(sizes), [](const Sizes&) { return 0.0; });
+}
+
+/// Calls each({n,o,p,q}, {n,c,row,column}, {o,c in the group,u,v}) for all products of a convolution.
+template <class Each>
+void for_products(const Windows& windows, const Sizes& x, const Sizes& w, const Sizes& y, const Each& each) {
+  const std::int64_t out = w[0] / windows.groups;
+  const Nd all({y[0], y[1], y[2], y[3], w[1], w[2], w[3]}, [&](const Sizes& i) {
+    const std::int64_t c = i[1] / std::max<std::int64_t>(1, out) * w[1] + i[4];
+    const std::int64_t row = windows.place(0, i[2], i[5]), column = windows.place(1, i[3], i[6]);
+    if (row >= 0 && row < x[2] && column >= 0 && column < x[3])
+      each(Sizes{i[0], i[1], i[2], i[3]}, Sizes{i[0], c, row, column}, Sizes{i[1], i[4], i[5], i[6]});
+    return 0.0;
+  });
+}
+
+Reference convolution(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    const Sizes &x = in[0].sizes, &w = in[1].sizes;
+    Nd y = zeros({x[0], w[0], windows.outputs(0, x[2], w[2]), windows.outputs(1, x[3], w[3])});
+    for_products(windows, x, w, y.sizes, [&](const Sizes& at, const Sizes& pixel, const Sizes& tap) {
+      element(y, at) += in[0].at(pixel) * in[1].at(tap);
+    });
+    return std::vector<Nd>{y};
+  };
+}
+
+Reference image_gradient(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    Nd dx = zeros(in[2].sizes);
+    for_products(windows, dx.sizes, in[1].sizes, in[0].sizes,
+                 [&](const Sizes& at, const Sizes& pixel, const Sizes& tap) {
+                   element(dx, pixel) += in[0].at(at) * in[1].at(tap);
+                 });
+    return std::vector<Nd>{dx};
+  };
+}
+
+Reference filter_gradient(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    Nd dw = zeros(in[2].sizes);
+    for_products(windows, in[1].sizes, dw.sizes, in[0].sizes,
+                 [&](const Sizes& at, const Sizes& pixel, const Sizes& tap) {
+                   element(dw, tap) += in[0].at(at) * in[1].at(pixel);
+                 });
+    return std::vector<Nd>{dw};
+  };
+}
+
+/// The elements of a window that lie in the image.
+std::vector<Sizes> covered(const Windows& windows, const Sizes& image, const Sizes& at) {
+  std::vector<Sizes> places;
+  for (std::int64_t u = 0; u < windows.size[0]; ++u)
+    for (std::int64_t v = 0; v < windows.size[1]; ++v) {
+      const std::int64_t row = windows.place(0, at[2], u), column = windows.place(1, at[3], v);
+      if (row >= 0 && row < image[2] && column >= 0 && column < image[3]) places.push_back({at[0], at[1], row, column});
+    }
+  return places;
+}
+
+Sizes largest(const Windows& windows, const Nd& x, const Sizes& at) {
+  const std::vector<Sizes> places = covered(windows, x.sizes, at);
+  return *std::max_element(places.begin(), places.end(),
+                           [&](const Sizes& a, const Sizes& b) { return x.at(a) < x.at(b); });
+}
+
+Sizes pooled(const Windows& windows, const Sizes& x) {
+  return {x[0], x[1], windows.outputs(0, x[2], windows.size[0]), windows.outputs(1, x[3], windows.size[1])};
+}
+
+/// The elements of `values` at the places of the largest of `keys`.
+Reference picked(const Windows& windows, std::size_t values, std::size_t keys) {
+  return [=](const std::vector<Nd>& in) {
+    return std::vector<Nd>{Nd(pooled(windows, in[keys].sizes),
+                              [&](const Sizes& at) { return in[values].at(largest(windows, in[keys], at)); })};
+  };
+}
+
+Reference largest_gradient(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    Nd dx = zeros(in[1].sizes);
+    static_cast<void>(
+        Nd(in[0].sizes, [&](const Sizes& at) { return element(dx, largest(windows, in[1], at)) += in[0].at(at); }));
+    return std::vector<Nd>{dx};
+  };
+}
+
+Reference means(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    return std::vector<Nd>{Nd(pooled(windows, in[0].sizes), [&](const Sizes& at) {
+      const std::vector<Sizes> places = covered(windows, in[0].sizes, at);
+      D sum = 0;
+      for (const Sizes& place : places) sum += in[0].at(place);
+      return sum / static_cast<D>(places.size());
+    })};
+  };
+}
+
+Reference mean_gradient(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    Nd dx = zeros(in[1].sizes);
+    static_cast<void>(Nd(in[0].sizes, [&](const Sizes& at) {
+      const std::vector<Sizes> places = covered(windows, dx.sizes, at);
+      for (const Sizes& place : places) element(dx, place) += in[0].at(at) / static_cast<D>(places.size());
+      return 0.0;
+    }));
+    return std::vector<Nd>{dx};
+  };
+}
 
 const std::vector<Case>& all() {
   // One line for each op, so that a gap shows.
@@ -184,6 +333,31 @@ const std::vector<Case>& all() {
       {"NonZero", [](X x) -> Values { return {nonzero(x[0])}; }, [](auto& in) { std::vector<D> found; const std::int64_t n = in[0].sizes[1]; for (std::size_t k = 0; k < in[0].data.size(); ++k) if (in[0].data[k] != 0) { found.push_back(D(static_cast<std::int64_t>(k) / n)); found.push_back(D(static_cast<std::int64_t>(k) % n)); } return std::vector{Nd({static_cast<std::int64_t>(found.size() / 2), 2}, [&](const Sizes& i) { return found[static_cast<std::size_t>(i[0] * 2 + i[1])]; })}; }, {{{2, 3}}, {{4, 5}}, {{0, 3}}}, {{0, 1}}},
 
       // ---- nn ----
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kPlain.sliding, kPlain.groups)}; }, convolution(kPlain), {{{2, 3, 5, 4}, {4, 3, 3, 2}}, {{1, 2, 3, 3}, {1, 2, 1, 1}}, {{0, 2, 3, 3}, {2, 2, 2, 2}}, {{2, 0, 3, 3}, {2, 0, 2, 2}}, {{9, 5, 30, 31}, {6, 5, 3, 3}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kPlain.attrs()); }, image_gradient(kPlain), {{{2, 4, 3, 3}, {4, 3, 3, 2}, {2, 3, 5, 4}}, {{0, 2, 2, 2}, {2, 2, 2, 2}, {0, 2, 3, 3}}, {{9, 6, 28, 29}, {6, 5, 3, 3}, {9, 5, 30, 31}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kPlain.attrs()); }, filter_gradient(kPlain), {{{2, 4, 3, 3}, {2, 3, 5, 4}, {4, 3, 3, 2}}, {{0, 2, 2, 2}, {0, 2, 3, 3}, {2, 2, 2, 2}}, {{9, 6, 28, 29}, {9, 5, 30, 31}, {6, 5, 3, 3}}, {{5, 3, 28, 29}, {5, 1, 30, 31}, {3, 1, 3, 3}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kSame.sliding, kSame.groups)}; }, convolution(kSame), {{{2, 3, 4, 5}, {2, 3, 3, 3}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kSame.attrs()); }, image_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 3, 3}, {2, 3, 4, 5}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kSame.attrs()); }, filter_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 4, 5}, {2, 3, 3, 3}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kUneven.sliding, kUneven.groups)}; }, convolution(kUneven), {{{2, 3, 5, 7}, {2, 3, 2, 3}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kUneven.attrs()); }, image_gradient(kUneven), {{{2, 2, 3, 3}, {2, 3, 2, 3}, {2, 3, 5, 7}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kUneven.attrs()); }, filter_gradient(kUneven), {{{2, 2, 3, 3}, {2, 3, 5, 7}, {2, 3, 2, 3}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kDilated.sliding, kDilated.groups)}; }, convolution(kDilated), {{{2, 2, 5, 6}, {3, 2, 3, 2}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kDilated.attrs()); }, image_gradient(kDilated), {{{2, 3, 3, 3}, {3, 2, 3, 2}, {2, 2, 5, 6}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kDilated.attrs()); }, filter_gradient(kDilated), {{{2, 3, 3, 3}, {2, 2, 5, 6}, {3, 2, 3, 2}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kGrouped.sliding, kGrouped.groups)}; }, convolution(kGrouped), {{{2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 2, 4, 3}, {2, 1, 3, 3}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kGrouped.attrs()); }, image_gradient(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}, {2, 4, 4, 3}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kGrouped.attrs()); }, filter_gradient(kGrouped), {{{2, 6, 4, 3}, {2, 4, 4, 3}, {6, 2, 3, 3}}}, {}, 0b011},
+      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, picked(kPairs, 0, 0), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}}},
+      {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kPairs.attrs()); }, largest_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}}, {}, 0b01},
+      {"MaxPool2DPick", [](X x) { return op("MaxPool2DPick", x, kPairs.attrs()); }, picked(kPairs, 0, 1), {{{2, 3, 4, 5}, {2, 3, 4, 5}}}, {}, 0b01},
+      {"AvgPool2D", [](X x) -> Values { return {avg_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, means(kPairs), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}}},
+      {"AvgPool2DGrad", [](X x) { return op("AvgPool2DGrad", x, kPairs.attrs()); }, mean_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}}, {}, 0b01},
+      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kOverlapping.size, kOverlapping.sliding)}; }, picked(kOverlapping, 0, 0), {{{2, 2, 4, 5}}}},
+      {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kOverlapping.attrs()); }, largest_gradient(kOverlapping), {{{2, 2, 5, 3}, {2, 2, 4, 5}}}, {}, 0b01},
+      {"MaxPool2DPick", [](X x) { return op("MaxPool2DPick", x, kOverlapping.attrs()); }, picked(kOverlapping, 0, 1), {{{2, 2, 4, 5}, {2, 2, 4, 5}}}, {}, 0b01},
+      {"AvgPool2D", [](X x) -> Values { return {avg_pool2d(x[0], kOverlapping.size, kOverlapping.sliding)}; }, means(kOverlapping), {{{2, 2, 4, 5}}}},
+      {"AvgPool2DGrad", [](X x) { return op("AvgPool2DGrad", x, kOverlapping.attrs()); }, mean_gradient(kOverlapping), {{{2, 2, 5, 3}, {2, 2, 4, 5}}}, {}, 0b01},
       {"Softmax", [](X x) -> Values { return {softmax(x[0])}; }, rows(softmax_row), kMatrix},
       {"Softmax", [](X x) -> Values { return {softmax(x[0], 0)}; }, indexed(as_first, [](auto& in, auto& i) { D total = 0; for (std::int64_t k = 0; k < in[0].sizes[0]; ++k) total += std::exp(in[0].at({k, i[1]})); return std::exp(in[0].at(i)) / total; }), kMatrix},
       {"LogSoftmax", [](X x) -> Values { return {log_softmax(x[0])}; }, rows(log_softmax_row), kMatrix},
