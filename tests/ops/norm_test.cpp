@@ -27,9 +27,9 @@ Moments moments(int n, const At& at) {
 TEST_CASE("layer_norm: mean 0 and variance 1 along an axis, then scaled and moved") {
   Graph g;
   const std::vector<double> numbers{1, 2, 4, 8, -3, 0, 5, 5};
-  const Value x = g.constant(Tensor(numbers, {2, 4}));
-  const Value scale = g.constant(Tensor(std::vector<double>{1, 2, 3, 4}, {4}));
-  const Value y = layer_norm(x, scale, g.constant(Tensor(std::vector<double>{0, 0, 0, 7}, {4})), -1, 0.5);
+  const Value x = g.constant(Tensor::of<double>({2, 4}, std::span<const double>(numbers)));
+  const Value scale = g.constant(Tensor::of<double>({4}, {1, 2, 3, 4}));
+  const Value y = layer_norm(x, scale, g.constant(Tensor::of<double>({4}, {0, 0, 0, 7})), -1, 0.5);
   const Tensor got = test::Evaluator(g).run({y})[0];
   for (int row = 0; row < 2; ++row) {
     const Moments of = moments(4, [&](int i) { return numbers[static_cast<std::size_t>(4 * row + i)]; });
@@ -45,9 +45,9 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
   Graph g;
   std::vector<double> numbers(2 * 3 * 2 * 2);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i * i % 17);
-  const Value x = g.constant(Tensor(numbers, {2, 3, 2, 2}));
-  const Value scale = g.constant(Tensor(std::vector<double>{1, 2, 3}, {3}));
-  const Value offset = g.constant(Tensor(std::vector<double>{0, 1, 0}, {3}));
+  const Value x = g.constant(Tensor::of<double>({2, 3, 2, 2}, std::span<const double>(numbers)));
+  const Value scale = g.constant(Tensor::of<double>({3}, {1, 2, 3}));
+  const Value offset = g.constant(Tensor::of<double>({3}, {0, 1, 0}));
   const BatchNorm normal = batch_norm(x, scale, offset, 0.25);
   const Value later = batch_norm(x, scale, offset, normal.mean, normal.variance, 0.25);
   const auto got = test::Evaluator(g).run({normal.y, normal.mean, normal.variance, later});
@@ -63,7 +63,7 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
       CHECK(got[3].data<double>()[place(i)] == doctest::Approx(wanted));
     }
   }
-  const Value row = g.constant(Tensor(numbers, {24}));
+  const Value row = g.constant(Tensor::of<double>({24}, std::span<const double>(numbers)));
   CHECK(error_of([&] { batch_norm(row, scale, offset); }).find("has no channels\n  at norm_test.cpp:") !=
         std::string::npos);
 }
