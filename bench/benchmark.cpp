@@ -38,10 +38,19 @@ Figure compare(int pairs, const std::function<double()>& ferry, const std::funct
   return figure_of(measured);
 }
 
+Figure alone(int times, const std::function<double()>& ferry) {
+  static_cast<void>(ferry());
+  std::vector<double> measured;
+  for (int i = 0; i < times; ++i) measured.push_back(ferry());
+  Figure figure;
+  figure.ferry = median(std::move(measured));
+  return figure;
+}
+
 std::vector<Benchmark> benchmarks() {
   std::vector<Benchmark> all;
-  for (const auto& family :
-       {host_benchmarks(), op_benchmarks(), plan_benchmarks(), plan_class_benchmarks(), start_benchmarks()})
+  for (const auto& family : {host_benchmarks(), op_benchmarks(), plan_benchmarks(), plan_class_benchmarks(),
+                             start_benchmarks(), train_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

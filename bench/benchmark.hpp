@@ -44,12 +44,16 @@ struct Pair {
 /// Runs both sides once to warm up, then `pairs` times in turn. Each gives its figure.
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
+/// Runs one side once to warm up, then `times` times: the median.
+[[nodiscard]] Figure alone(int times, const std::function<double()>& ferry);
+
 // The families.
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_class_benchmarks();
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
+[[nodiscard]] std::vector<Benchmark> train_benchmarks();
 
 /// All of them, in the order of the families.
 [[nodiscard]] std::vector<Benchmark> benchmarks();

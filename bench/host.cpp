@@ -1,8 +1,5 @@
 // Two tasks of one host against hand-written MPI: what a message and a sum cost.
-#include <unistd.h>
-
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "base/error.hpp"
@@ -35,17 +32,6 @@ const std::vector<Tuning>& tunings() {
   return all;
 }
 
-/// The program beside this one, in the build folder or as installed.
-std::string tasks_program() {
-  const auto folder = std::filesystem::path(this_program()).parent_path();
-  for (const char* place : {"bench", "../libexec/ferry"}) {
-    const auto found = folder / place / "ferry-bench-tasks";
-    if (access(found.c_str(), X_OK) == 0) return found.string();
-  }
-  throw Error(Code::usage, "the program ferry-bench-tasks is not beside " + this_program())
-      .hint("build ferry with MPI");
-}
-
 std::vector<Pair> pairs_of(const std::string& output) {
   std::vector<Pair> pairs;
   for (std::string_view line : split(output, '\n')) {
@@ -59,7 +45,8 @@ std::vector<Pair> measured(const std::string& what, std::int64_t bytes, int pair
                            const std::vector<std::string>& options) {
   std::vector<std::string> command = {"mpirun", "--oversubscribe", "-np", "2"};
   command.insert(command.end(), options.begin(), options.end());
-  for (const std::string& word : {tasks_program(), what, std::to_string(bytes), std::to_string(pairs)})
+  for (const std::string& word :
+       {beside_this_program("ferry-bench-tasks"), what, std::to_string(bytes), std::to_string(pairs)})
     command.push_back(word);
   const std::string output =
       run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output;

@@ -12,13 +12,7 @@ std::vector<Figure> null_ops(const NullGraph& graph, int threads) {
   const NullRun ferry = null_run_by_ferry(graph, threads);
   const NullRun peer = null_run_by_tbb(graph, threads);
   if (peer) return {compare(kPairs, ferry, peer)};
-  std::vector<double> measured;
-  measured.reserve(kPairs);
-  static_cast<void>(ferry());
-  for (int i = 0; i < kPairs; ++i) measured.push_back(ferry());
-  Figure figure;
-  figure.ferry = median(measured);
-  return {figure};
+  return {alone(kPairs, ferry)};
 }
 
 }  // namespace

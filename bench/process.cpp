@@ -84,4 +84,13 @@ std::string this_program() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
+std::string beside_this_program(const std::string& name) {
+  const auto folder = std::filesystem::path(this_program()).parent_path();
+  for (const char* place : {"bench", "../libexec/ferry"}) {
+    const auto found = folder / place / name;
+    if (std::filesystem::exists(found)) return found.string();
+  }
+  throw Error(Code::usage, name + " is not beside " + this_program()).hint("build ferry with MPI");
+}
+
 }  // namespace ferry::bench

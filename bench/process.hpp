@@ -22,4 +22,7 @@ struct Finished {
 /// The file of this program.
 [[nodiscard]] std::string this_program();
 
+/// A file that belongs to the benchmarks, in the build folder or as installed. Error(usage) when it is not there.
+[[nodiscard]] std::string beside_this_program(const std::string& name);
+
 }  // namespace ferry::bench

@@ -1,0 +1,53 @@
+"""The network of `ferry bench train.mlp` in PyTorch: train_mlp.py PROCESSES THREADS STEPS
+
+Prints steps a second. Several processes: DistributedDataParallel over gloo, with a batch of 64 in each.
+"""
+import os
+import sys
+import time
+
+try:
+    import torch
+except ImportError:
+    sys.exit(0)  # not here: nothing is printed
+
+PROCESSES, THREADS, STEPS = map(int, sys.argv[1:])
+WARM_UP = 10
+
+
+def train(rank, port):
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(rank)
+    layers = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(),
+                                 torch.nn.Linear(512, 10))
+    if PROCESSES > 1:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        torch.distributed.init_process_group("gloo", rank=rank, world_size=PROCESSES)
+        layers = torch.nn.parallel.DistributedDataParallel(layers)
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.01, momentum=0.9)
+    loss_of = torch.nn.CrossEntropyLoss()
+    images, labels = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    for step in range(WARM_UP + STEPS):
+        if step == WARM_UP:
+            begin = time.perf_counter()
+        optimizer.zero_grad()
+        loss_of(layers(images), labels).backward()
+        optimizer.step()
+    if rank == 0:
+        print(STEPS / (time.perf_counter() - begin), flush=True)
+    if PROCESSES > 1:
+        torch.distributed.destroy_process_group()
+
+
+def free_port():
+    import socket
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+if __name__ == "__main__":
+    if PROCESSES == 1:
+        train(0, 0)
+    else:
+        torch.multiprocessing.spawn(train, args=(free_port(),), nprocs=PROCESSES)
