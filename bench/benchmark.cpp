@@ -41,6 +41,7 @@ Figure compare(int pairs, const std::function<double()>& ferry, const std::funct
 Figure alone(int times, const std::function<double()>& ferry) {
   static_cast<void>(ferry());
   std::vector<double> measured;
+  measured.reserve(static_cast<std::size_t>(times));
   for (int i = 0; i < times; ++i) measured.push_back(ferry());
   Figure figure;
   figure.ferry = median(std::move(measured));
