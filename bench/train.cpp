@@ -8,7 +8,7 @@
 #include "bench/process.hpp"
 #include "bench/scratch_folder.hpp"
 #include "graph/graph_file.hpp"
-#include "ops/broadcast.hpp"
+#include "ops/conv.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -16,12 +16,12 @@
 #include "ops/optim.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 
 namespace ferry::bench {
 namespace {
 
 constexpr int kPairs = 5;
-constexpr int kSteps = 400;
 constexpr std::int64_t kBatch = 64;  // of each process
 
 /// Processes, and threads of each.
@@ -30,33 +30,74 @@ struct Setting {
   [[nodiscard]] std::string str() const { return std::to_string(processes) + "x" + std::to_string(threads); }
 };
 
-/// 784-512-512-10 with momentum SGD; every process has its rows of one batch.
-void save_mlp(const std::string& file, int processes) {
+/// A network in the making: its variables, and the images or what its layers have made of them.
+struct Network {
+  Graph& graph;
+  Value x;
+  Values variables;
+
+  void dense(std::int64_t inputs, std::int64_t outputs) {
+    const Value weights = variable("weights", {inputs, outputs});
+    x = matmul(x, weights) + variable("bias", {outputs});
+  }
+  void convolution(std::int64_t inputs, std::int64_t outputs) {
+    x = conv2d(x, variable("filter", {outputs, inputs, 5, 5}), {.padding = same_padding(5)});
+    x = relu(x + variable("bias", {outputs, 1, 1}));
+    x = max_pool2d(x, {2, 2}, {.strides = {2, 2}});
+  }
+  Value variable(const std::string& what, Ints sizes) {
+    const std::string name = "layer" + std::to_string(variables.size() / 2) + "/" + what;
+    variables.push_back(graph.variable(name, normal(graph, dims_of(sizes), 0, 0.05)));
+    return variables.back();
+  }
+  static Shape dims_of(const Ints& sizes) { return Shape(std::span<const std::int64_t>(sizes)); }
+};
+
+/// 784-512-512-10.
+void mlp(Network& network) {
+  network.dense(784, 512);
+  network.x = relu(network.x);
+  network.dense(512, 512);
+  network.x = relu(network.x);
+  network.dense(512, 10);
+}
+
+/// 5 x 5 convolutions to 32 and 64 channels, each with 2 x 2 pooling, then 3136-1024-10.
+void cnn(Network& network) {
+  network.x = reshape(network.x, {-1, 1, 28, 28});
+  network.convolution(1, 32);
+  network.convolution(32, 64);
+  network.x = reshape(network.x, {-1, 3136});
+  network.dense(3136, 1024);
+  network.x = relu(network.x);
+  network.dense(1024, 10);
+}
+
+struct Training {
+  std::string name;
+  void (*build)(Network& network);
+  int steps;
+};
+
+/// With momentum SGD; every process has its rows of one batch.
+void save_training(const std::string& file, const Training& training, int processes) {
   Graph g;
   const auto everywhere = g.on(g.mesh("dp"));
   const std::int64_t rows = kBatch * processes;
-  Value x = g.variable("images", normal(g, {rows, 784})).laid({split(0)});
+  Network network{g, g.variable("images", normal(g, {rows, 784})).laid({split(0)}), {}};
   const Value labels = g.variable("labels", argmax(normal(g, {rows, 10}))).laid({split(0)});
-  Values variables;
-  const std::int64_t sizes[] = {784, 512, 512, 10};
-  for (std::size_t i = 0; i < 3; ++i) {
-    const std::string layer = "layer" + std::to_string(i);
-    variables.push_back(g.variable(layer + "/weights", normal(g, {sizes[i], sizes[i + 1]}, 0, 0.05)));
-    variables.push_back(g.variable(layer + "/bias", broadcast_to(g.constant(0.0F), {sizes[i + 1]})));
-    x = matmul(x, variables[2 * i]) + variables[2 * i + 1];
-    if (i < 2) x = relu(x);
-  }
-  const Value loss = mean(softmax_cross_entropy(x, labels));
-  for (const Value& update : momentum(loss, variables, 0.01)) g.target("train", update);
+  training.build(network);
+  const Value loss = mean(softmax_cross_entropy(network.x, labels));
+  for (const Value& update : momentum(loss, network.variables, 0.01)) g.target("train", update);
   save_graph(g, file);
 }
 
-double by_ferry(const std::string& graph, const std::string& stats, Setting setting) {
+double by_ferry(const std::string& graph, const std::string& stats, Setting setting, int steps) {
   std::vector<std::string> command;
   if (setting.processes > 1) command = {"mpirun", "--oversubscribe", "-np", std::to_string(setting.processes)};
   for (const std::string& word :
        {this_program(), std::string("run"), graph, std::string("--threads"), std::to_string(setting.threads),
-        std::string("--steps"), std::to_string(kSteps), std::string("--stats"), stats})
+        std::string("--steps"), std::to_string(steps), std::string("--stats"), stats})
     command.push_back(word);
   static_cast<void>(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}));
   std::ifstream file(stats);
@@ -64,31 +105,33 @@ double by_ferry(const std::string& graph, const std::string& stats, Setting sett
 }
 
 /// Nothing where PyTorch is not installed.
-std::optional<double> by_pytorch(Setting setting) {
+std::optional<double> by_pytorch(const Training& training, Setting setting) {
   const std::string steps =
-      run_program({"python3", "-W", "ignore", beside_this_program("train_mlp.py"), std::to_string(setting.processes),
-                   std::to_string(setting.threads), std::to_string(kSteps)})
+      run_program({"python3", "-W", "ignore", beside_this_program("train.py"), training.name,
+                   std::to_string(setting.processes), std::to_string(setting.threads), std::to_string(training.steps)})
           .output;
   if (steps.empty()) return std::nullopt;
   return std::stod(steps);
 }
 
-std::vector<Figure> train_mlp(Setting setting) {
+std::vector<Figure> train(const Training& training, Setting setting) {
   const ScratchFolder folder;
-  const std::string graph = folder.file("mlp.pb"), stats = folder.file("stats.json");
-  save_mlp(graph, setting.processes);
-  const auto ferry = [&] { return by_ferry(graph, stats, setting); };
-  if (by_pytorch(setting)) return {compare(kPairs, ferry, [&] { return *by_pytorch(setting); })};
+  const std::string graph = folder.file("graph.pb"), stats = folder.file("stats.json");
+  save_training(graph, training, setting.processes);
+  const auto ferry = [&] { return by_ferry(graph, stats, setting, training.steps); };
+  if (by_pytorch(training, setting)) return {compare(kPairs, ferry, [&] { return *by_pytorch(training, setting); })};
   return {alone(kPairs, ferry)};
 }
 
 }  // namespace
 
 std::vector<Benchmark> train_benchmarks() {
+  static const Training kTrainings[] = {{"mlp", mlp, 400}, {"cnn", cnn, 40}};
   std::vector<Benchmark> all;
-  for (const Setting setting : {Setting{1, 1}, Setting{1, 2}, Setting{2, 1}})
-    all.push_back({"train.mlp." + setting.str(), "steps/s", Benchmark::Better::higher, "PyTorch",
-                   [setting] { return train_mlp(setting); }});
+  for (const Training& training : kTrainings)
+    for (const Setting setting : {Setting{1, 1}, Setting{1, 2}, Setting{2, 1}})
+      all.push_back({"train." + training.name + "." + setting.str(), "steps/s", Benchmark::Better::higher, "PyTorch",
+                     [&training, setting] { return train(training, setting); }});
   return all;
 }
 

@@ -1,4 +1,4 @@
-"""The network of `ferry bench train.mlp` in PyTorch: train_mlp.py PROCESSES THREADS STEPS
+"""The networks of `ferry bench train` in PyTorch: train.py mlp|cnn PROCESSES THREADS STEPS
 
 Prints steps a second. Several processes: DistributedDataParallel over gloo, with a batch of 64 in each.
 """
@@ -11,22 +11,31 @@ try:
 except ImportError:
     sys.exit(0)  # not here: nothing is printed
 
-PROCESSES, THREADS, STEPS = map(int, sys.argv[1:])
-WARM_UP = 10
+NETWORK = sys.argv[1]
+PROCESSES, THREADS, STEPS = map(int, sys.argv[2:])
+WARM_UP = max(1, STEPS // 40)
+
+
+def network():
+    nn = torch.nn
+    if NETWORK == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    return nn.Sequential(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(64 * 7 * 7, 1024), nn.ReLU(), nn.Linear(1024, 10))
 
 
 def train(rank, port):
     torch.set_num_threads(THREADS)
     torch.manual_seed(rank)
-    layers = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(),
-                                 torch.nn.Linear(512, 10))
+    layers = network()
     if PROCESSES > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         torch.distributed.init_process_group("gloo", rank=rank, world_size=PROCESSES)
         layers = torch.nn.parallel.DistributedDataParallel(layers)
     optimizer = torch.optim.SGD(layers.parameters(), lr=0.01, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
-    images, labels = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    images, labels = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
     for step in range(WARM_UP + STEPS):
         if step == WARM_UP:
             begin = time.perf_counter()
