@@ -113,7 +113,9 @@ Seen delete_each(const Job& job) {
   for (const Reason& reason : before)
     if (!reason.constraint.empty()) constraints.emplace(reason.constraint, reason.of_layout);
   Seen seen;
-  for (const auto& [name, of_layout] : constraints) {
+  for (const auto& constraint : constraints) {
+    const auto& name = constraint.first;
+    const bool of_layout = constraint.second;
     CAPTURE(name);
     const OpId op = op_of(job.graph, name);
     const std::vector<Reason> after = transfers_without(job, op, of_layout);
@@ -229,7 +231,7 @@ TEST_CASE("explain has one reason for each op and each transfer") {
       ++(reason.transfer ? moved : ops)[reason.subject];
       channels += reason.transfer && reason.text.starts_with("transfer from") ? 1 : 0;
     }
-    for (const auto& [name, count] : ops) CHECK_MESSAGE(count == 1, name);
+    for (const auto& op : ops) CHECK_MESSAGE(op.second == 1, op.first);
     for (const PlanClass& role : plan.classes)
       for (const Instruction& instruction : role.instructions)
         if (instruction.what == Do::kernel) CHECK(ops.contains(std::string(plan.string(instruction.name))));
