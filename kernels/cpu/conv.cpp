@@ -19,7 +19,7 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kLanes = 8;                // that work at once, each with columns of its own
-constexpr std::int64_t kColumnBytes = 256 << 10;  // of a tile: half of a core's second cache
+constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile
 
 /// The sizes of a convolution, of one group.
 struct Conv {
