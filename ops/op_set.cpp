@@ -22,8 +22,8 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(), math_ops(), logic_ops(), linalg_ops(), conv_ops(), reshape_ops(), broadcast_ops(), reduce_ops(), array_ops(),
-          indexing_ops(), nn_ops(), random_ops(), data_ops(), host_ops(), control_ops()})
+         {core_ops(), math_ops(), logic_ops(), linalg_ops(), conv_ops(), reshape_ops(), broadcast_ops(), reduce_ops(),
+          array_ops(), indexing_ops(), nn_ops(), random_ops(), data_ops(), host_ops(), control_ops()})
       ops.add(family);
     return ops;
   }();
