@@ -259,7 +259,11 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
 /// A type as an array without data, for scratch.
 struct Sized {
   explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
-  [[nodiscard]] Array array() { return {.sizes = sizes}; }
+  [[nodiscard]] Array array() {
+    Array array;
+    array.sizes = sizes;
+    return array;
+  }
   std::vector<std::int64_t> sizes;
 };
 
