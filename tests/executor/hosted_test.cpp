@@ -107,13 +107,13 @@ TEST_CASE("calls that speak for one task are refused where there are several") {
 
 TEST_CASE("more processes than shards, and other shards on another process, are refused") {
   in_two(1, [](std::size_t, auto local, ClusterOptions options) {
-    const Error error = test::error_of([&] { Cluster::over(std::move(local), std::move(options)); });
+    const Error error = test::error_of([&] { static_cast<void>(Cluster::over(std::move(local), std::move(options))); });
     CHECK(error.code() == Code::usage);
     CHECK(test::says(error, "there are 2 tasks to run it, more than its 1 shards"));
   });
   in_two(4, [](std::size_t process, auto local, ClusterOptions options) {
     options.invariant += static_cast<int>(process);
-    const Error error = test::error_of([&] { Cluster::over(std::move(local), std::move(options)); });
+    const Error error = test::error_of([&] { static_cast<void>(Cluster::over(std::move(local), std::move(options))); });
     CHECK(error.code() == Code::usage);
     CHECK(test::says(
         error, process == 0 ? "--invariant differs: 4 here, 5 on task 1" : "--invariant differs: 5 here, 4 on task 0"));
