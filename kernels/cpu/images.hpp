@@ -19,6 +19,7 @@ struct Plane {
 
 struct Span {
   std::int64_t begin = 0, end = 0;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
 };
 
 /// Along one dim.

@@ -1,4 +1,4 @@
-// The largest element and the mean of windows of images, a row of windows at a time.
+// The largest element and the mean of windows of images, some rows of windows at a time.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -24,12 +24,13 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(Pool{slide_of(setup.attrs), {size[0], size[1]}});
 }
 
-/// Windows that are computed together, side by side: their numbers stay in the first cache.
-constexpr std::int64_t kSideBySide = 128;
+/// Windows that are computed together, so that vectors are full: their numbers stay in the first cache.
+constexpr std::int64_t kTogether = 256;
 
-/// The windows [first, first + count) of output row `row`.
+/// `rows` rows of `columns` windows, from output position [row, column] on.
 struct Windows {
-  std::int64_t row, first, count;
+  std::int64_t row, rows, column, columns;
+  [[nodiscard]] std::int64_t count() const { return rows * columns; }
 };
 
 /// The pooling of images of one size. What windows have which tap in the image is found once.
@@ -48,42 +49,56 @@ class Pooling {
   /// Calls body(windows, where their image begins, where they begin among all outputs); images are taken by threads.
   template <class Body>
   void for_windows(const KernelRun& run, const Body& body) const {
-    for_chunks(run.parallel, planes_, grain_of(output_.area() * pool_.window.area()),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t plane = begin; plane < end; ++plane)
-                   for (std::int64_t row = 0; row < output_.rows; ++row)
-                     for (std::int64_t first = 0; first < output_.columns; first += kSideBySide)
-                       body(Windows{row, first, std::min(kSideBySide, output_.columns - first)}, plane * image_.area(),
-                            plane * output_.area() + row * output_.columns + first);
-               });
+    if (output_.area() == 0) return;
+    const std::int64_t columns = std::min(kTogether, output_.columns), rows = kTogether / columns;
+    const auto each = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t plane = begin; plane < end; ++plane)
+        for (std::int64_t row = 0; row < output_.rows; row += rows)
+          for (std::int64_t column = 0; column < output_.columns; column += columns)
+            body(Windows{row, std::min(rows, output_.rows - row), column, std::min(columns, output_.columns - column)},
+                 plane * image_.area(), plane * output_.area() + row * output_.columns + column);
+    };
+    for_chunks(run.parallel, planes_, grain_of(output_.area() * pool_.window.area()), each);
   }
 
-  /// Calls body(place, begin, end) for each tap, row by row as in memory: of `windows`, [begin, end) have it in the
-  /// image, the first at `place` from where the image begins, each of the others stride() further.
+  /// Calls body(row, column) for each tap of a window.
   template <class Body>
-  void for_taps(const Windows& windows, const Body& body) const {
-    const std::int64_t top = pool_.slide.rows.position(windows.row, 0);
-    const std::int64_t bottom = std::min(image_.rows, top + pool_.window.rows);
-    for (std::int64_t row = std::max<std::int64_t>(top, 0); row < bottom; ++row)
-      for (std::int64_t v = 0; v < pool_.window.columns; ++v) {
-        const Span inside = v < kKept ? inside_[v] : find(v);
-        const std::int64_t begin = std::max(inside.begin, windows.first);
-        const std::int64_t end = std::min(inside.end, windows.first + windows.count);
-        if (begin < end)
-          body(row * image_.columns + pool_.slide.columns.position(begin, v), begin - windows.first,
-               end - windows.first);
-      }
+  void for_taps(const Body& body) const {
+    for (std::int64_t u = 0; u < pool_.window.rows; ++u)
+      for (std::int64_t v = 0; v < pool_.window.columns; ++v) body(u, v);
   }
-  [[nodiscard]] std::int64_t stride() const { return pool_.slide.columns.stride; }
 
-  /// Elements of window `i` that lie in the image: at least one.
-  [[nodiscard]] std::int64_t elements_of(const Windows& windows, std::int64_t i) const {
+  [[nodiscard]] std::int64_t image_columns() const { return image_.columns; }
+
+  /// Of a tap, calls body(place in the image, first window, end, stride) for each row of windows that has it in the
+  /// image: the windows [first, end) do, one after another, their taps `stride` apart.
+  template <class Body>
+  void for_rows(const Windows& windows, std::int64_t u, std::int64_t v, const Body& body) const {
+    const Span inside = v < kKept ? inside_[v] : find(v);
+    const std::int64_t begin = std::clamp(inside.begin - windows.column, std::int64_t{0}, windows.columns);
+    const std::int64_t end = std::clamp(inside.end - windows.column, begin, windows.columns);
+    for (std::int64_t r = 0; begin < end && r < windows.rows; ++r) {
+      const std::int64_t row = pool_.slide.rows.position(windows.row + r, u);
+      if (row >= 0 && row < image_.rows)
+        body(row * image_.columns + pool_.slide.columns.position(windows.column + begin, v),
+             r * windows.columns + begin, r * windows.columns + end, pool_.slide.columns.stride);
+    }
+  }
+
+  /// Calls body(window, rows, columns) for each of some windows: those of its rows and columns that lie in the image.
+  template <class Body>
+  void for_each_window(const Windows& windows, const Body& body) const {
     const auto along = [](const Steps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
       const std::int64_t begin = steps.position(at, 0);
-      return std::min(size, begin + window) - std::max<std::int64_t>(begin, 0);
+      return Span{std::max<std::int64_t>(begin, 0), std::min(size, begin + window)};
     };
-    return along(pool_.slide.rows, windows.row, pool_.window.rows, image_.rows) *
-           along(pool_.slide.columns, windows.first + i, pool_.window.columns, image_.columns);
+    for (std::int64_t r = 0; r < windows.rows; ++r) {
+      const Span rows = along(pool_.slide.rows, windows.row + r, pool_.window.rows, image_.rows);
+      for (std::int64_t c = 0; c < windows.columns; ++c) {
+        const Span columns = along(pool_.slide.columns, windows.column + c, pool_.window.columns, image_.columns);
+        body(r * windows.columns + c, rows, columns);
+      }
+    }
   }
 
  private:
@@ -104,35 +119,34 @@ class Pooling {
 template <class T>
 struct Largest {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-  T value[kSideBySide];
-  Place place[kSideBySide];
+  T value[kTogether];
+  Place place[kTogether];
 
   Largest(const Pooling& pooling, const T* image, const Windows& windows) {
-    std::fill_n(value, windows.count, -math::kInf<T>);
-    std::fill_n(place, windows.count, Place(-1));
-    pooling.for_taps(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end) {
-      switch (pooling.stride()) {
-        case 1:
-          return take(image, at, std::integral_constant<std::int64_t, 1>(), begin, end);
-        case 2:
-          return take(image, at, std::integral_constant<std::int64_t, 2>(), begin, end);
-        default:
-          return take(image, at, pooling.stride(), begin, end);
+    const std::int64_t count = windows.count();
+    pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+      place[i] = static_cast<Place>(rows.begin * pooling.image_columns() + columns.begin);
+    });
+    std::fill_n(value, count, -math::kInf<T>);
+    pooling.for_taps([&](std::int64_t u, std::int64_t v) {
+      T tap[kTogether];
+      Place at[kTogether] = {};
+      std::fill_n(tap, count, -math::kInf<T>);  // where the tap lies in the padding
+      pooling.for_rows(windows, u, v,
+                       [&](std::int64_t from, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           at[i] = static_cast<Place>(from + (i - begin) * stride);
+                           tap[i] = image[at[i]];
+                         }
+                       });
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) {
+        const bool is_first_nan = (tap[i] != tap[i]) & (value[i] == value[i]);
+        const bool larger = (tap[i] > value[i]) | is_first_nan;
+        value[i] = larger ? tap[i] : value[i];
+        place[i] = larger ? at[i] : place[i];
       }
     });
-  }
-
- private:
-  template <class Stride>
-  void take(const T* image, std::int64_t at, Stride stride, std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T element = image[at + (i - begin) * stride];
-      const bool is_first_nan = (element != element) & (value[i] == value[i]);
-      const bool larger = (element > value[i]) | (place[i] < 0) | is_first_nan;
-      value[i] = larger ? element : value[i];
-      place[i] = larger ? static_cast<Place>(at + (i - begin) * stride) : place[i];
-    }
   }
 };
 
@@ -153,7 +167,7 @@ void max_pool(KernelRun& run) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T> largest(pooling, x.as<const T>() + image, windows);
-      std::copy_n(largest.value, windows.count, y.as<T>() + output);
+      std::copy_n(largest.value, windows.count(), y.as<T>() + output);
     });
   });
 }
@@ -168,7 +182,7 @@ void max_pool_pick(KernelRun& run) {
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T> largest(pooling, x.as<const T>() + image, windows);
       const T* from = values.as<const T>() + image;
-      for (std::int64_t i = 0; i < windows.count; ++i) y.as<T>()[output + i] = from[largest.place[i]];
+      for (std::int64_t i = 0; i < windows.count(); ++i) y.as<T>()[output + i] = from[largest.place[i]];
     });
   });
 }
@@ -184,7 +198,7 @@ void max_pool_grad(KernelRun& run) {
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T> largest(pooling, x.as<const T>() + image, windows);
       T* to = dx.as<T>() + image;
-      for (std::int64_t i = 0; i < windows.count; ++i) to[largest.place[i]] += dy.as<const T>()[output + i];
+      for (std::int64_t i = 0; i < windows.count(); ++i) to[largest.place[i]] += dy.as<const T>()[output + i];
     });
   });
 }
@@ -198,12 +212,17 @@ void avg_pool(KernelRun& run) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       T* to = y.as<T>() + output;
-      std::fill_n(to, windows.count, T(0));
-      pooling.for_taps(windows, [&](std::int64_t place, std::int64_t begin, std::int64_t end) {
-        const T* from = x.as<const T>() + image + place;
-        for (std::int64_t i = begin; i < end; ++i) to[i] += from[(i - begin) * pooling.stride()];
+      std::fill_n(to, windows.count(), T(0));
+      pooling.for_taps([&](std::int64_t u, std::int64_t v) {
+        pooling.for_rows(windows, u, v,
+                         [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+                           const T* from = x.as<const T>() + image + at;
+                           for (std::int64_t i = begin; i < end; ++i) to[i] += from[(i - begin) * stride];
+                         });
       });
-      for (std::int64_t i = 0; i < windows.count; ++i) to[i] /= static_cast<T>(pooling.elements_of(windows, i));
+      pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+        to[i] /= static_cast<T>(rows.size() * columns.size());
+      });
     });
   });
 }
@@ -217,12 +236,16 @@ void avg_pool_grad(KernelRun& run) {
     using T = decltype(zero);
     clear<T>(run, dx);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
-      T share[kSideBySide];
-      for (std::int64_t i = 0; i < windows.count; ++i)
-        share[i] = dy.as<const T>()[output + i] / static_cast<T>(pooling.elements_of(windows, i));
-      pooling.for_taps(windows, [&](std::int64_t place, std::int64_t begin, std::int64_t end) {
-        T* to = dx.as<T>() + image + place;
-        for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * pooling.stride()] += share[i];
+      T share[kTogether];
+      pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+        share[i] = dy.as<const T>()[output + i] / static_cast<T>(rows.size() * columns.size());
+      });
+      pooling.for_taps([&](std::int64_t u, std::int64_t v) {
+        pooling.for_rows(windows, u, v,
+                         [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+                           T* to = dx.as<T>() + image + at;
+                           for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
+                         });
       });
     });
   });
