@@ -14,9 +14,10 @@ constexpr double kFunctionFlops = 10;  // of exp and its like: what a vectorised
 
 // ---- Arithmetic. Partial sums pass through both inputs of a sum together, and through one factor of a product. ----
 
-constexpr OpDef kAdd{.name = "Add", .types = "T,T->T", .index = kBinary, .linear = 0b11, .grad = [](GradCtx& g) {
-                       return Values{g.dout(), g.dout()};
-                     }};
+constexpr OpDef kAdd{
+    .name = "Add", .types = "T,T->T", .index = kBinary, .reduce = Reduce::sum, .linear = 0b11, .grad = [](GradCtx& g) {
+      return Values{g.dout(), g.dout()};
+    }};
 
 constexpr OpDef kSub{.name = "Sub", .types = "T,T->T", .index = kBinary, .linear = 0b11, .grad = [](GradCtx& g) {
                        return Values{g.dout(), g.want(1, [&] { return -g.dout(); })};

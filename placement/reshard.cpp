@@ -2,6 +2,7 @@
 // After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by one device
 // of that mesh. What is added, Converter says.
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/text.hpp"
@@ -10,6 +11,7 @@
 #include "placement/converter.hpp"
 #include "placement/program.hpp"
 #include "placement/strategy.hpp"
+#include "placement/sums.hpp"
 
 namespace ferry {
 namespace {
@@ -18,7 +20,7 @@ using Kind = AxisLayout::Kind;
 
 class Resharder {
  public:
-  explicit Resharder(Program& program) : program_(program), to_(program) {}
+  explicit Resharder(Program& program) : program_(program), to_(program), sums_(program) {}
 
   void run() { region(0); }
 
@@ -55,14 +57,68 @@ class Resharder {
   }
 
   void compute(NodeId id) {
-    const Node node = program_.nodes[id];
+    const Node& node = program_.nodes[id];
     if (node.where == kNone) return;  // a constant that is copied to each of its users
+    if (program_.where(node).single() || !sums_.adds(node)) return lay(id);
+    add_up(id);
+  }
+
+  /// Adds the terms that need no message to be added. The others wait until the sum ends, so that partial sums are
+  /// joined once; then those that are partial along most axes come first.
+  void add_up(NodeId id) {
+    OpenSum sum = sums_.take(id);
+    const WhereId where = program_.nodes[id].where;
+    const bool ends = !sums_.goes_on(id);
+    if (ends && sum.nodes.size() > 1) put_partial_first(sum.terms, where);
+    std::vector<PValueId> kept;
+    std::size_t added = 0;
+    for (const PValueId term : sum.terms) {
+      const auto other = std::ranges::find_if(
+          kept, [&](PValueId value) { return ends || partial_axes(value, where) == partial_axes(term, where); });
+      if (other == kept.end()) {
+        kept.push_back(term);
+        continue;
+      }
+      const NodeId node = sum.nodes[added++];
+      program_.inputs(program_.nodes[node])[0] = *other;
+      program_.inputs(program_.nodes[node])[1] = term;
+      lay(node);
+      *other = program_.nodes[node].first_output;
+    }
+    sum.nodes.erase(sum.nodes.begin(), sum.nodes.begin() + static_cast<std::ptrdiff_t>(added));
+    if (!sum.nodes.empty()) sums_.leave_open(id, {std::move(kept), std::move(sum.nodes)});
+  }
+
+  /// Those that are partial along most axes, then those along fewer.
+  void put_partial_first(std::vector<PValueId>& terms, WhereId where) const {
+    const auto rank = [&](PValueId term) {
+      const std::uint32_t axes = partial_axes(term, where);
+      return std::pair(std::popcount(axes), axes);
+    };
+    std::stable_sort(terms.begin(), terms.end(), [&](PValueId a, PValueId b) { return rank(a) > rank(b); });
+  }
+
+  /// A bit for each axis of `where` along which the value is a partial sum.
+  std::uint32_t partial_axes(PValueId id, WhereId where) const {
+    const Layout layout = layout_on(id, where);
+    std::uint32_t axes = 0;
+    for (std::size_t axis = 0; axis < layout.size(); ++axis)
+      if (layout[axis] == partial(Reduce::sum)) axes |= 1U << axis;
+    return axes;
+  }
+
+  /// The value's layout if it lies on `where`; else it will come there as a whole.
+  Layout layout_on(PValueId id, WhereId where) const {
+    const PValue& value = program_.values[to_.current(id)];
+    return value.where == where ? value.layout : Layout(program_.wheres[where].axes.size());
+  }
+
+  /// Lays the node out and puts it in its place, after the conversions that it needs.
+  void lay(NodeId id) {
+    const Node node = program_.nodes[id];
     const Where& where = program_.where(node);
     std::vector<Layout> given;
-    for (PValueId input : program_.inputs(node)) {
-      const PValue& value = program_.values[to_.current(input)];
-      given.push_back(value.where == node.where ? value.layout : Layout(where.axes.size()));
-    }
+    for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
     const std::vector<Layout> wanted = annotated(node, where);
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
                                              : choose_strategy(program_, node, given, wanted);
@@ -275,6 +331,7 @@ class Resharder {
 
   Program& program_;
   Converter to_;
+  Sums sums_;
 };
 
 }  // namespace
