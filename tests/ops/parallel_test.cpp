@@ -69,6 +69,53 @@ TEST_CASE("a layer split over its columns, then over its rows, has one all-reduc
   CHECK(found.count("all_reduce") == 1);
 }
 
+TEST_CASE("partial sums of one sum are joined once, wherever whole values stand between them") {
+  Graph g;
+  auto all = g.on(g.mesh("tp"));
+  const Value x = identity(g.constant(Tensor(DType::float32, {8, 16})));
+  const auto layer = [&](const char* name) {
+    const Value up = g.variable(std::string(name) + "/up", g.constant(Tensor(DType::float32, {16, 32})));
+    const Value down = g.variable(std::string(name) + "/down", g.constant(Tensor(DType::float32, {32, 16})));
+    return matmul(relu(matmul(x, up.laid({split(1)}))), down.laid({split(0)}));
+  };
+  const Value first = layer("first"), second = layer("second"), third = layer("third");
+  const auto joins = [&](const Value& sum) { return collectives(planned(g, {sum.laid({replicated()})})); };
+  CHECK(joins(first + x + second + x * 2 + third).count("all_reduce") == 1);
+  CHECK(joins((x + first) + (x * 2 + (second + x * 3)) + third).count("all_reduce") == 1);
+  CHECK(joins(tanh(x + first) + second).count("all_reduce") == 2);
+}
+
+TEST_CASE("a sum over two axes joins each axis once") {
+  Graph g;
+  auto all = g.on(g.mesh({{"dp", 2}, {"tp", 2}}));
+  const auto cut = [&](Layout layout) {
+    const Value x = identity(g.constant(Tensor(DType::float32, {8, 16}))).laid(std::move(layout));
+    return sum(x, {0});
+  };
+  const Layout rows{split(0), replicated()}, columns{replicated(), split(0)};
+  const Value whole = cut({replicated(), replicated()});
+  const Value total = cut(rows) + whole + cut(columns) + cut({split(0), split(0)}) + cut(rows) + whole;
+  const auto found = collectives(planned(g, {total.laid({replicated(), replicated()})}));
+  CHECK(found.count("all_reduce") == 3);  // (rows and columns) joined along tp, then with rows; columns
+}
+
+TEST_CASE("the gradient of a value with several uses has its partial sums joined once") {
+  Graph g;
+  auto all = g.on(g.mesh("tp"));
+  const auto variable = [&](const char* name, std::vector<std::int64_t> shape, Layout layout) {
+    return g.variable(name, g.constant(Tensor(DType::float32, std::move(shape)))).laid(std::move(layout));
+  };
+  const Value first = variable("first", {16, 16}, {replicated()});
+  const Value q = variable("q", {16, 32}, {split(1)}), k = variable("k", {16, 32}, {split(1)});
+  const Value v = variable("v", {16, 32}, {split(1)}), out = variable("out", {32, 16}, {split(0)});
+  const Value x = matmul(g.constant(Tensor(DType::float32, {8, 16})), first);
+  const Value mixed = tanh(matmul(x, q)) * tanh(matmul(x, k)) * tanh(matmul(x, v));
+  const Value loss = mean(square(x + matmul(mixed, out)));
+  const auto found = collectives(planned(g, {loss}, sgd(loss, {first, q, k, v, out}, 0.1)));
+  CHECK(found.size() == 2);
+  CHECK(found.count("all_reduce") == 2);  // forwards and backwards
+}
+
 TEST_CASE("rows of a table that are gathered for a split batch give partial sums backwards") {
   Graph g;
   auto all = g.on(g.mesh("dp"));
