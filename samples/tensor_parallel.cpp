@@ -22,7 +22,9 @@ class Block {
  public:
   Block(ferry::Graph& g, const std::string& name) {
     auto here = g.name(name);
-    projections_ = weights(g, "projections", {3, kHeads, kWidth, kHeadWidth}, 1);
+    queries_ = weights(g, "queries", {kHeads, kWidth, kHeadWidth}, 0);
+    keys_ = weights(g, "keys", {kHeads, kWidth, kHeadWidth}, 0);
+    values_ = weights(g, "values", {kHeads, kWidth, kHeadWidth}, 0);
     out_ = weights(g, "out", {kHeads, kHeadWidth, kWidth}, 0);
     up_ = weights(g, "up", {kWidth, kHidden}, 1);
     down_ = weights(g, "down", {kHidden, kWidth}, 0);
@@ -34,7 +36,7 @@ class Block {
     return attended + ferry::matmul(ferry::relu(ferry::matmul(attended, up_)), down_);
   }
 
-  [[nodiscard]] Values variables() const { return {projections_, out_, up_, down_}; }
+  [[nodiscard]] Values variables() const { return {queries_, keys_, values_, out_, up_, down_}; }
 
  private:
   static Value weights(ferry::Graph& g, const std::string& name, const ferry::Shape& shape, int cut) {
@@ -43,14 +45,14 @@ class Block {
 
   /// Softmax over the tokens, head by head; the sum over the heads joins what the tasks have.
   [[nodiscard]] Value attention(const Value& x) const {
-    const Value projected = ferry::matmul(x, projections_);  // [3, heads, tokens, head width]
-    const auto part = [&](std::int64_t i) { return ferry::squeeze(ferry::slice(projected, 0, i, i + 1), {0}); };
-    const Value scores = ferry::matmul(part(0), part(1), false, true) * 0.5;
-    const Value mixed = ferry::matmul(ferry::softmax(scores), part(2));
+    const Value queries = ferry::matmul(x, queries_);  // [heads, tokens, head width]
+    const Value keys = ferry::matmul(x, keys_);
+    const Value scores = ferry::matmul(queries, keys, false, true) * 0.5;
+    const Value mixed = ferry::matmul(ferry::softmax(scores), ferry::matmul(x, values_));
     return ferry::sum(ferry::matmul(mixed, out_), {0});
   }
 
-  Value projections_, out_, up_, down_;
+  Value queries_, keys_, values_, out_, up_, down_;
 };
 
 }  // namespace
