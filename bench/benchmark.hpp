@@ -49,6 +49,7 @@ struct Pair {
 
 // The families.
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
+[[nodiscard]] std::vector<Benchmark> kernel_benchmarks();
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_class_benchmarks();

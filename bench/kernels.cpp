@@ -1,0 +1,145 @@
+// Large kernels, each alone in the step of a session: products of matrices, convolutions.
+#include <memory>
+
+#include "base/clock.hpp"
+#include "bench/benchmark.hpp"
+#include "bench/openblas.hpp"
+#include "bench/process.hpp"
+#include "executor/session.hpp"
+#include "kernels/kernel.hpp"
+#include "ops/conv.hpp"
+#include "ops/gradient.hpp"
+#include "ops/linalg.hpp"
+#include "ops/random.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kPairs = 5;
+
+/// Takes a value and gives a number: the value is needed, and nothing is done with it.
+constexpr OpDef kSink{.name = "Sink",
+                      .types = "T->T",
+                      .infer = [](const OpFacts&) { return std::vector<Shape>{Shape()}; },
+                      .flops = 0,
+                      .no_grad = "it does nothing"};
+
+constexpr Kernel kSinkKernel{.op = "Sink", .run = [](KernelRun&) {}};
+
+const KernelTable& kernels_with_sink() {
+  static const KernelTable table = [] {
+    KernelTable made = cpu_kernels();
+    made.add({&kSinkKernel, 1});
+    return made;
+  }();
+  return table;
+}
+
+/// A session whose step computes one op from variables.
+class OneOp {
+ public:
+  /// `make`: the op's output, from variables of these sizes with random numbers.
+  OneOp(const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int threads, int steps) {
+    Values inputs;
+    for (const Ints& size : sizes)
+      inputs.push_back(graph_.variable("x" + std::to_string(inputs.size()),
+                                       normal(graph_, Shape(std::span<const std::int64_t>(size)))));
+    request_.fetches = {graph_.add(kSink, Values{make(inputs)}, {}, SourceLine())[0]};
+    request_.steps = steps;
+    ClusterOptions cluster;
+    cluster.tasks = 1;
+    cluster.threads = threads;
+    cluster.transport = "inproc";
+    SessionOptions options;
+    options.kernels = &kernels_with_sink();
+    session_ = std::make_unique<Session>(graph_, Cluster::connect(cluster), options);
+  }
+
+  /// Seconds of a step.
+  double run() {
+    const TimePoint begin = system_clock().now();
+    static_cast<void>(session_->run(request_));
+    return std::chrono::duration<double>(system_clock().now() - begin).count() / static_cast<double>(request_.steps);
+  }
+
+ private:
+  Graph graph_;
+  RunRequest request_;
+  std::unique_ptr<Session> session_;
+};
+
+// ---- Products of matrices, beside OpenBLAS with as many threads of its own ----
+
+std::vector<Figure> matmuls(std::int64_t n, int threads) {
+  const auto steps = static_cast<int>(std::max<std::int64_t>(3, (std::int64_t{1} << 31) / (n * n * n)));
+  OneOp product(
+      {{n, n}, {n, n}}, [](const Values& x) { return matmul(x[0], x[1]); }, threads, steps);
+  const double gigaflops = 2e-9 * static_cast<double>(n * n * n);
+  const auto ferry = [&] { return gigaflops / product.run(); };
+  const auto openblas = product_by_openblas(static_cast<int>(n), threads, steps);
+  return {openblas ? compare(kPairs, ferry, [&] { return gigaflops / openblas(); }) : alone(kPairs, ferry)};
+}
+
+// ---- Convolutions, beside PyTorch ----
+
+struct ConvShape {
+  std::string name;
+  Ints x, w;
+  std::int64_t stride, padding;
+};
+
+/// Parts: forward, and the gradients of the image and the filter.
+std::vector<Figure> convolutions(const ConvShape& shape) {
+  constexpr int kSteps = 10;
+  const Sliding sliding{.strides = {shape.stride, shape.stride}, .padding = {shape.padding, shape.padding}};
+  const auto forward = [&](const Values& v) { return conv2d(v[0], v[1], sliding); };
+  const auto gradient = [&](std::size_t of) {
+    return [&, of](const Values& v) { return gradients(conv2d(v[0], v[1], sliding), {v[of]})[0]; };
+  };
+  std::vector<Figure> figures;
+  const auto measure = [&](const std::string& part, const std::function<Value(const Values&)>& make) {
+    OneOp op({shape.x, shape.w}, make, 1, kSteps);
+    const auto ferry = [&] { return op.run() * 1e3; };
+    const auto pytorch = [&]() -> std::string {
+      std::vector<std::string> command{"python3",
+                                       "-W",
+                                       "ignore",
+                                       beside_this_program("conv.py"),
+                                       part,
+                                       std::to_string(shape.stride),
+                                       std::to_string(shape.padding)};
+      for (const Ints* sizes : {&shape.x, &shape.w})
+        for (std::int64_t size : *sizes) command.push_back(std::to_string(size));
+      return run_program(command, {}).output;
+    };
+    Figure figure =
+        pytorch().empty() ? alone(kPairs, ferry) : compare(kPairs, ferry, [&] { return std::stod(pytorch()); });
+    figure.part = part;
+    figures.push_back(std::move(figure));
+  };
+  measure("forward", forward);
+  measure("input", gradient(0));
+  measure("filter", gradient(1));
+  return figures;
+}
+
+}  // namespace
+
+std::vector<Benchmark> kernel_benchmarks() {
+  std::vector<Benchmark> all;
+  for (std::int64_t n : {256, 1024, 2048})
+    for (int threads : {1, 2})
+      all.push_back({"matmul." + std::to_string(n) + "." + std::to_string(threads), "GFLOP/s",
+                     Benchmark::Better::higher, "OpenBLAS", [=] { return matmuls(n, threads); }});
+  static const ConvShape kShapes[] = {{"64x56x56.3x3", {8, 64, 56, 56}, {64, 64, 3, 3}, 1, 1},
+                                      {"64x56x56.1x1", {8, 64, 56, 56}, {64, 64, 1, 1}, 1, 0},
+                                      {"128x28x28.3x3", {8, 128, 28, 28}, {128, 128, 3, 3}, 1, 1},
+                                      {"512x7x7.3x3", {8, 512, 7, 7}, {512, 512, 3, 3}, 1, 1},
+                                      {"3x224x224.7x7", {8, 3, 224, 224}, {64, 3, 7, 7}, 2, 3}};
+  for (const ConvShape& shape : kShapes)
+    all.push_back(
+        {"conv." + shape.name, "ms", Benchmark::Better::lower, "PyTorch", [&shape] { return convolutions(shape); }});
+  return all;
+}
+
+}  // namespace ferry::bench
