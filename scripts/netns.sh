@@ -1,14 +1,28 @@
 #!/bin/bash
 # Three "hosts" h1 to h3 (10.77.0.1 to .3) on one machine: network namespaces with an ssh server each, for mpirun over ssh
 # with a hostfile. They share the file system, but neither /dev/shm nor processes.
-#   netns.sh up                        makes the hosts
-#   netns.sh mpi [OPTION…] PROGRAM…    mpirun with these words, on h1
-#   netns.sh cut N                     takes the carrier from host N's link: both sides see nothing, not even a reset
-# Run it as root in network, mount and pid namespaces of its own (as hosts_test.py does): what it makes ends with them.
-# NETNS_DIR is a folder for keys, logs and the hostfile. Needs Debian's openssh-server and iproute2.
+#   netns.sh missing                   says what this machine lacks for them; says nothing where they can be made
+#   netns.sh inside COMMAND…           makes them and runs the command beside them; they end with it, however that ends
+#   netns.sh mpi [OPTION…] PROGRAM…    inside: mpirun with these words, on h1
+#   netns.sh cut N                     inside: takes the carrier from host N's link: both sides see nothing, no reset
+# NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI.
 set -e
-dir=${NETNS_DIR:?}
+export PATH="$PATH:/usr/sbin:/sbin"
 hosts="1 2 3"
+# They end with this process. A private /run holds the names of the namespaces and what the ssh servers keep there.
+namespaces="setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc"
+private_run="mount -t tmpfs tmpfs /run && mkdir /run/sshd /run/netns"
+
+missing() {
+  [ "$(id -u)" = 0 ] || { echo "needs root"; return; }
+  local program
+  for program in setpriv unshare ip sshd ssh ssh-keygen mpirun; do
+    command -v "$program" >/dev/null || { echo "no $program here"; return; }
+  done
+  local probe="ip link add probe type bridge && ip netns add probe && ip link add left type veth peer name right netns probe"
+  local said
+  said=$($namespaces sh -c "$private_run && $probe" 2>&1) || echo "no network namespaces here: ${said##*$'\n'}"
+}
 
 # on HOST COMMAND…: runs it there, with a host name, /dev/shm and processes of that host, so that Open MPI takes them for
 # several and no task reaches another's memory.
@@ -37,6 +51,7 @@ serve_ssh() {
 }
 
 up() {
+  rm -f "$dir"/{key,key.pub,hostkey,hostkey.pub,hostfile,sshd*}  # of hosts that ended
   ssh-keygen -q -t ed25519 -N '' -f "$dir/key"
   ssh-keygen -q -t ed25519 -N '' -f "$dir/hostkey"
   ip link add hosts type bridge
@@ -58,12 +73,17 @@ mpi() {
   local name sanitizers=()
   for name in LSAN_OPTIONS UBSAN_OPTIONS; do [ -z "${!name}" ] || sanitizers+=(-x "$name"); done
   on 1 mpirun --hostfile "$dir/hostfile" --mca plm_rsh_agent "$ssh" --mca orte_tmpdir_base "$dir" --mca btl tcp,self \
-    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca mpi_yield_when_idle 1 "${sanitizers[@]}" "$@"
+    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --bind-to none "${sanitizers[@]}" "$@"
 }
 
 case $1 in
+  missing) missing; exit ;;
+  inside | up | mpi | cut) dir=${NETNS_DIR:?} ;;
+  *) sed -n '2,8s/^# //p' "$0" && exit 2 ;;
+esac
+case $1 in
+  inside) exec $namespaces sh -c "$private_run && \"\$0\" up && exec \"\$@\"" "$0" "${@:2}" ;;
   up) up ;;
   mpi) mpi "${@:2}" ;;
   cut) ip link set "ve$2" down ;;
-  *) sed -n '2,9s/^# //p' "$0" && exit 2 ;;
 esac
