@@ -50,8 +50,8 @@ Figure alone(int times, const std::function<double()>& ferry) {
 
 std::vector<Benchmark> benchmarks() {
   std::vector<Benchmark> all;
-  for (const auto& family : {host_benchmarks(), op_benchmarks(), kernel_benchmarks(), plan_benchmarks(),
-                             plan_class_benchmarks(), start_benchmarks(), train_benchmarks()})
+  for (const auto& family : {host_benchmarks(), hosts_benchmarks(), op_benchmarks(), kernel_benchmarks(),
+                             plan_benchmarks(), plan_class_benchmarks(), start_benchmarks(), train_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -18,6 +18,11 @@ struct Figure {
   std::string peer;                  ///< which one, where the best of several counts; "": the benchmark's
 };
 
+/// Thrown by a benchmark that this machine cannot run.
+struct Skipped {
+  std::string reason;
+};
+
 struct Benchmark {
   enum class Better { lower, higher };
 
@@ -25,7 +30,7 @@ struct Benchmark {
   std::string unit;  ///< "us", "s", "steps/s"
   Better better = Better::lower;
   std::string peer;  ///< whom it is measured against; "": nobody
-  /// Measures. Errors: those of what is measured; Error(resource) when a peer cannot be started.
+  /// Measures. Throws Skipped. Errors: those of what is measured; Error(resource) when a peer cannot be started.
   std::function<std::vector<Figure>()> run;
 };
 
@@ -49,6 +54,7 @@ struct Pair {
 
 // The families.
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
+[[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();

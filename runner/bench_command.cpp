@@ -65,17 +65,24 @@ void require_all_exist(const std::vector<std::string>& wanted, const std::vector
   }
 }
 
+void run_benchmark(const Benchmark& benchmark, bool as_json) {
+  try {
+    for (const Figure& figure : benchmark.run()) {
+      const std::string name = figure.part.empty() ? benchmark.name : benchmark.name + "." + figure.part;
+      print(as_json ? json_line(benchmark, name, figure) : text_line(benchmark, name, figure));
+    }
+  } catch (const bench::Skipped& skipped) {
+    std::fprintf(stderr, "%s: skipped: %s\n", benchmark.name.c_str(), skipped.reason.c_str());
+  }
+}
+
 int run_benchmarks(const std::vector<std::string>& wanted, bool as_json) {
   const std::vector<Benchmark> all = bench::benchmarks();
   require_all_exist(wanted, all);
   for (const Benchmark& benchmark : all) {
     bool run = wanted.empty();
     for (const std::string& name : wanted) run = run || selects(name, benchmark.name);
-    if (!run) continue;
-    for (const Figure& figure : benchmark.run()) {
-      const std::string name = figure.part.empty() ? benchmark.name : benchmark.name + "." + figure.part;
-      print(as_json ? json_line(benchmark, name, figure) : text_line(benchmark, name, figure));
-    }
+    if (run) run_benchmark(benchmark, as_json);
   }
   return 0;
 }

@@ -18,8 +18,9 @@ namespace {
 using namespace ferry::bench;
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: mpirun -np 2 ferry-bench-tasks hop|handover|allreduce|wait.latency|wait.kept BYTES PAIRS\n");
+  std::fprintf(
+      stderr,
+      "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|allreduce|wait.latency|wait.kept BYTES PAIRS\n");
   return 2;
 }
 
@@ -27,6 +28,7 @@ int usage() {
 
 int main(int argc, char** argv) {
   const std::map<std::string, Sides (*)(const ferry::Cluster&, std::int64_t)> all = {{"hop", hop},
+                                                                                     {"coalesced", coalesced},
                                                                                      {"handover", handover},
                                                                                      {"allreduce", all_reduce},
                                                                                      {"wait.latency", wait_latency},

@@ -1,4 +1,4 @@
-// Benchmarks between two tasks of a host: each is measured by ferry and by hand-written MPI in the same two processes,
+// Benchmarks between two tasks: each is measured by ferry and by hand-written MPI in the same two processes,
 // one right after the other.
 #pragma once
 
@@ -21,6 +21,9 @@ struct Sides {
 /// A chain that alternates between the tasks: each adds one to all the floats that it gets and hands them on. Time of
 /// one hop.
 [[nodiscard]] Sides hop(const Cluster& cluster, std::int64_t bytes);
+/// The same with 100 chains at once, of so many bytes each: all of a task's messages go to the other one in one go.
+/// Time of one hop of all.
+[[nodiscard]] Sides coalesced(const Cluster& cluster, std::int64_t bytes);
 /// Task 0 makes floats, task 1 reads them all, and answers with one of them. Time of one round.
 [[nodiscard]] Sides handover(const Cluster& cluster, std::int64_t bytes);
 /// Both tasks make floats, get the sums of both, and make the next ones from these. Time of one round.

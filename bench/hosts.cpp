@@ -1,0 +1,45 @@
+// Two tasks on two hosts, over TCP, against hand-written MPI. The hosts are network namespaces of this machine.
+#include "bench/benchmark.hpp"
+#include "bench/process.hpp"
+#include "bench/rank_pair.hpp"
+#include "bench/scratch_folder.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kPairs = 7;
+
+/// How Open MPI may be tuned for TCP. The best of them counts.
+const std::vector<Tuning>& tunings() {
+  static const std::vector<Tuning> all = {
+      {"default", {"--mca", "btl_tcp_eager_limit", "65536", "--mca", "btl_tcp_max_send_size", "131072"}},
+      {"eager limit 128 KB", {"--mca", "btl_tcp_eager_limit", "131072", "--mca", "btl_tcp_max_send_size", "131072"}},
+      {"eager limit 128 KB, fragments of 512 KB",
+       {"--mca", "btl_tcp_eager_limit", "131072", "--mca", "btl_tcp_max_send_size", "524288", "--mca", "btl_tcp_flags",
+        "1"}}};
+  return all;
+}
+
+std::vector<Figure> between_hosts(const std::string& what, std::int64_t bytes) {
+  const std::string netns = beside_this_program("netns.sh");
+  const std::string missing = run_program({netns, "missing"}).output;
+  if (!missing.empty()) throw Skipped{missing.substr(0, missing.find('\n'))};
+  const ScratchFolder folder;
+  const std::vector<std::string> mpirun = {"env", "NETNS_DIR=" + folder.path(), netns, "inside", netns, "mpi", "-np",
+                                           "2"};
+  return {against_best({.what = what, .bytes = bytes, .pairs = kPairs}, mpirun, tunings())};
+}
+
+Benchmark benchmark(const std::string& name, const std::string& what, std::int64_t bytes) {
+  return {name, "us", Benchmark::Better::lower, "raw MPI", [=] { return between_hosts(what, bytes); }};
+}
+
+}  // namespace
+
+std::vector<Benchmark> hosts_benchmarks() {
+  return {benchmark("hop.tcp.4B", "hop", 4), benchmark("hop.tcp.64KB", "hop", 64 << 10),
+          benchmark("hop.tcp.1MB", "hop", 1 << 20), benchmark("hop.tcp.16MB", "hop", 16 << 20),
+          benchmark("hop.coalesced", "coalesced", 64)};
+}
+
+}  // namespace ferry::bench
