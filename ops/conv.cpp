@@ -58,35 +58,36 @@ void check_channels(const OpFacts& facts, const Dim& channels, const Shape& filt
     OpFacts::fail(filter[0].str() + " output channels cannot be cut into " + std::to_string(groups) + " groups");
 }
 
-std::vector<Shape> conv_shape(const OpFacts& facts) {
-  check_rank(facts, 0, "the image");
-  check_rank(facts, 1, "the filter");
+/// Shape of the output, from the inputs that are image and filter.
+Shape convolved(const OpFacts& facts, int image, int filter) {
+  check_rank(facts, image, "the image");
+  check_rank(facts, filter, "the filter");
   check_sliding(facts);
-  const Shape &x = facts.shape(0), &w = facts.shape(1);
+  const Shape &x = facts.shape(image), &w = facts.shape(filter);
   check_channels(facts, x[1], w);
-  return {Shape({x[0], w[0], positions(facts, x[2], w[2], 0), positions(facts, x[3], w[3], 1)})};
+  return Shape({x[0], w[0], positions(facts, x[2], w[2], 0), positions(facts, x[3], w[3], 1)});
 }
 
-/// The gradients: dy must have the shape of the convolution's output.
-void check_output(const OpFacts& facts, const Shape& x, const Shape& w) {
-  check_sliding(facts);
-  check_channels(facts, x[1], w);
-  const Shape wanted({x[0], w[0], positions(facts, x[2], w[2], 0), positions(facts, x[3], w[3], 1)});
+std::vector<Shape> conv_shape(const OpFacts& facts) {
+  return {convolved(facts, 0, 1)};
+}
+
+/// Input 0 of a gradient must have the shape of what the op gives.
+void check_gradient(const OpFacts& facts, const Shape& given) {
+  check_rank(facts, 0, "the gradient");
   const Shape& dy = facts.shape(0);
   for (int d = 0; d < 4; ++d)
-    if (dy[d].known() && wanted[d].known() && dy[d].size() != wanted[d].size())
-      OpFacts::fail("the output is " + wanted.str() + ", its gradient " + dy.str());
+    if (dy[d].known() && given[d].known() && dy[d].size() != given[d].size())
+      OpFacts::fail("the output is " + given.str() + ", its gradient " + dy.str());
 }
 
 std::vector<Shape> grad_input_shape(const OpFacts& facts) {
-  for (int i = 0; i < 3; ++i) check_rank(facts, i, "an input");
-  check_output(facts, facts.shape(2), facts.shape(1));
+  check_gradient(facts, convolved(facts, 2, 1));
   return {facts.shape(2)};
 }
 
 std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
-  for (int i = 0; i < 3; ++i) check_rank(facts, i, "an input");
-  check_output(facts, facts.shape(1), facts.shape(2));
+  check_gradient(facts, convolved(facts, 1, 2));
   return {facts.shape(2)};
 }
 
@@ -95,7 +96,9 @@ Shape pooled(const OpFacts& facts, int image) {
   check_sliding(facts);
   const Ints &size = facts.attr<Ints>("size"), &padding = facts.attr<Ints>("padding");
   for (std::size_t side = 0; side < 4; ++side)
-    if (padding[side] >= size[side % 2]) OpFacts::fail("a window could lie in the padding alone");
+    if (padding[side] >= size[side % 2])
+      OpFacts::fail("padding of " + std::to_string(padding[side]) + " is not smaller than the window's " +
+                    std::to_string(size[side % 2]) + (side % 2 == 0 ? " rows" : " columns"));
   const Shape& x = facts.shape(image);
   return Shape({x[0], x[1], positions(facts, x[2], Dim(size[0]), 0), positions(facts, x[3], Dim(size[1]), 1)});
 }
@@ -109,12 +112,7 @@ std::vector<Shape> pick_shape(const OpFacts& facts) {
 }
 
 std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
-  check_rank(facts, 0, "the gradient");
-  const Shape wanted = pooled(facts, 1);
-  const Shape& dy = facts.shape(0);
-  for (int d = 0; d < 4; ++d)
-    if (dy[d].known() && wanted[d].known() && dy[d].size() != wanted[d].size())
-      OpFacts::fail("the output is " + wanted.str() + ", its gradient " + dy.str());
+  check_gradient(facts, pooled(facts, 1));
   return {facts.shape(1)};
 }
 
@@ -143,148 +141,120 @@ std::string grad_filter_index(const OpFacts& facts) {
   return t.output + "," + t.image + "," + t.filter + "->" + t.filter;
 }
 
-// ---- Gradients: the convolution is linear in each factor, and the three ops are one another's adjoints ----
-
-Value conv(const Value& x, const Value& w, GradCtx& g);
-Value grad_input(const Value& dy, const Value& w, const Value& like, GradCtx& g);
-Value grad_filter(const Value& dy, const Value& x, const Value& like, GradCtx& g);
-Value pool(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g);
-
-Values conv_grad(GradCtx& g) {
-  return {g.want(0, [&] { return grad_input(g.dout(), g.in(1), g.in(0), g); }),
-          g.want(1, [&] { return grad_filter(g.dout(), g.in(0), g.in(1), g); })};
-}
-
-Values grad_input_grad(GradCtx& g) {
-  return {g.want(0, [&] { return conv(g.dout(), g.in(1), g); }),
-          g.want(1, [&] { return grad_filter(g.in(0), g.dout(), g.in(1), g); }), Value()};
-}
-
-Values grad_filter_grad(GradCtx& g) {
-  return {g.want(0, [&] { return conv(g.in(1), g.dout(), g); }),
-          g.want(1, [&] { return grad_input(g.in(0), g.dout(), g.in(1), g); }), Value()};
-}
-
-Values max_pool_grad(GradCtx& g);
-Values max_pool_grad_grad(GradCtx& g);
-Values avg_pool_grad(GradCtx& g);
-Values avg_pool_grad_grad(GradCtx& g);
+// ---- The ops ----
 
 constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
 constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
-constexpr double kPoolFlops = 4;  // a window of 2 x 2
 
-constexpr OpDef kConv2D{.name = "Conv2D",
-                        .types = "T,T->T",
-                        .T = kFloats,
-                        .attrs = kConvAttrs,
-                        .index_of = conv_index,
-                        .reduce = Reduce::sum,
-                        .linear = 0b01,
-                        .infer = conv_shape,
-                        .flops = 2,
-                        .grad = conv_grad};
-
-constexpr OpDef kConv2DGradInput{.name = "Conv2DGradInput",
-                                 .types = "T,T,T->T",
-                                 .T = kFloats,
-                                 .attrs = kConvAttrs,
-                                 .index_of = grad_input_index,
-                                 .reduce = Reduce::sum,
-                                 .linear = 0b01,
-                                 .unread = 0b100,
-                                 .infer = grad_input_shape,
-                                 .flops = 2,
-                                 .grad = grad_input_grad};
-
-constexpr OpDef kConv2DGradFilter{.name = "Conv2DGradFilter",
-                                  .types = "T,T,T->T",
-                                  .T = kFloats,
-                                  .attrs = kConvAttrs,
-                                  .index_of = grad_filter_index,
-                                  .reduce = Reduce::sum,
-                                  .linear = 0b01,
-                                  .unread = 0b100,
-                                  .infer = grad_filter_shape,
-                                  .flops = 2,
-                                  .grad = grad_filter_grad};
-
-constexpr OpDef kMaxPool2D{.name = "MaxPool2D",
-                           .types = "T->T",
-                           .T = kFloats,
-                           .attrs = kPoolAttrs,
-                           .index = "nc[x][y]->nc[p][q]",
-                           .infer = pool_shape,
-                           .flops = kPoolFlops,
-                           .grad = max_pool_grad};
-
-constexpr OpDef kMaxPool2DGrad{.name = "MaxPool2DGrad",
-                               .types = "T,T->T",
-                               .T = kFloats,
-                               .attrs = kPoolAttrs,
-                               .index = "nc[p][q],nc[x][y]->nc[x][y]",
-                               .linear = 0b01,
-                               .infer = pool_grad_shape,
-                               .flops = kPoolFlops,
-                               .grad = max_pool_grad_grad};
-
-constexpr OpDef kMaxPool2DPick{.name = "MaxPool2DPick",
-                               .types = "T,T->T",
-                               .T = kFloats,
-                               .attrs = kPoolAttrs,
-                               .index = "nc[x][y],nc[x][y]->nc[p][q]",
-                               .linear = 0b01,
-                               .infer = pick_shape,
-                               .flops = kPoolFlops,
-                               .grad = [](GradCtx& g) {
-                                 return Values{pool(kMaxPool2DGrad, {g.dout(), g.in(1)}, g), Value()};
-                               }};
-
-constexpr OpDef kAvgPool2D{.name = "AvgPool2D",
-                           .types = "T->T",
-                           .T = kFloats,
-                           .attrs = kPoolAttrs,
-                           .index = "nc[x][y]->nc[p][q]",
-                           .linear = 0b1,
-                           .infer = pool_shape,
-                           .flops = kPoolFlops,
-                           .grad = avg_pool_grad};
-
-constexpr OpDef kAvgPool2DGrad{.name = "AvgPool2DGrad",
-                               .types = "T,T->T",
-                               .T = kFloats,
-                               .attrs = kPoolAttrs,
-                               .index = "nc[p][q],nc[x][y]->nc[x][y]",
-                               .linear = 0b01,
-                               .unread = 0b10,
-                               .infer = pool_grad_shape,
-                               .flops = kPoolFlops,
-                               .grad = avg_pool_grad_grad};
-
-Value conv(const Value& x, const Value& w, GradCtx& g) {
-  return make_one(kConv2D, {x, w}, g.line(), g.attrs());
+/// One of three ops that are linear in each factor and one another's adjoints; a third input is `like` what it gives.
+constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, GradFn grad) {
+  OpDef def{.name = name, .types = infer == conv_shape ? "T,T->T" : "T,T,T->T", .T = kFloats};
+  def.attrs = kConvAttrs;
+  def.index_of = index_of;
+  def.reduce = Reduce::sum;
+  def.linear = 0b01;
+  def.unread = infer == conv_shape ? 0 : 0b100;
+  def.infer = infer;
+  def.flops = 2;
+  def.grad = grad;
+  return def;
 }
-Value grad_input(const Value& dy, const Value& w, const Value& like, GradCtx& g) {
-  return make_one(kConv2DGradInput, {dy, w, like}, g.line(), g.attrs());
+
+constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn infer, GradFn grad) {
+  OpDef def{.name = name, .types = index.find(',') == std::string_view::npos ? "T->T" : "T,T->T", .T = kFloats};
+  def.attrs = kPoolAttrs;
+  def.index = index;
+  def.infer = infer;
+  def.flops = 4;  // a window of 2 x 2
+  def.grad = grad;
+  return def;
 }
-Value grad_filter(const Value& dy, const Value& x, const Value& like, GradCtx& g) {
-  return make_one(kConv2DGradFilter, {dy, x, like}, g.line(), g.attrs());
+
+/// Through whose first input partial sums may pass.
+constexpr OpDef linear(OpDef def) {
+  def.linear = 0b01;
+  return def;
 }
-Value pool(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
+
+constexpr OpDef reads_sizes_of_1(OpDef def) {
+  def.unread = 0b10;
+  return def;
+}
+
+Values conv_grad(GradCtx& g);
+Values grad_input_grad(GradCtx& g);
+Values grad_filter_grad(GradCtx& g);
+Values max_pool_grad(GradCtx& g);
+Values max_pool_grad_grad(GradCtx& g);
+Values pick_grad(GradCtx& g);
+Values avg_pool_grad(GradCtx& g);
+Values avg_pool_grad_grad(GradCtx& g);
+
+constexpr std::string_view kDown = "nc[x][y]->nc[p][q]";
+constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
+constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
+
+constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_grad);
+constexpr OpDef kConv2DGradInput = convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_grad);
+constexpr OpDef kConv2DGradFilter =
+    convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_grad);
+constexpr OpDef kMaxPool2D = pooling("MaxPool2D", kDown, pool_shape, max_pool_grad);
+constexpr OpDef kMaxPool2DGrad = linear(pooling("MaxPool2DGrad", kUp, pool_grad_shape, max_pool_grad_grad));
+constexpr OpDef kMaxPool2DPick = linear(pooling("MaxPool2DPick", kDownBoth, pick_shape, pick_grad));
+constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, avg_pool_grad));
+constexpr OpDef kAvgPool2DGrad =
+    reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_grad)));
+
+/// Another op that slides in the same way.
+Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
   return make_one(def, inputs, g.line(), g.attrs());
 }
 
+Values conv_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2DGradInput, {g.dout(), g.in(1), g.like(0)}, g);
+                 }),
+          g.want(1, [&] {
+            return also(kConv2DGradFilter, {g.dout(), g.in(0), g.like(1)}, g);
+          })};
+}
+Values grad_input_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.dout(), g.in(1)}, g);
+                 }),
+          g.want(1,
+                 [&] {
+                   return also(kConv2DGradFilter, {g.in(0), g.dout(), g.like(1)}, g);
+                 }),
+          Value()};
+}
+Values grad_filter_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.in(1), g.dout()}, g);
+                 }),
+          g.want(1,
+                 [&] {
+                   return also(kConv2DGradInput, {g.in(0), g.dout(), g.like(1)}, g);
+                 }),
+          Value()};
+}
 Values max_pool_grad(GradCtx& g) {
-  return {pool(kMaxPool2DGrad, {g.dout(), g.in()}, g)};
+  return {also(kMaxPool2DGrad, {g.dout(), g.in()}, g)};
 }
 Values max_pool_grad_grad(GradCtx& g) {
-  return {pool(kMaxPool2DPick, {g.dout(), g.in(1)}, g), Value()};
+  return {also(kMaxPool2DPick, {g.dout(), g.in(1)}, g), Value()};
+}
+Values pick_grad(GradCtx& g) {
+  return {also(kMaxPool2DGrad, {g.dout(), g.in(1)}, g), Value()};
 }
 Values avg_pool_grad(GradCtx& g) {
-  return {pool(kAvgPool2DGrad, {g.dout(), g.in()}, g)};
+  return {also(kAvgPool2DGrad, {g.dout(), g.like()}, g)};
 }
 Values avg_pool_grad_grad(GradCtx& g) {
-  return {pool(kAvgPool2D, {g.dout()}, g), Value()};
+  return {also(kAvgPool2D, {g.dout()}, g), Value()};
 }
 
 constexpr const OpDef* kConvOps[] = {&kConv2D,        &kConv2DGradInput, &kConv2DGradFilter, &kMaxPool2D,
@@ -296,7 +266,7 @@ Attrs sliding_attrs(const Sliding& sliding) {
   return {{"padding", std::move(padding)}, {"strides", sliding.strides}};
 }
 
-Value pooling(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, source_location at) {
+Value pool(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, source_location at) {
   if (sliding.dilations != Ints{1, 1})
     throw Error(Code::plan, std::string(def.name) + ": of " + x.name() + " with dilations, which pooling has not")
         .at(at);
@@ -315,11 +285,11 @@ Value conv2d(const Value& x, const Value& w, const Sliding& sliding, std::int64_
 }
 
 Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at) {
-  return pooling(kMaxPool2D, x, std::move(size), sliding, at);
+  return pool(kMaxPool2D, x, std::move(size), sliding, at);
 }
 
 Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at) {
-  return pooling(kAvgPool2D, x, std::move(size), sliding, at);
+  return pool(kAvgPool2D, x, std::move(size), sliding, at);
 }
 
 std::span<const OpDef* const> conv_ops() {

@@ -60,57 +60,56 @@ std::int64_t tile_of(const Conv& conv, std::int64_t depth, std::size_t element) 
   return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
 }
 
-/// Rows of x, of one channel and tap, at the output positions [begin, end) of a plane; zeros in the padding.
-template <class T>
-void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-               T* to) {
-  const Slide& slide = conv.slide;
-  const Span inside = slide.columns.inside(v, conv.image.columns, conv.output.columns);
+/// Of one channel and tap, for each row of the output positions [begin, end): calls body(positions of the row, of these
+/// those whose tap lies in the image, both counted from `begin`; where in the channel the first of them has it).
+template <class Body>
+void for_rows(const Conv& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+              const Body& body) {
+  const Span inside = conv.slide.columns.inside(v, conv.image.columns, conv.output.columns);
   for (std::int64_t at = begin; at < end;) {
     const std::int64_t p = at / conv.output.columns, q = at % conv.output.columns;
     const std::int64_t q_end = std::min(conv.output.columns, q + end - at);
-    const std::int64_t row = slide.rows.position(p, u);
-    at += q_end - q;
-    if (row < 0 || row >= conv.image.rows) {
-      std::fill_n(to, q_end - q, T(0));
-      to += q_end - q;
-      continue;
+    const std::int64_t row = conv.slide.rows.position(p, u);
+    const std::int64_t here = at - begin;
+    Span filled{here, here};
+    std::int64_t from = 0;
+    if (row >= 0 && row < conv.image.rows) {
+      const std::int64_t first = std::clamp(inside.begin, q, q_end);
+      filled = {here + first - q, here + std::clamp(inside.end, first, q_end) - q};
+      from = row * conv.image.columns + conv.slide.columns.position(first, v);
     }
-    const std::int64_t first = std::clamp(inside.begin, q, q_end), last = std::clamp(inside.end, first, q_end);
-    std::fill_n(to, first - q, T(0));
-    const T* from = channel + row * conv.image.columns + slide.columns.position(first, v);
-    T* filled = to + (first - q);
-    if (slide.columns.stride == 1)
-      std::copy_n(from, last - first, filled);
-    else
-      for (std::int64_t i = 0; i < last - first; ++i) filled[i] = from[i * slide.columns.stride];
-    std::fill_n(to + (last - q), q_end - last, T(0));
-    to += q_end - q;
+    body(Span{here, here + q_end - q}, filled, from);
+    at += q_end - q;
   }
 }
 
-/// Adds the columns of one channel and tap back to where copy_taps() had them from.
+/// The elements of a channel under one tap at the output positions [begin, end); zeros in the padding.
+template <class T>
+void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+               T* to) {
+  const std::int64_t stride = conv.slide.columns.stride;
+  for_rows(conv, u, v, begin, end, [&](const Span& row, const Span& filled, std::int64_t from) {
+    std::fill(to + row.begin, to + filled.begin, T(0));
+    if (stride == 1)
+      std::copy_n(channel + from, filled.size(), to + filled.begin);
+    else
+      for (std::int64_t i = 0; i < filled.size(); ++i) to[filled.begin + i] = channel[from + i * stride];
+    std::fill(to + filled.end, to + row.end, T(0));
+  });
+}
+
+/// Adds back to where copy_taps() had them from.
 template <class T>
 void add_taps(const Conv& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const T* from) {
-  const Slide& slide = conv.slide;
-  const Span inside = slide.columns.inside(v, conv.image.columns, conv.output.columns);
-  for (std::int64_t at = begin; at < end;) {
-    const std::int64_t p = at / conv.output.columns, q = at % conv.output.columns;
-    const std::int64_t q_end = std::min(conv.output.columns, q + end - at);
-    const std::int64_t row = slide.rows.position(p, u);
-    at += q_end - q;
-    if (row >= 0 && row < conv.image.rows) {
-      const std::int64_t first = std::clamp(inside.begin, q, q_end), last = std::clamp(inside.end, first, q_end);
-      T* to = channel + row * conv.image.columns + slide.columns.position(first, v);
-      const T* added = from + (first - q);
-      if (slide.columns.stride == 1)
-        for (std::int64_t i = 0; i < last - first; ++i) to[i] += added[i];
-      else
-        for (std::int64_t i = 0; i < last - first; ++i) to[i * slide.columns.stride] += added[i];
-    }
-    from += q_end - q;
-  }
+  const std::int64_t stride = conv.slide.columns.stride;
+  for_rows(conv, u, v, begin, end, [&](const Span&, const Span& filled, std::int64_t to) {
+    const T* added = from + filled.begin;
+    if (stride == 1)
+      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i] += added[i];
+    else
+      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i * stride] += added[i];
+  });
 }
 
 /// The columns of channels [first, first + count) of an image at positions [begin, end): where they are, and from one

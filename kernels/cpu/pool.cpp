@@ -85,6 +85,12 @@ class Pooling {
     }
   }
 
+  /// for_rows() of each tap.
+  template <class Body>
+  void for_tap_rows(const Windows& windows, const Body& body) const {
+    for_taps([&](std::int64_t u, std::int64_t v) { for_rows(windows, u, v, body); });
+  }
+
   /// Calls body(window, rows, columns) for each of some windows: those of its rows and columns that lie in the image.
   template <class Body>
   void for_each_window(const Windows& windows, const Body& body) const {
@@ -158,26 +164,18 @@ void clear(const KernelRun& run, const Array& array) {
   });
 }
 
-void max_pool(KernelRun& run) {
-  const Array& x = run.inputs[0];
-  Array& y = run.outputs[0];
-  y.sizes[0] = x.sizes[0];
-  const Pooling pooling(run, x, y);
-  dispatch_floats(y.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
-      const Largest<T> largest(pooling, x.as<const T>() + image, windows);
-      std::copy_n(largest.value, windows.count(), y.as<T>() + output);
-    });
-  });
+/// Output 0 has as many images as `images`. Calls body(zero of the dtype, pooling from `images` to `outputs`).
+template <class Body>
+void with_pooling(KernelRun& run, const Array& images, const Array& outputs, const Body& body) {
+  run.outputs[0].sizes[0] = images.sizes[0];
+  const Pooling pooling(run, images, outputs);
+  dispatch_floats(images.dtype, [&](auto zero) { body(zero, pooling); });
 }
 
-void max_pool_pick(KernelRun& run) {
-  const Array &values = run.inputs[0], &x = run.inputs[1];
-  Array& y = run.outputs[0];
-  y.sizes[0] = x.sizes[0];
-  const Pooling pooling(run, x, y);
-  dispatch_floats(y.dtype, [&](auto zero) {
+/// y = values where x has the largest of each window.
+void pick(KernelRun& run, const Array& values, const Array& x) {
+  const Array& y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T> largest(pooling, x.as<const T>() + image, windows);
@@ -187,12 +185,17 @@ void max_pool_pick(KernelRun& run) {
   });
 }
 
+void max_pool(KernelRun& run) {
+  pick(run, run.inputs[0], run.inputs[0]);
+}
+
+void max_pool_pick(KernelRun& run) {
+  pick(run, run.inputs[0], run.inputs[1]);
+}
+
 void max_pool_grad(KernelRun& run) {
-  const Array &dy = run.inputs[0], &x = run.inputs[1];
-  Array& dx = run.outputs[0];
-  dx.sizes[0] = x.sizes[0];
-  const Pooling pooling(run, x, dy);
-  dispatch_floats(dx.dtype, [&](auto zero) {
+  const Array &dy = run.inputs[0], &x = run.inputs[1], &dx = run.outputs[0];
+  with_pooling(run, x, dy, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
@@ -204,21 +207,15 @@ void max_pool_grad(KernelRun& run) {
 }
 
 void avg_pool(KernelRun& run) {
-  const Array& x = run.inputs[0];
-  Array& y = run.outputs[0];
-  y.sizes[0] = x.sizes[0];
-  const Pooling pooling(run, x, y);
-  dispatch_floats(y.dtype, [&](auto zero) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       T* to = y.as<T>() + output;
       std::fill_n(to, windows.count(), T(0));
-      pooling.for_taps([&](std::int64_t u, std::int64_t v) {
-        pooling.for_rows(windows, u, v,
-                         [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
-                           const T* from = x.as<const T>() + image + at;
-                           for (std::int64_t i = begin; i < end; ++i) to[i] += from[(i - begin) * stride];
-                         });
+      pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+        const T* from = x.as<const T>() + image + at;
+        for (std::int64_t i = begin; i < end; ++i) to[i] += from[(i - begin) * stride];
       });
       pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
         to[i] /= static_cast<T>(rows.size() * columns.size());
@@ -228,11 +225,9 @@ void avg_pool(KernelRun& run) {
 }
 
 void avg_pool_grad(KernelRun& run) {
-  const Array& dy = run.inputs[0];
-  Array& dx = run.outputs[0];
-  dx.sizes[0] = dy.sizes[0];
-  const Pooling pooling(run, dx, dy);
-  dispatch_floats(dx.dtype, [&](auto zero) {
+  const Array &dy = run.inputs[0], &dx = run.outputs[0];
+  run.outputs[0].sizes[0] = dy.sizes[0];
+  with_pooling(run, dx, dy, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
@@ -240,12 +235,9 @@ void avg_pool_grad(KernelRun& run) {
       pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
         share[i] = dy.as<const T>()[output + i] / static_cast<T>(rows.size() * columns.size());
       });
-      pooling.for_taps([&](std::int64_t u, std::int64_t v) {
-        pooling.for_rows(windows, u, v,
-                         [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
-                           T* to = dx.as<T>() + image + at;
-                           for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
-                         });
+      pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+        T* to = dx.as<T>() + image + at;
+        for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
       });
     });
   });

@@ -7,6 +7,7 @@
 #include "graph/core_ops.hpp"
 #include "ops/array.hpp"
 #include "ops/control.hpp"
+#include "ops/conv.hpp"
 #include "ops/gradient.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
@@ -110,6 +111,18 @@ TEST_CASE("what nobody reads in the backward pass is not made again") {
   static_cast<void>(gradients(sum(y), {x}));
   CHECK(count(g, "Exp") == 2);  // its gradient is itself
   CHECK(count(g, "Add") == 2);  // the sum, of which the gradient wants the sizes, and that of the contributions
+}
+
+TEST_CASE("an image of which pooling's gradient wants the sizes is not made again") {
+  Graph g;
+  const Value image = g.input("image", DType::float32, {1, 1, 4, 4});
+  Value y;
+  {
+    auto part = g.remade();
+    y = avg_pool2d(image * 3.0, {2, 2}, {});
+  }
+  static_cast<void>(gradients(sum(y), {image}));
+  CHECK(count(g, "Mul") == 2);  // forwards and backwards
 }
 
 /// Four layers whose weights are cut over the tasks and gathered where they are used.
