@@ -3,10 +3,9 @@
 
 #include "base/clock.hpp"
 #include "bench/benchmark.hpp"
+#include "bench/one_task.hpp"
 #include "bench/openblas.hpp"
 #include "bench/process.hpp"
-#include "executor/session.hpp"
-#include "kernels/kernel.hpp"
 #include "ops/conv.hpp"
 #include "ops/gradient.hpp"
 #include "ops/linalg.hpp"
@@ -16,24 +15,6 @@ namespace ferry::bench {
 namespace {
 
 constexpr int kPairs = 5;
-
-/// Takes a value and gives a number: the value is needed, and nothing is done with it.
-constexpr OpDef kSink{.name = "Sink",
-                      .types = "T->T",
-                      .infer = [](const OpFacts&) { return std::vector<Shape>{Shape()}; },
-                      .flops = 0,
-                      .no_grad = "it does nothing"};
-
-constexpr Kernel kSinkKernel{.op = "Sink", .run = [](KernelRun&) {}};
-
-const KernelTable& kernels_with_sink() {
-  static const KernelTable table = [] {
-    KernelTable made = cpu_kernels();
-    made.add({&kSinkKernel, 1});
-    return made;
-  }();
-  return table;
-}
 
 /// A session whose step computes one op from variables.
 class OneOp {
@@ -46,13 +27,7 @@ class OneOp {
                                        normal(graph_, Shape(std::span<const std::int64_t>(size)))));
     request_.fetches = {graph_.add(kSink, Values{make(inputs)}, {}, SourceLine())[0]};
     request_.steps = steps;
-    ClusterOptions cluster;
-    cluster.tasks = 1;
-    cluster.threads = threads;
-    cluster.transport = "inproc";
-    SessionOptions options;
-    options.kernels = &kernels_with_sink();
-    session_ = std::make_unique<Session>(graph_, Cluster::connect(cluster), options);
+    session_ = one_task_session(graph_, threads);
   }
 
   /// Seconds of a step.

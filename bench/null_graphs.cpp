@@ -4,31 +4,12 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "executor/session.hpp"
-#include "kernels/kernel.hpp"
+#include "bench/one_task.hpp"
 
 namespace ferry::bench {
 namespace {
 
 constexpr std::int64_t kSteps = 20;
-
-/// Opaque: it is neither fused nor folded away.
-constexpr OpDef kNothing{.name = "Nothing",
-                         .types = "T...->T",
-                         .infer = [](const OpFacts& facts) { return std::vector<Shape>{facts.shape(0)}; },
-                         .flops = 0,
-                         .no_grad = "it does nothing"};
-
-constexpr Kernel kNothingKernel{.op = "Nothing", .run = [](KernelRun&) {}};
-
-const KernelTable& kernels_with_nothing() {
-  static const KernelTable table = [] {
-    KernelTable made = cpu_kernels();
-    made.add({&kNothingKernel, 1});
-    return made;
-  }();
-  return table;
-}
 
 struct Job {
   Job(const NullGraph& from, int threads) {
@@ -43,13 +24,7 @@ struct Job {
     request.fetches = {made.back()};
     request.feeds["x"] = Tensor(DType::float32, {});
     request.steps = kSteps;
-    ClusterOptions cluster;
-    cluster.tasks = 1;
-    cluster.threads = threads;
-    cluster.transport = "inproc";
-    SessionOptions options;
-    options.kernels = &kernels_with_nothing();
-    session = std::make_unique<Session>(graph, Cluster::connect(cluster), options);
+    session = one_task_session(graph, threads);
     require_all(from.needs.size());
   }
 

@@ -1,0 +1,20 @@
+// What benchmarks of ops on one task share: ops that nothing is done for, and a session for them.
+#pragma once
+
+#include <memory>
+
+#include "executor/session.hpp"
+#include "graph/op_def.hpp"
+
+namespace ferry::bench {
+
+/// Nothing(x, …): the shape of x. Opaque: it is neither fused nor folded away, and its kernel does nothing.
+extern const OpDef kNothing;
+/// Sink(x): a scalar. The value is needed, and its kernel does nothing with it.
+extern const OpDef kSink;
+
+/// A session of one in-process task with so many threads, whose kernels are the CPU's and those of the ops above. The
+/// graph must outlive it.
+[[nodiscard]] std::unique_ptr<Session> one_task_session(const Graph& graph, int threads);
+
+}  // namespace ferry::bench
