@@ -5,8 +5,7 @@
 
 #include "base/log.hpp"
 #include "executor/session.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "tests/executor/doubled_sum.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -37,18 +36,9 @@ TEST_CASE("processes run blocks of tasks; a feed known to the first comes from i
     CHECK(std::vector<int>(cluster.local_tasks().begin(), cluster.local_tasks().end()) == here);
     CHECK(cluster.size() == 5);
     for (int task = 0; task < 5; ++task) CHECK(cluster.process_of(task) == (task < 3 ? 0 : 1));
-    Graph g;
-    const Value x = g.input("x", DType::float32, {"n"});
-    Value doubled, total;
-    {
-      const Scope there = g.device("/task:4");
-      doubled = x + x;
-    }
-    {
-      const Scope there = g.device("/task:1");
-      total = sum(doubled);
-    }
-    Session session(g, cluster);
+    const test::DoubledSum two("/task:4", "/task:1");
+    const Value& total = two.total;
+    Session session(two.graph, cluster);
     TensorMap feeds;
     if (process == 0) feeds["x"] = Tensor::of<float>({2}, {1, 3});
     for (int i = 0; i < 3; ++i) {

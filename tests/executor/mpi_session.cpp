@@ -3,8 +3,7 @@
 #include <cstdio>
 
 #include "executor/session.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "tests/executor/doubled_sum.hpp"
 
 namespace {
 
@@ -51,22 +50,12 @@ void other_fetches(Session& session, const Value& total, const Value& doubled, i
 
 int main(int argc, char** argv) {
   const Cluster cluster = Cluster::connect(argc, argv);
-  Graph g;
-  const Value x = g.input("x", DType::float32, {"batch"});
-  Value doubled, total;
-  {
-    const Scope there = g.device("/task:1");
-    doubled = x + x;
-  }
-  {
-    const Scope there = g.device("/task:2");
-    total = sum(doubled);
-  }
-  Session session(g, cluster);
-  feed_at_task_0(session, total, cluster.rank());
+  const test::DoubledSum two("/task:1", "/task:2");
+  Session session(two.graph, cluster);
+  feed_at_task_0(session, two.total, cluster.rank());
   int other = 1;
   while (cluster.process_of(other) != 1) ++other;
-  other_fetches(session, total, doubled, cluster.rank(), other);
+  other_fetches(session, two.total, two.doubled, cluster.rank(), other);
   cluster.barrier();
   session.close();
   return failures == 0 ? 0 : 1;

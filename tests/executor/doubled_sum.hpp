@@ -1,0 +1,28 @@
+// A graph over two tasks: x, fed, is doubled on one and summed on the other.
+#pragma once
+
+#include <string>
+
+#include "graph/graph.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+
+namespace ferry::test {
+
+struct DoubledSum {
+  /// Devices of the two ops.
+  DoubledSum(const std::string& doubling, const std::string& summing) {
+    const Value x = graph.input("x", DType::float32, {"n"});
+    {
+      const Scope there = graph.device(doubling);
+      doubled = x + x;
+    }
+    const Scope there = graph.device(summing);
+    total = sum(doubled);
+  }
+
+  Graph graph;
+  Value doubled, total;
+};
+
+}  // namespace ferry::test
