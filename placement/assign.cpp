@@ -8,27 +8,10 @@
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
 #include "placement/program.hpp"
+#include "placement/users.hpp"
 
 namespace ferry {
 namespace {
-
-/// The nodes that use each value, in order.
-class Users {
- public:
-  explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
-    for (PValueId operand : program.operands) ++first_[operand + 2];
-    for (std::size_t i = 2; i < first_.size(); ++i) first_[i] += first_[i - 1];
-    for (NodeId id = 0; id < program.nodes.size(); ++id)
-      for (PValueId input : program.inputs(program.nodes[id])) nodes_[first_[input + 1]++] = id;
-  }
-  std::span<const NodeId> operator[](PValueId value) const {
-    return {nodes_.data() + first_[value], first_[value + 1] - first_[value]};
-  }
-
- private:
-  std::vector<std::uint32_t> first_;
-  std::vector<NodeId> nodes_;
-};
 
 class Assigner {
  public:
@@ -277,13 +260,10 @@ class Assigner {
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
     const auto inputs = program_.inputs(owner);
-    const bool loop = owner.kind == NodeKind::loop;
-    const std::size_t carried = loop ? owner.outputs : 0;
-    std::size_t next_capture = loop ? carried : 1;
     for (RegionId region_id : {owner.detail, owner.detail + 1}) {
       const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const PValueId argument = i < carried ? inputs[i] : inputs[next_capture++];
+        const PValueId argument = inputs[program_.argument(owner, region_id, i)];
         WhereId at = program_.nodes[program_.values[argument].producer].where;
         if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
         place(program_.values[parameters[i]].producer, at, program_.values[argument].producer,

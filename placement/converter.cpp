@@ -8,7 +8,25 @@
 
 namespace ferry {
 
+namespace {
+
 using Kind = AxisLayout::Kind;
+
+Axes only(std::size_t axis, std::size_t axes) {
+  Axes one(axes);
+  one[axis] = true;
+  return one;
+}
+
+/// The layout along these axes.
+Layout of(const Layout& layout, const Axes& axes) {
+  Layout part;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis]) part.push_back(layout[axis]);
+  return part;
+}
+
+}  // namespace
 
 void Converter::place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
   const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
@@ -107,15 +125,33 @@ PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where
   if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
     return value;
   const Layout all(target.axes.size());
-  const bool scatters = target.axes.size() == 1 && layout[0].kind == Kind::split && !made(value, where, all);
-  if (layout != all && !scatters) return need(need(value, where, all, why), where, layout, why);
-  Members members = with_root(target.tasks, task);
-  if (!scatters)
+  if (layout == all) {
+    const Members members = with_root(target.tasks, task);
     return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why, of_place(value, why));
-  const WhereId at = program_.values[value].where;
-  const PValueId cut = parts_op(kCutParts, value, layout[0].dim, target.axes[0], at, program_.values[value].layout);
-  const Cited cited = why.axes.empty() || why.axes[0] == kNone ? of_place(value, why) : Cited{why.axes[0], true};
-  return collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[0].dim}, where, layout, why, cited);
+  }
+  if (made(value, where, all)) return need(need(value, where, all, why), where, layout, why);
+  return spread(value, task, where, layout, why);
+}
+
+PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why) {
+  Axes reached(layout.size()), rest(layout.size(), true);
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (layout[axis].kind != Kind::split) continue;
+    const PValue from = program_.values[value];
+    const std::int64_t parts = program_.wheres[where].axes[axis];
+    const PValueId cut = parts_op(kCutParts, value, layout[axis].dim, parts, from.where, from.layout);
+    const Members members = along(where, task, reached, only(axis, layout.size()));
+    reached[axis] = true;
+    rest[axis] = false;
+    const WhereId at = part_at(where, task, reached);
+    const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
+    value = collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[axis].dim}, at,
+                       at == where ? layout : of(layout, reached), why,
+                       asked ? Cited{why.axes[axis], true} : of_place(value, why));
+    if (at == where) return value;
+  }
+  const ProgramCollective broadcast{CollectiveKind::broadcast, Reduce::none, along(where, task, reached, rest)};
+  return collective(value, broadcast, where, layout, why, of_place(value, why));
 }
 
 PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout& layout) {
@@ -125,35 +161,56 @@ PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout
 }
 
 PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, const Why& why) {
-  const WhereId at = program_.values[original].where;
-  const Where& source = program_.wheres[at];
-  Layout layout = program_.values[original].layout;
-  const auto first = std::find_if(layout.begin(), layout.end(), [](const AxisLayout& a) { return a != replicated(); });
-  if (first == layout.end() || made(original, at, Layout(layout.size()))) return kNone;
-  std::fill(first + 1, layout.end(), replicated());
-  const PValueId value = need(original, at, layout, why.without_axes());
-  const Grouping& groups = program_.groupings[source.groupings[static_cast<std::size_t>(first - layout.begin())]];
-  const auto with_task = std::find_if(groups.begin(), groups.end(), [&](const std::vector<std::int32_t>& group) {
-    return std::find(group.begin(), group.end(), task) != group.end();
-  });
-  const std::vector<std::int32_t>& group = with_task == groups.end() ? groups[0] : *with_task;
-  const auto parts = static_cast<std::int64_t>(group.size());
-  const Members members = with_root(group, task);
-  const Layout all(program_.wheres[where].axes.size());
-  const NodeId split_by = cause(original, static_cast<std::size_t>(first - layout.begin()));
-  const Cited cited = why.place == kNone && split_by != kNone ? Cited{split_by, true} : of_place(original, why);
-  if (first->kind == Kind::partial)
-    return collective(value, {CollectiveKind::reduce, first->reduce, members}, where, all, why, cited);
-  const PValueId joined =
-      collective(value, {CollectiveKind::gather, Reduce::none, members, first->dim}, where, all, why, cited);
-  return parts_op(kJoinParts, joined, first->dim, parts, where, all);
+  const PValue from = program_.values[original];
+  const Layout layout = from.layout;
+  if (layout == Layout(layout.size()) || made(original, from.where, Layout(layout.size()))) return kNone;
+  Axes left(layout.size());
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) left[axis] = layout[axis] != replicated();
+  PValueId value = original;
+  for (const Kind kind : {Kind::partial, Kind::split})
+    for (std::size_t axis = layout.size(); axis > 0; --axis) {
+      if (layout[axis - 1].kind != kind) continue;
+      left[axis - 1] = false;
+      const NodeId split_by = cause(original, axis - 1);
+      const Cited cited = why.place == kNone && split_by != kNone ? Cited{split_by, true} : of_place(original, why);
+      const Members members = along(from.where, task, left, only(axis - 1, layout.size()));
+      const bool last = std::find(left.begin(), left.end(), true) == left.end();
+      const WhereId at = last ? where : part_at(from.where, task, left);
+      value = join(value, layout[axis - 1], members, at,
+                   last ? Layout(program_.wheres[where].axes.size()) : of(layout, left), why, cited);
+    }
+  return value;
 }
 
-PValueId Converter::convert_axes(PValueId value, const Layout& layout, const Why& why) {
-  const PValueId original = value;
-  for (const ConversionStep& step : conversion(program_.values[original].layout, layout))
+PValueId Converter::join(PValueId value, const AxisLayout& before, const Members& members, WhereId where,
+                         const Layout& layout, const Why& why, Cited cited) {
+  if (before.kind == Kind::partial)
+    return collective(value, {CollectiveKind::reduce, before.reduce, members}, where, layout, why, cited);
+  const auto guests = members.guest_root ? 1 : 0;
+  const auto parts = static_cast<std::int64_t>(program_.groupings[members.grouping][0].size()) - guests;
+  const ProgramCollective gather{CollectiveKind::gather, Reduce::none, members, before.dim};
+  return parts_op(kJoinParts, collective(value, gather, where, layout, why, cited), before.dim, parts, where, layout);
+}
+
+PValueId Converter::convert_axes(PValueId original, const Layout& layout, const Why& why) {
+  PValueId value = nearest(original, layout);
+  for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
     value = convert_axis(value, step, why, of_axis(original, step.axis, why));
   return value;
+}
+
+PValueId Converter::nearest(PValueId value, const Layout& layout) const {
+  const PValue& v = program_.values[value];
+  const auto cost = [&](PValueId from) {
+    return conversion_cost(program_, v.type, program_.wheres[v.where], program_.values[from].layout, layout);
+  };
+  PValueId best = value;
+  for (auto it = made_.lower_bound({value, v.where, ""}); it != made_.end(); ++it) {
+    const auto& [of, where, text] = it->first;
+    if (of != value || where != v.where) break;
+    if (const std::int64_t from_here = cost(it->second); from_here >= 0 && from_here < cost(best)) best = it->second;
+  }
+  return best;
 }
 
 PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited) {
@@ -229,6 +286,21 @@ Members Converter::with_root(std::vector<std::int32_t> group, std::int32_t root)
   if (members.guest_root) group.push_back(root);
   members.grouping = program_.intern(Grouping{std::move(group)});
   return members;
+}
+
+std::size_t Converter::corner(WhereId mesh, std::int32_t task) const {
+  const Where& where = program_.wheres[mesh];
+  return where.has(task) ? where.position(task) : 0;
+}
+
+WhereId Converter::part_at(WhereId mesh, std::int32_t task, const Axes& axes) {
+  return part_of_mesh(program_, mesh, corner(mesh, task), axes);
+}
+
+Members Converter::along(WhereId mesh, std::int32_t task, const Axes& others, const Axes& axes) {
+  const Members members = groups_along(program_, mesh, corner(mesh, task), others, axes);
+  const bool alone = std::find(others.begin(), others.end(), true) == others.end();
+  return alone ? with_root(program_.groupings[members.grouping][0], task) : members;
 }
 
 bool Converter::made(PValueId value, WhereId where, const Layout& layout) const {

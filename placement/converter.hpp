@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "placement/conversion.hpp"
+#include "placement/mesh_parts.hpp"
 #include "placement/program.hpp"
 
 namespace ferry {
@@ -23,8 +24,8 @@ struct Why {
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
-/// reduce, mesh -> other mesh by way of one task. A value goes to each device set and layout once, however many use it
-/// there.
+/// reduce, each axis by axis; mesh -> other mesh by way of one task. A value goes to each device set and layout once,
+/// however many use it there.
 class Converter {
  public:
   explicit Converter(Program& program) : program_(program) {}
@@ -60,10 +61,14 @@ class Converter {
   PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why);
   /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
-  /// Gathers or reduces to one device along the first axis that needs it, the later ones joined before, when nobody
-  /// made the whole value on the mesh yet.
+  /// The parts go out along the split axes, one axis after another and each to more devices, then along the others.
+  PValueId spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why);
+  /// Reduces and gathers to one device, along one axis after another and each to fewer devices, when nobody made the
+  /// whole value on the mesh yet.
   PValueId to_root(PValueId original, std::int32_t task, WhereId where, const Why& why);
-  PValueId convert_axes(PValueId value, const Layout& layout, const Why& why);
+  PValueId convert_axes(PValueId original, const Layout& layout, const Why& why);
+  /// Of the value and what was made of it on its mesh, what takes the least to be laid so.
+  [[nodiscard]] PValueId nearest(PValueId value, const Layout& layout) const;
   PValueId convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited);
   /// From parts along one dim to parts along another: each member gives each other one a block.
   PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why, Cited cited);
@@ -71,6 +76,16 @@ class Converter {
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
   PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
                       const Why& why, Cited cited);
+  /// Joins what the members have along one axis at their root.
+  PValueId join(PValueId value, const AxisLayout& before, const Members& members, WhereId where, const Layout& layout,
+                const Why& why, Cited cited);
+  /// The task's position in the mesh; of a task outside, the first.
+  [[nodiscard]] std::size_t corner(WhereId mesh, std::int32_t task) const;
+  /// The part of the mesh along these axes that has the task's corner.
+  WhereId part_at(WhereId mesh, std::int32_t task, const Axes& axes);
+  /// Groups along `axes`, each with the task, or the position that stands for it, as its root; one for each position of
+  /// the part along `others`.
+  Members along(WhereId mesh, std::int32_t task, const Axes& others, const Axes& axes);
   /// A group of tasks and `root`, which comes last when it is none of them.
   Members with_root(std::vector<std::int32_t> group, std::int32_t root);
   [[nodiscard]] bool made(PValueId value, WhereId where, const Layout& layout) const;

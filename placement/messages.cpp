@@ -151,8 +151,8 @@ class Numberer {
     std::vector<std::int64_t> sizes;
     switch (wanted.kind) {
       case CollectiveKind::broadcast:
-        return {value.type.shape.bounded() ? static_cast<std::int64_t>(message_bytes(value.type))
-                                           : value.type.shape.count()};
+        if (value.type.shape.bounded()) return {static_cast<std::int64_t>(message_bytes(value.type))};
+        return {part_on(value, group[static_cast<std::size_t>(wanted.members.root)])};
       case CollectiveKind::reduce:
         return {checked_count(local_sizes(program_, value, group[0]))};
       case CollectiveKind::all_reduce: {

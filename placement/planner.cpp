@@ -43,6 +43,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
     for (TaskInfo& task : planned_on.tasks) task.host = 0;
   Program program = pipeline.run("select", [&] { return select(graph, signature, planned_on, capabilities, options); });
   pipeline.run("assign_devices", [&] { assign_devices(program); });
+  pipeline.run("propagate", [&] { propagate(program); });
   pipeline.run("reshard", [&] { reshard(program); });
   PlanResult result;
   result.plan = pipeline.run("lower", [&] { return lower(program); });

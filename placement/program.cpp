@@ -36,6 +36,14 @@ std::string Where::str() const {
   return "mesh[" + sizes + "]" + device;
 }
 
+std::uint32_t Program::argument(const Node& owner, RegionId body, std::size_t parameter) const {
+  const std::size_t carried = owner.kind == NodeKind::loop ? owner.outputs : 0;
+  if (parameter < carried) return static_cast<std::uint32_t>(parameter);
+  const std::size_t before = owner.kind == NodeKind::loop ? carried : 1;
+  const std::size_t of_first = body == owner.detail ? 0 : regions[owner.detail].parameters.size() - carried;
+  return static_cast<std::uint32_t>(before + of_first + parameter - carried);
+}
+
 std::string Program::name(const Node& node) const {
   if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
     return name(inputs(node)[0]);
@@ -76,9 +84,16 @@ WhereId Program::intern(Where where) {
   const auto [first, last] = where_index_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (wheres[it->second] == where) return it->second;
-  // The groups of an axis: the tasks that differ in this axis alone.
+  if (where.whole == kNone) group_axes(where);
+  const auto id = static_cast<WhereId>(wheres.size());
+  wheres.push_back(std::move(where));
+  where_index_.emplace(hash, id);
+  return id;
+}
+
+void Program::group_axes(Where& where) {
   std::int64_t inner = 1;
-  std::vector<std::uint32_t> groupings_of_axes(where.axes.size());
+  where.groupings.resize(where.axes.size());
   for (std::size_t axis = where.axes.size(); axis > 0; --axis) {
     const std::int64_t size = where.axes[axis - 1];
     Grouping grouping;
@@ -90,19 +105,14 @@ WhereId Program::intern(Where where) {
       group.reserve(static_cast<std::size_t>(size));
       for (std::int64_t k = 0; k < size; ++k) group.push_back(where.tasks[static_cast<std::size_t>(at + k * inner)]);
     }
-    groupings_of_axes[axis - 1] = intern(std::move(grouping));
+    where.groupings[axis - 1] = intern(std::move(grouping));
     inner *= size;
   }
-  where.groupings = std::move(groupings_of_axes);
   for (std::uint32_t grouping : where.groupings) where.between_hosts.push_back(crosses_hosts(groupings[grouping]));
-  const auto id = static_cast<WhereId>(wheres.size());
-  wheres.push_back(std::move(where));
-  where_index_.emplace(hash, id);
-  return id;
 }
 
 WhereId Program::single(std::int32_t task, DeviceKind kind, std::int32_t index) {
-  return intern(Where{{task}, {}, kind, index, {}, {}});
+  return intern(Where{{task}, {}, kind, index, kNone, {}, {}});
 }
 
 std::uint32_t Program::intern(Grouping grouping) {

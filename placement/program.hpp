@@ -34,6 +34,7 @@ struct Where {
   std::vector<std::int64_t> axes;   ///< sizes; empty for one device
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
+  WhereId whole = kNone;                 ///< the mesh that it is a part of (mesh_parts.hpp), whose groupings it shares
   std::vector<std::uint32_t> groupings;  ///< of each axis: the tasks that differ in it alone
   std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
 
@@ -44,7 +45,8 @@ struct Where {
   /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
   [[nodiscard]] std::string str() const;
   bool operator==(const Where& other) const {
-    return tasks == other.tasks && axes == other.axes && kind == other.kind && index == other.index;
+    return tasks == other.tasks && axes == other.axes && kind == other.kind && index == other.index &&
+           whole == other.whole;
   }
 };
 
@@ -133,6 +135,13 @@ struct Causes {
   std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
 };
 
+/// What all users of a value want of its layout though its op's inputs do not ask for it; and whose annotations that
+/// goes back to, axis by axis.
+struct Wish {
+  Layout layout;
+  std::vector<NodeId> causes;
+};
+
 struct Program {
   const Graph* graph = nullptr;
   const Signature* signature = nullptr;
@@ -150,6 +159,7 @@ struct Program {
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given
+  std::unordered_map<PValueId, Wish> wishes;
   Causes causes;
   std::vector<Reason> reasons;
   std::vector<std::string> warnings;
@@ -160,6 +170,8 @@ struct Program {
   [[nodiscard]] std::span<PValueId> inputs(const Node& node) {
     return {operands.data() + node.first_input, node.inputs};
   }
+  /// The input of a loop or branch that a parameter of its body stands for.
+  [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
   /// The op's name, or the name of the value that an added node moves.
   [[nodiscard]] std::string name(const Node& node) const;
@@ -181,6 +193,9 @@ struct Program {
   [[nodiscard]] std::string str() const;
 
  private:
+  /// Finds the groups of each axis: the tasks that differ in it alone.
+  void group_axes(Where& where);
+
   std::unordered_multimap<std::uint64_t, WhereId> where_index_;  // by hash
 };
 
@@ -211,6 +226,8 @@ class ProgramFacts final : public OpFacts {
                              const Capabilities& capabilities, const PlanOptions& options);
 /// Gives every node its devices. (assign.cpp)
 void assign_devices(Program& program);
+/// Finds what users want of the layouts of values: Program::wishes. (propagate.cpp)
+void propagate(Program& program);
 /// Gives every value its layout and inserts what changes layouts and devices. (reshard.cpp)
 void reshard(Program& program);
 /// Makes the instructions, buffers and channels of each plan class, and places the buffers. (lower.cpp, memory.cpp)

@@ -119,9 +119,9 @@ class Resharder {
     const Where& where = program_.where(node);
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
-    const std::vector<Layout> wanted = annotated(node, where);
+    const std::vector<Layout> wanted = annotated_layouts(program_, node, where);
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
-                                             : choose_strategy(program_, node, given, wanted);
+                                             : choose_strategy(program_, node, given, or_wished(node, wanted));
     const Why because = why(id, causes(id, strategy));
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i)) set_input(i, node.where, strategy.inputs[i], because);
@@ -132,6 +132,14 @@ class Resharder {
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       if (!wanted[o].empty())
         to_.replace(node.first_output + o, node.where, wanted[o], why(id, std::vector<NodeId>(wanted[o].size(), id)));
+  }
+
+  /// What is not annotated may be wished.
+  std::vector<Layout> or_wished(const Node& node, std::vector<Layout> wanted) const {
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (const auto wish = program_.wishes.find(node.first_output + o); wish != program_.wishes.end())
+        wanted[o] = wish->second.layout;
+    return wanted;
   }
 
   /// That `user` needs something; `axes`: as in Why.
@@ -147,7 +155,7 @@ class Resharder {
       const std::uint32_t asked = strategy.asked[axis];
       const bool input = asked < program_.nodes[id].inputs;
       causes.push_back(input ? to_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
-                             : (asked == Strategy::kOutput ? id : kNone));
+                             : asking_output(program_, id, strategy, axis));
     }
     return causes;
   }
@@ -169,20 +177,26 @@ class Resharder {
   /// A feed lies where its giver is and goes on to where the input is annotated; a variable lies as annotated.
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];
-    const std::vector<Layout> wanted = annotated(node, program_.where(node));
+    const std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
     const bool lies = !moves && !wanted[0].empty();
     if (lies)
       to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
       to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
     to_.emit(id);
-    if (moves && program_.feed_homes[node.detail] != kNone) {
-      const WhereId home = program_.feed_homes[node.detail];
-      const std::vector<Layout> at_home = annotated(node, program_.wheres[home]);
-      const Why because{id, id, std::vector<NodeId>(at_home[0].size(), id)};
-      to_.replace(node.first_output, home, at_home[0].empty() ? Layout(program_.wheres[home].axes.size()) : at_home[0],
-                  because);
+    if (moves && program_.feed_homes[node.detail] != kNone) send_home(id, program_.feed_homes[node.detail]);
+  }
+
+  void send_home(NodeId feed, WhereId home) {
+    const Node node = program_.nodes[feed];
+    Layout layout = annotated_layouts(program_, node, program_.wheres[home])[0];
+    Why because{feed, feed, std::vector<NodeId>(layout.size(), feed)};
+    if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
+    if (const auto wish = program_.wishes.find(node.first_output); wish != program_.wishes.end()) {
+      layout = wish->second.layout;
+      because.axes = wish->second.causes;
     }
+    to_.replace(node.first_output, home, layout, because);
   }
 
   void assign(NodeId id) {
@@ -205,9 +219,8 @@ class Resharder {
   void loop(NodeId id) {
     const Node node = program_.nodes[id];
     const RegionId condition = node.detail, body = node.detail + 1;
-    bind_parameters(id, condition, node.outputs, node.outputs);
-    const std::size_t captures = program_.regions[condition].parameters.size() - node.outputs;
-    bind_parameters(id, body, node.outputs, node.outputs + captures);
+    bind_parameters(id, condition);
+    bind_parameters(id, body);
     region(condition);
     region(body);
     const std::vector<PValueId> carried(program_.regions[body].parameters.begin(),
@@ -230,8 +243,8 @@ class Resharder {
   void branch(NodeId id) {
     const Node node = program_.nodes[id];
     const RegionId first = node.detail;
-    bind_parameters(id, first, 0, 1);
-    bind_parameters(id, first + 1, 0, 1 + program_.regions[first].parameters.size());
+    bind_parameters(id, first);
+    bind_parameters(id, first + 1);
     region(first);
     region(first + 1);
     for (std::uint32_t i = 0; i < node.outputs; ++i) {
@@ -251,13 +264,13 @@ class Resharder {
   }
 
   /// Parameters lie as the owner's inputs lie; partial values are joined first.
-  void bind_parameters(NodeId owner, RegionId region_id, std::size_t carried, std::size_t next_capture) {
+  void bind_parameters(NodeId owner, RegionId region_id) {
     const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const std::size_t input = i < carried ? i : next_capture++;
+      const std::uint32_t input = program_.argument(program_.nodes[owner], region_id, i);
       const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
       const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
-      set_input(static_cast<std::uint32_t>(input), at, whole_layout(argument, at), why(owner, causes_of(argument, at)));
+      set_input(input, at, whole_layout(argument, at), why(owner, causes_of(argument, at)));
       const PValue bound = program_.values[program_.inputs(program_.nodes[owner])[input]];
       const bool here = bound.where == at;
       to_.place(parameters[i], at, here ? bound.layout : Layout(program_.wheres[at].axes.size()),
@@ -312,15 +325,6 @@ class Resharder {
     const PValueId value = f();
     to_.enter(outer);
     return value;
-  }
-
-  std::vector<Layout> annotated(const Node& node, const Where& where) const {
-    std::vector<Layout> wanted(node.outputs);
-    const Annotation& annotation = node.graph->op(node.op).annotation();
-    if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return wanted;
-    if (node.def == nullptr || node.def == &kTakePart) return wanted;
-    for (std::size_t o = 0; o < wanted.size(); ++o) wanted[o] = annotation.layouts[o];
-    return wanted;
   }
 
   /// Input `i` of the user that `because` names.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/index_notation.hpp"
+#include "ops/comm.hpp"
 #include "placement/conversion.hpp"
 
 namespace ferry {
@@ -199,6 +200,28 @@ class Chooser {
 bool is_unread(const Program& program, const Node& node, std::size_t input) {
   return input < 32 && (node.def->unread >> input & 1U) != 0 &&
          !program.values[program.inputs(node)[input]].type.shape.bounded();
+}
+
+std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where) {
+  std::vector<Layout> layouts(node.outputs);
+  const Annotation& annotation = node.graph->op(node.op).annotation();
+  if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
+  if (node.def == nullptr || node.def == &kTakePart) return layouts;
+  std::copy_n(annotation.layouts.begin(), layouts.size(), layouts.begin());
+  return layouts;
+}
+
+NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
+  if (strategy.asked[axis] != Strategy::kOutput) return kNone;
+  const Node& node = program.nodes[id];
+  const std::vector<Layout> annotated = annotated_layouts(program, node, program.where(node));
+  for (std::uint32_t o = 0; o < node.outputs; ++o) {
+    if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
+    const auto wish = program.wishes.find(node.first_output + o);
+    if (wish != program.wishes.end() && wish->second.layout[axis] == strategy.outputs[o][axis])
+      return wish->second.causes[axis];
+  }
+  return kNone;
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

@@ -11,7 +11,8 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation did; kNone: nobody.
+  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation or wish did; kNone:
+  /// nobody.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
 };
@@ -19,12 +20,19 @@ struct Strategy {
 /// Of this input the node uses the sizes only: it may lie anywhere and nothing is moved for it.
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
 
+/// The layouts that the node's outputs are annotated with on a mesh; empty where they are free.
+[[nodiscard]] std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where);
+
+/// Whose annotation asked for the strategy's split along an axis, if an output did (Strategy::kOutput): the node's own,
+/// or the one that its wish goes back to. kNone: nobody's.
+[[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
+
 /// Chooses the layouts that take the least time, over all axes of the mesh together: what each task computes, and its
-/// messages (conversion.hpp). Counted are the conversions of the inputs, those of the outputs to their annotations, and
+/// messages (conversion.hpp). Counted are the conversions of the inputs, those of the outputs to what is wanted, and
 /// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an
-/// input (or the annotation `wanted` of an output) is split there already. Ties, axis by axis: what gives the annotated
+/// input, or what is `wanted` of an output, is split there already. Ties, axis by axis: what gives the wanted
 /// layouts as they are, then partial sums that pass through, then the first split letter, then replicated. `given`: the
-/// inputs' layouts on the node's mesh, `wanted`: empty where free.
+/// inputs' layouts on the node's mesh, `wanted`: the outputs' annotations, or wishes; empty where free.
 [[nodiscard]] Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
                                        const std::vector<Layout>& wanted);
 

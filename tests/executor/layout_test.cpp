@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <numeric>
 
 #include "executor/session.hpp"
 #include "graph/core_ops.hpp"
@@ -217,6 +218,47 @@ TEST_CASE("a product of any two layouts, its partial sums joined into any third"
     const Tensor expected = Session(g, Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""}))
                                 .run({matmul(g.constant(x), transpose(g.constant(x)))})[0];
     equals_for_all_layouts(axes, expected, square_of);
+  }
+}
+
+/// A value goes from `server` to the workers, a mesh of these axes, laid in every way, and back from there.
+void goes_out_and_back(const std::vector<std::int64_t>& axes, const std::string& server, bool among_workers) {
+  CAPTURE(server);
+  const Tensor x = counted({7, 5});
+  std::vector<Mesh::Axis> named;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) named.push_back({std::string(1, "abc"[axis]), axes[axis]});
+  const auto workers =
+      static_cast<int>(std::accumulate(axes.begin(), axes.end(), std::int64_t{1}, std::multiplies<>()));
+  const int others = among_workers ? 0 : 1;
+  Graph g;
+  RunRequest request;
+  const MeshId mesh = g.mesh(named, "/job:worker/task:*");
+  for (const Layout& layout : layouts_of(axes.size(), 2)) {
+    Value on_mesh;
+    const Value at_server = g.constant(x, on(server));
+    {
+      auto there = g.on(mesh);
+      on_mesh = identity(at_server).laid(layout);
+    }
+    auto back = g.device(server);
+    request.fetches.push_back(on_mesh * 2.0);
+  }
+  const std::string jobs = (among_workers ? "worker=0-" : "ps=0,worker=1-") + std::to_string(workers + others - 1);
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = workers + others, .threads = 1, .jobs = jobs}));
+  const std::vector<Tensor> got = session.run(request);
+  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+  Graph alone;
+  const Tensor expected = Session(alone, Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""}))
+                              .run({alone.constant(x) * 2.0})[0];
+  for (const Tensor& tensor : got)
+    CHECK_MESSAGE(tensor.same_bits(expected), tensor.str() << " is not " << expected.str());
+}
+
+TEST_CASE("a value goes from one task to every layout of a mesh and back, the task in the mesh or outside") {
+  for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{3}, {2, 2}, {3, 2}, {2, 1}, {2, 2, 2}}) {
+    goes_out_and_back(axes, "/job:ps/task:0", false);
+    goes_out_and_back(axes, "/job:worker/task:0", true);
+    goes_out_and_back(axes, "/job:worker/task:1", true);
   }
 }
 

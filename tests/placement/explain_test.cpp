@@ -58,8 +58,8 @@ OpId op_of(const Graph& graph, std::string_view subject) {
   return id;
 }
 
-/// The ops whose layout or place may depend on the annotation of `start`: those that use its values, and where `places`
-/// change too, those that make the values and are annotated nowhere themselves.
+/// The ops whose layout or place may depend on the annotation of `start`: those that use its values, and those that
+/// make what these use and have no layout themselves, or where `places` change too, no annotation at all.
 std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
   std::set<OpId> found{start};
   for (std::size_t before = 0; before != found.size();) {
@@ -68,7 +68,8 @@ std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
       for (ValueId input : graph.op(id).inputs()) {
         const OpId producer = graph.producer(input);
         if (found.contains(producer)) found.insert(id);
-        if (places && found.contains(id) && graph.op(producer).annotation().empty()) found.insert(producer);
+        const Annotation& own = graph.op(producer).annotation();
+        if (found.contains(id) && (places ? own.empty() : own.layouts.empty())) found.insert(producer);
       }
   }
   return found;
@@ -181,6 +182,28 @@ TEST_CASE("explain: collectives of a data-parallel step go back to the split of 
   const std::vector<Reason> reasons = transfers(planned(job));
   REQUIRE(reasons.size() == 4);
   for (const Reason& reason : reasons) CHECK(reason.constraint == (reason.subject[0] == 'l' ? "left/x" : "right/x"));
+  check_all_necessary(job);
+}
+
+TEST_CASE("explain: a feed is scattered because of another value's annotation") {
+  Graph g;
+  Value x, labels, apart, loss;
+  {
+    const auto all = g.on(g.mesh("dp"));
+    x = g.input("x", DType::float32, {12, 4}).laid({split(0)});
+    labels = g.input("labels", DType::float32, {12, 4});
+    const Value ready = tanh(labels);
+    loss = sum(square(x - ready));
+  }
+  const Value one = g.constant({1, 2}), other = g.constant({3, 4});
+  {
+    const auto there = g.device("/task:1");
+    apart = one + other;
+  }
+  const Job job{g, Topology::local(4), {loss, apart}, {}, {{x.id(), {12, 4}}, {labels.id(), {12, 4}}}};
+  std::map<std::string, std::string> cited;
+  for (const Reason& reason : transfers(planned(job))) cited[reason.subject] = reason.constraint;
+  CHECK(cited.at("labels") == "x");
   check_all_necessary(job);
 }
 
