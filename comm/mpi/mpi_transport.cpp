@@ -21,6 +21,8 @@ using std::chrono::microseconds;
 constexpr int kControlEvery = 32;      // tests of data between looks at the control stream
 constexpr microseconds kShortSpin{5};  // of idle(), where more threads than cores want to run
 constexpr microseconds kLongSpin{200};
+constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of messages that are under way: they move only while one tests
+constexpr microseconds kLongestSpin{50000};
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{1000};
 constexpr std::chrono::milliseconds kCancelTime{200};
@@ -32,6 +34,7 @@ struct Transfer {
     int bytes = 0;
   };
   std::vector<Chunk> chunks;
+  std::int64_t bytes = 0;
   int peer = 0;
   std::uint32_t channel = 0;
   bool receives = false;
@@ -60,10 +63,11 @@ class MpiTransport final : public Transport {
   WireCount sent() const override;
 
  private:
-  Ticket take(int peer, std::uint32_t channel, bool receives);
+  Ticket take(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
   template <class Start>
   void start_chunks(Transfer& transfer, std::size_t bytes, Start start);
   void test(Transfer& transfer);
+  [[nodiscard]] microseconds spin() const;
   void check_job();
   void withdraw();
 
@@ -76,6 +80,7 @@ class MpiTransport final : public Transport {
   int tests_ = 0;
   microseconds spin_;
   std::optional<TimePoint> idle_since_;
+  std::int64_t under_way_ = 0;  // bytes
   WireCount data_sent_;
 };
 
@@ -120,7 +125,7 @@ void MpiTransport::withdraw() {
   }
 }
 
-Ticket MpiTransport::take(int peer, std::uint32_t channel, bool receives) {
+Ticket MpiTransport::take(int peer, std::uint32_t channel, bool receives, std::size_t bytes) {
   check_job();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
   if (channel > largest_tag_) {
@@ -137,6 +142,8 @@ Ticket MpiTransport::take(int peer, std::uint32_t channel, bool receives) {
   transfer.peer = peer;
   transfer.channel = channel;
   transfer.receives = receives;
+  transfer.bytes = static_cast<std::int64_t>(bytes);
+  under_way_ += transfer.bytes;
   transfer.open = true;
   return Ticket{at} + 1;
 }
@@ -154,7 +161,7 @@ void MpiTransport::start_chunks(Transfer& transfer, std::size_t bytes, Start sta
 }
 
 Ticket MpiTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
-  const Ticket ticket = take(peer, channel, false);
+  const Ticket ticket = take(peer, channel, false, bytes.size());
   start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
     check(MPI_Isend(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
                     &chunk.request),
@@ -166,7 +173,7 @@ Ticket MpiTransport::send(int peer, std::uint32_t channel, std::span<const std::
 }
 
 Ticket MpiTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
-  const Ticket ticket = take(peer, channel, true);
+  const Ticket ticket = take(peer, channel, true, bytes.size());
   start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
     check(MPI_Irecv(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
                     &chunk.request),
@@ -204,9 +211,16 @@ bool MpiTransport::done(Ticket ticket) {
   test(transfer);
   if (!transfer.chunks.empty()) return false;
   transfer.open = false;
+  under_way_ -= transfer.bytes;
   free_.push_back(static_cast<std::uint32_t>(ticket - 1));
   idle_since_.reset();
   return true;
+}
+
+/// How long to test without sleeping: where cores are free, as long as what is under way may take.
+microseconds MpiTransport::spin() const {
+  if (spin_ < kLongSpin) return spin_;
+  return std::min(kLongestSpin, spin_ + microseconds(under_way_ / kBytesPerMicrosecond));
 }
 
 /// Returns at once for a while, so that the caller tests again; then sleeps, for an eighth of the time that it has been
@@ -217,7 +231,7 @@ void MpiTransport::idle(microseconds at_most) {
   const TimePoint now = system_clock().now();
   if (!idle_since_) idle_since_ = now;
   const auto idle_for = std::chrono::duration_cast<microseconds>(now - *idle_since_);
-  if (idle_for < spin_) return;
+  if (idle_for < spin()) return;
   system_clock().sleep_for(std::min(at_most, std::clamp(idle_for / 8, kShortestSleep, kLongestSleep)));
 }
 
