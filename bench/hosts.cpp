@@ -9,14 +9,17 @@ namespace {
 
 constexpr int kPairs = 7;
 
+std::vector<std::string> tcp(const char* eager, const char* fragment, const char* flags) {
+  return {"--mca", "btl_tcp_eager_limit", eager, "--mca", "btl_tcp_max_send_size", fragment,
+          "--mca", "btl_tcp_flags",       flags};
+}
+
 /// How Open MPI may be tuned for TCP. The best of them counts.
 const std::vector<Tuning>& tunings() {
   static const std::vector<Tuning> all = {
-      {"default", {"--mca", "btl_tcp_eager_limit", "65536", "--mca", "btl_tcp_max_send_size", "131072"}},
-      {"eager limit 128 KB", {"--mca", "btl_tcp_eager_limit", "131072", "--mca", "btl_tcp_max_send_size", "131072"}},
-      {"eager limit 128 KB, fragments of 512 KB",
-       {"--mca", "btl_tcp_eager_limit", "131072", "--mca", "btl_tcp_max_send_size", "524288", "--mca", "btl_tcp_flags",
-        "1"}}};
+      {"default", tcp("65536", "131072", "send,put,inplace")},
+      {"eager limit 128 KB", tcp("131072", "131072", "send,put,inplace")},
+      {"eager limit 128 KB, sent in fragments of 512 KB", tcp("131072", "524288", "send,inplace")}};
   return all;
 }
 
