@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLines = 12;
 
 std::string peers_text(const Plan& plan, const Instruction& instruction, int task) {
-  if (instruction.what != Do::collective) {
+  if (instruction.what != Do::collective && instruction.what != Do::collective_wait) {
     const Channel& channel = plan.channels[instruction.target];
     return channel.from == task ? " to task " + std::to_string(channel.to)
                                 : " from task " + std::to_string(channel.from);
@@ -36,7 +36,8 @@ Error located(const Error& error, const Plan& plan, const Instruction& instructi
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
   std::string text = std::string(name_of(instruction.what)) + " of " + in_quotes(plan.string(instruction.name));
-  const bool communicates = instruction.what >= Do::send && instruction.what <= Do::collective;
+  const bool communicates =
+      (instruction.what >= Do::send && instruction.what <= Do::collective) || instruction.what == Do::collective_wait;
   if (communicates) text += peers_text(plan, instruction, task);
   const SourceLine line = plan.line(instruction.line);
   if (line.known()) text += " at " + line.str();

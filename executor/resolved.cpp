@@ -24,7 +24,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   for (std::uint32_t region : {0U, 1U}) nest(region, 0);
   const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
   iterations_.assign(threads_, std::vector<std::int64_t>(deepest, 0));
-  links_.resize(plan.channels.size());
+  links_.resize(plan.channels.size() + plan.collectives.size());
   calls_.resize(plan.collectives.size());
   std::size_t operands = 0;
   for (const Instruction& instruction : role_.instructions)
@@ -181,7 +181,7 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
     for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
-  if (touched >= kPollBytes && instruction.thread == 0 && plan_.channels.size() > 0) resolved.flags |= Resolved::kPoll;
+  if (touched >= kPollBytes && instruction.thread == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
 
   const auto message = [&](Range range) -> std::byte* {
     if (range.count == 0) return nullptr;
@@ -200,6 +200,9 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
       return resolve_kernel(resolved, instruction, context, depth);
     case Do::collective:
       return resolve_collective(resolved, instruction, context);
+    case Do::collective_wait:
+      resolved.link = &links_[plan_.channels.size() + instruction.target];
+      return;
     case Do::send:
     case Do::send_wait:
     case Do::receive:
@@ -298,7 +301,8 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
                                    std::int64_t count) { fold(reduce, dtype, output, input, count); },
                        .exact = !plan_.topology.on_one_host(*place.group)};
   calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
-  resolved.call = calls_[instruction.target].get();
+  resolved.link = &links_[plan_.channels.size() + instruction.target];
+  resolved.link->call = calls_[instruction.target].get();
 }
 
 void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {

@@ -20,11 +20,13 @@
 
 namespace ferry {
 
-/// A message under way, or none: the state of a channel's end.
+/// A message under way, or none: the state of a channel's end, or of a collective.
 struct Link {
   int peer = 0;
   std::uint32_t channel = 0;
   Ticket ticket = 0;
+  GroupCall* call = nullptr;  ///< a collective; it has no peer, channel and ticket
+  GroupCount before;          ///< what the call had moved when it was started
   bool pending = false;
   const Instruction* since = nullptr;  ///< what started it
   std::byte* written = nullptr;        ///< of the next send: its bytes are there already, in the receiver's memory
@@ -64,8 +66,7 @@ struct Resolved {
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  Link* link = nullptr;  ///< of a kernel: output 0 is for this one alone, and may be written where it goes
-  GroupCall* call = nullptr;
+  Link* link = nullptr;               ///< of a kernel: output 0 is for this one alone, and may be written where it goes
   const Instruction* plan = nullptr;  ///< for messages
 };
 
@@ -146,7 +147,7 @@ class ResolvedPlan {
   std::vector<KernelRun> runs_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;
-  std::vector<Link> links_;                        // of channels, by number
+  std::vector<Link> links_;                        // of channels, then of collectives, by number
   std::vector<std::unique_ptr<GroupCall>> calls_;  // of collectives, by number
   std::vector<std::vector<std::int64_t>> iterations_;
 };

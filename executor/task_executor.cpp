@@ -200,7 +200,10 @@ struct TaskExecutor::State {
         walker.moved.received_bytes += static_cast<std::int64_t>(r.bytes);
         return;
       case Do::collective:
-        return run_collective(walker, r);
+        return start_collective(r);
+      case Do::collective_wait:
+        wait_for(r, [&] { return arrived(*r.link); });
+        return count_collective(walker, *r.link);
       case Do::feed:
         return feed(r);
       case Do::fetch:
@@ -287,6 +290,18 @@ struct TaskExecutor::State {
     FERRY_ASSERT(!r.link->pending, "a channel is used again before its wait");
     if (ticket == kComplete) return;
     r.link->ticket = ticket;
+    expect(r);
+  }
+
+  void start_collective(const Resolved& r) {
+    FERRY_ASSERT(!r.link->pending, "a collective is started again before its wait");
+    r.link->before = r.link->call->moved();
+    r.link->call->start();
+    if (!r.link->call->progress()) expect(r);
+  }
+
+  /// Enters what was started into the ledger.
+  void expect(const Resolved& r) {
     r.link->pending = true;
     r.link->since = r.plan;
     pending.push_back(r.link);
@@ -294,7 +309,7 @@ struct TaskExecutor::State {
 
   bool arrived(Link& link) {
     if (!link.pending) return true;
-    if (!transport.done(link.ticket)) return false;
+    if (!(link.call != nullptr ? link.call->progress() : transport.done(link.ticket))) return false;
     link.pending = false;
     pending.erase(std::find(pending.begin(), pending.end(), &link));
     return true;
@@ -316,11 +331,9 @@ struct TaskExecutor::State {
     }
   }
 
-  void run_collective(Walker& walker, const Resolved& r) {
-    const GroupCount before = r.call->moved();
-    r.call->start();
-    wait_for(r, [&] { return r.call->progress(); });
-    const GroupCount& after = r.call->moved();
+  static void count_collective(Walker& walker, const Link& link) {
+    const GroupCount& before = link.before;
+    const GroupCount& after = link.call->moved();
     walker.moved.sent_messages += after.sent_messages - before.sent_messages;
     walker.moved.sent_bytes += after.sent_bytes - before.sent_bytes;
     walker.moved.received_messages += after.received_messages - before.received_messages;

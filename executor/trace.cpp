@@ -38,6 +38,22 @@ Json named(const char* what, int task, std::size_t thread, const std::string& na
 
 }  // namespace
 
+/// Opens or closes the bar that shows how long a collective is under way; nothing for other instructions.
+std::string Trace::collective_line(const Event& event, double begin, double end) const {
+  const Instruction& instruction = *event.instruction;
+  const bool starts = instruction.what == Do::collective;
+  if (!starts && instruction.what != Do::collective_wait) return "";
+  const Collective& collective = event.plan->collectives[instruction.target];
+  return line(
+      {{"name", std::string(name_of(event.plan->schedules[collective.schedule].kind)) + " " +
+                    text(event.plan->string(collective.name))},
+       {"cat", "collective"},
+       {"ph", starts ? "b" : "e"},
+       {"id", std::to_string(task_) + "." + std::to_string(event.plan_id) + "." + std::to_string(instruction.target)},
+       {"ts", starts ? begin : end},
+       {"pid", task_}});
+}
+
 std::string Trace::str(Duration offset) const {
   std::string lines = line(named("process_name", task_, 0, "task " + std::to_string(task_)));
   std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, std::uint64_t> messages;
@@ -56,6 +72,7 @@ std::string Trace::str(Duration offset) const {
                 {"tid", thread}};
       if (instruction.line != kNone) json["args"]["line"] = text(event.plan->line(instruction.line).str());
       lines += line(json);
+      lines += collective_line(event, begin, begin + duration);
       const bool sends = instruction.what == Do::send;
       if (!sends && instruction.what != Do::receive_wait) continue;
       // The k-th send on a channel meets the k-th receive.

@@ -35,6 +35,8 @@ class Trace {
     TimePoint begin, end;
   };
 
+  [[nodiscard]] std::string collective_line(const Event& event, double begin, double end) const;
+
   int task_;
   std::vector<std::vector<Event>> events_;
 };

@@ -1,12 +1,11 @@
 // lower: from the program, which speaks of all tasks, to the instructions of each plan class.
 //
-// Every class's list is a projection of one global order. A transfer's send and receive stand where its value is made,
-// the receive_wait where the value is first used, the send_wait a few sends later or at the region's end; a collective
-// stands where its result is first used. So the least unfinished instruction of the job can always run, also when
-// nothing is buffered.
+// Every class's list is a projection of one global order. A message (a transfer's send and receive, a collective)
+// starts where its value is made and is waited for where what it brings is first used, so that it overlaps what lies
+// between; who gets nothing waits a few messages later or at the region's end. A collective of what another message
+// brings starts where its result is first used. So the least unfinished instruction of the job can always run, also
+// when nothing is buffered.
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <span>
 #include <unordered_map>
 
@@ -20,6 +19,7 @@
 #include "placement/region_lists.hpp"
 #include "placement/strands.hpp"
 #include "placement/strategy.hpp"
+#include "placement/under_way.hpp"
 #include "placement/variable_updates.hpp"
 
 namespace ferry {
@@ -44,14 +44,14 @@ class ClassBuilder {
         task_(task),
         buffers_(program_, tables_, task, plan_class_),
         lists_(plan_class_),
-        arriving_(program_.values.size()) {}
+        under_way_(lists_, program_.values.size()) {}
 
   PlanClass build() {
     plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
     reserve();
     emit_region(0, 1);
     finish_step();
-    finish_region(0);
+    in_region(0, [&] { under_way_.finish(); });
     lists_.join();
     place_strands(plan_class_, work_);
     plan_memory(plan_class_);
@@ -66,12 +66,6 @@ class ClassBuilder {
     std::uint32_t op = kNone;
     std::uint32_t in_place = 0;
     bool scratch = false;
-  };
-
-  struct Pending {
-    std::uint32_t channel;
-    std::uint32_t buffer;
-    NodeId node;
   };
 
   PlanClass& plan() { return plan_class_; }
@@ -91,40 +85,28 @@ class ClassBuilder {
   // ---- Regions ----
 
   template <class F>
-  auto in_region(std::uint32_t region, F f) {
+  void in_region(std::uint32_t region, F f) {
     const std::uint32_t outer = lists_.enter(region);
-    const auto result = f();
+    f();
     lists_.enter(outer);
-    return result;
   }
 
   void emit_region(RegionId from, std::uint32_t to) {
     const std::uint32_t outer = lists_.enter(to);
     for (NodeId id : program_.regions[from].order) {
-      if (program_.nodes[id].kind == NodeKind::transfer) continue;  // stands where its value is made
+      if (shared_.messages.moved[id]) continue;  // starts where its value is made
       emit(id);
-      start_transfers(id);
+      start_messages(id);
     }
     lists_.enter(outer);
   }
 
-  void start_transfers(NodeId id) {
-    if (!shared_.messages.sent_on[id]) return;
-    const auto found = shared_.messages.transfers_after.find(id);
-    for (NodeId transfer : found->second) {
-      start_transfer(transfer);
-      start_transfers(transfer);
+  void start_messages(NodeId id) {
+    if (!shared_.messages.followed[id]) return;
+    for (NodeId message : shared_.messages.after.at(id)) {
+      emit(message);
+      start_messages(message);
     }
-  }
-
-  /// Waits for what is still under way in a region, so that it may be repeated or left.
-  void finish_region(std::uint32_t region) {
-    const std::uint32_t outer = lists_.enter(region);
-    auto& receives = receiving_[region];
-    while (!receives.empty()) wait_receive(receives.begin()->first);
-    auto& sends = sending_[region];
-    while (!sends.empty()) wait_send();
-    lists_.enter(outer);
   }
 
   void emit(NodeId id) {
@@ -147,6 +129,9 @@ class ClassBuilder {
       case NodeKind::assign:
         if (here(node)) assign(node);
         break;
+      case NodeKind::transfer:
+        transfer(id);
+        break;
       case NodeKind::collective:
         collective(id);
         break;
@@ -157,7 +142,6 @@ class ClassBuilder {
         if (here(node)) branch(node);
         break;
       case NodeKind::parameter:
-      case NodeKind::transfer:
         break;
     }
     lists_.enter(outer);
@@ -171,7 +155,8 @@ class ClassBuilder {
     Instruction instruction = named(Do::kernel, node);
     const auto inputs = program_.inputs(node);
     if (node.def->is(kView)) {
-      buffers_.view(node.first_output, use(inputs[0]));
+      buffers_.view(node.first_output, buffers_.of(inputs[0]));
+      if (under_way_.brings(inputs[0])) under_way_.bring_too(node.first_output, inputs[0]);
       return;
     }
     const DeviceKind kind = program_.where(node).kind;
@@ -236,54 +221,27 @@ class ClassBuilder {
   }
 
   void finish_step() {
-    const std::uint32_t outer = lists_.enter(1);
-    finish_region(1);
-    update_variables(plan_class_, lists_.step(), std::move(assigns_));
-    lists_.enter(outer);
+    in_region(1, [&] {
+      under_way_.finish();
+      update_variables(plan_class_, lists_.step(), std::move(assigns_));
+    });
   }
 
   // ---- Messages ----
 
-  void start_transfer(NodeId id) {
+  void transfer(NodeId id) {
     const Node& node = program_.nodes[id];
-    const std::uint32_t outer = lists_.region();
-    if (node.once) lists_.enter(0);
     const std::uint32_t channel = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
       Instruction send = named(Do::send, node);
       send.target = channel;
-      const std::uint32_t buffer = use(program_.inputs(node)[0]);
-      lists_.push(send, {buffer}, {});
-      sending_[lists_.region()].push_back({channel, buffer, id});
-      if (sending_[lists_.region()].size() > kSendsUnderWay) wait_send();
+      under_way_.start(send, {use(program_.inputs(node)[0])}, {}, {});
     }
     if (program_.where(node).tasks[0] == task_) {
       Instruction receive = named(Do::receive, node);
       receive.target = channel;
-      const std::uint32_t buffer = buffers_.define(node.first_output);
-      lists_.push(receive, {}, {buffer});
-      receiving_[lists_.region()][node.first_output] = {channel, buffer, id};
-      arriving_[node.first_output] = true;
+      under_way_.start(receive, {}, {buffers_.define(node.first_output)}, {&node.first_output, 1});
     }
-    lists_.enter(outer);
-  }
-
-  void wait_send() {
-    const Pending pending = sending_[lists_.region()].front();
-    sending_[lists_.region()].pop_front();
-    Instruction wait = named(Do::send_wait, program_.nodes[pending.node]);
-    wait.target = pending.channel;
-    lists_.push(wait, {pending.buffer}, {});
-  }
-
-  void wait_receive(PValueId value) {
-    const auto at = receiving_[lists_.region()].find(value);
-    const Pending pending = at->second;
-    receiving_[lists_.region()].erase(at);
-    arriving_[value] = false;
-    Instruction wait = named(Do::receive_wait, program_.nodes[pending.node]);
-    wait.target = pending.channel;
-    lists_.push(wait, {}, {pending.buffer});
   }
 
   void collective(NodeId id) {
@@ -302,7 +260,7 @@ class ClassBuilder {
         out.push_back(buffers_.define(node.first_output));
       const std::int64_t staging = staging_of(schedule, collective, place.member);
       if (staging > 0) instruction.scratch = buffers_.scratch(node.where, staging);
-      lists_.push(instruction, in, out);
+      under_way_.start(instruction, in, out, {&node.first_output, out.size()});
     }
   }
 
@@ -341,41 +299,40 @@ class ClassBuilder {
     alias_captures(body, node.outputs, inputs.subspan(node.outputs + captures));
     const auto [first, second] = lists_.add(Region::Kind::condition, Region::Kind::body);
     emit_region(node.detail, first);
-    const std::uint32_t predicate = in_region(first, [&] { return use(condition.results[0]); });
-    finish_region(first);
+    std::uint32_t predicate = kNone;
+    in_region(first, [&] {
+      predicate = use(condition.results[0]);
+      under_way_.finish();
+    });
     emit_region(node.detail + 1, second);
-    carry_over(node, body, second);
-    finish_region(second);
+    in_region(second, [&] { carry_over(node, body); });
     Instruction instruction = named(Do::loop, node);
     instruction.target = first;
     instruction.other = second;
     lists_.push(instruction, {predicate}, carried);
   }
 
-  /// The body's results become the carried values, all at once.
-  void carry_over(const Node& node, const ProgramRegion& body, std::uint32_t region) {
-    in_region(region, [&] {
-      std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
-      for (std::uint32_t i = 0; i < node.outputs; ++i) {
-        if (!buffers_.holds(node.first_output + i)) continue;
-        std::uint32_t from = use(body.results[i]);
-        const std::uint32_t to = buffers_.of(body.parameters[i]);
-        if (from == to) continue;
-        const bool is_parameter =
-            std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
-              return buffers_.known(p) && storage_of(plan_class_, buffers_.of(p)) == storage_of(plan_class_, from);
-            });
-        if (is_parameter) {
-          const std::uint32_t kept = buffers_.copy_of(from);
-          lists_.push(named(Do::copy, node), {from}, {kept});
-          from = kept;
-        }
-        copies.emplace_back(from, to);
+  /// The body's results become the carried values, all at once and when no message needs the old ones any more.
+  void carry_over(const Node& node, const ProgramRegion& body) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      if (!buffers_.holds(node.first_output + i)) continue;
+      std::uint32_t from = use(body.results[i]);
+      const std::uint32_t to = buffers_.of(body.parameters[i]);
+      if (from == to) continue;
+      const bool is_parameter =
+          std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
+            return buffers_.known(p) && storage_of(plan_class_, buffers_.of(p)) == storage_of(plan_class_, from);
+          });
+      if (is_parameter) {
+        const std::uint32_t kept = buffers_.copy_of(from);
+        lists_.push(named(Do::copy, node), {from}, {kept});
+        from = kept;
       }
-      while (!sending_[region].empty()) wait_send();  // a carried value may still be on its way to others
-      for (const auto& [from, to] : copies) lists_.push(named(Do::copy, node), {from}, {to});
-      return 0;
-    });
+      copies.emplace_back(from, to);
+    }
+    under_way_.finish();
+    for (const auto& [from, to] : copies) lists_.push(named(Do::copy, node), {from}, {to});
   }
 
   void branch(const Node& node) {
@@ -397,9 +354,8 @@ class ClassBuilder {
         for (std::uint32_t i = 0; i < node.outputs; ++i)
           if (buffers_.holds(node.first_output + i))
             lists_.push(named(Do::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
-        return 0;
+        under_way_.finish();
       });
-      finish_region(to);
     }
     Instruction instruction = named(Do::branch, node);
     instruction.target = first;
@@ -413,17 +369,9 @@ class ClassBuilder {
         buffers_.alias(region.parameters[carried + i], use(arguments[i]));
   }
 
-  /// The buffer of a value that is about to be read: a receive under way is waited for, in the region that started it.
+  /// The buffer of a value that is about to be read: a message that brings it is waited for.
   std::uint32_t use(PValueId value) {
-    if (arriving_[value])
-      for (auto& [region, receives] : receiving_) {
-        if (!receives.contains(value)) continue;
-        in_region(region, [&] {
-          wait_receive(value);
-          return 0;
-        });
-        break;
-      }
+    if (under_way_.brings(value)) under_way_.wait_for(value);
     return buffers_.of(value);
   }
 
@@ -443,7 +391,6 @@ class ClassBuilder {
     return tables_.op_name(*node.graph, node.op);
   }
 
-  static constexpr std::size_t kSendsUnderWay = 16;
   static constexpr double kNanosecondsPerFlop = 1.0 / 16;
 
   const Shared& shared_;
@@ -453,12 +400,10 @@ class ClassBuilder {
   PlanClass plan_class_;
   ClassBuffers buffers_;
   RegionLists lists_;
-  std::vector<bool> arriving_;                                      // of each value: a receive of it is under way
-  std::unordered_map<std::uint32_t, double> work_;                  // nanoseconds for each output element, by op
-  KernelFacts facts_;                                               // of the last kernel
-  std::vector<std::uint32_t> in_, out_;                             // of the kernel at hand
-  std::map<std::uint32_t, std::map<PValueId, Pending>> receiving_;  // by region
-  std::map<std::uint32_t, std::deque<Pending>> sending_;
+  UnderWay under_way_;
+  std::unordered_map<std::uint32_t, double> work_;  // nanoseconds for each output element, by op
+  KernelFacts facts_;                               // of the last kernel
+  std::vector<std::uint32_t> in_, out_;             // of the kernel at hand
   std::vector<VariableUpdate> assigns_;
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };

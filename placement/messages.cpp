@@ -19,7 +19,8 @@ class Numberer {
       : program_(program), plan_(plan), tables_(tables), hosts_(hosts) {}
 
   MessageNumbers run() {
-    numbers_.sent_on.resize(program_.nodes.size());
+    numbers_.followed.resize(program_.nodes.size());
+    numbers_.moved.resize(program_.nodes.size());
     region(0);
     return std::move(numbers_);
   }
@@ -51,9 +52,20 @@ class Numberer {
     channel.line = tables_.line(program_.line(node));
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
-    const PValueId sent = program_.inputs(node)[0];
-    numbers_.transfers_after[program_.values[sent].producer].push_back(id);
-    numbers_.sent_on[program_.values[sent].producer] = true;
+    follow(id);
+  }
+
+  void follow(NodeId id) {
+    const NodeId maker = program_.values[program_.inputs(program_.nodes[id])[0]].producer;
+    numbers_.after[maker].push_back(id);
+    numbers_.followed[maker] = true;
+    numbers_.moved[id] = true;
+  }
+
+  /// Not what another message brings: that would have to be waited for at once.
+  bool is_made_here(PValueId value) const {
+    const NodeKind kind = program_.nodes[program_.values[value].producer].kind;
+    return kind != NodeKind::transfer && kind != NodeKind::collective;
   }
 
   std::uint32_t name_of(const Node& node) {
@@ -75,6 +87,7 @@ class Numberer {
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
+    if (is_made_here(program_.inputs(node)[0])) follow(id);
     for (Alike& groups : alike(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.first_output].type;

@@ -19,7 +19,7 @@
 
 namespace ferry {
 
-inline constexpr std::uint32_t kPlanVersion = 1;
+inline constexpr std::uint32_t kPlanVersion = 2;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// A range of a table.
@@ -81,9 +81,12 @@ enum class Do : std::uint8_t {
   send_wait,     ///< until the last send on channel `target` has left its buffer
   receive,       ///< makes output 0 ready for channel `target`; it must not be touched before its receive_wait
   receive_wait,  ///< until the value of channel `target` is in output 0
-  collective,    ///< collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends)
-  loop,          ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
-  branch         ///< region `target` when input 0 (bool) is true, else region `other`
+  /// Starts collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends). Before
+  /// its collective_wait input 0 must not be written, output 0 and scratch must not be touched.
+  collective,
+  loop,            ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
+  branch,          ///< region `target` when input 0 (bool) is true, else region `other`
+  collective_wait  ///< until collective `target` is done: same input, output and scratch
 };
 
 [[nodiscard]] std::string_view name_of(Do what);

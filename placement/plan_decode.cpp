@@ -203,7 +203,7 @@ class Decoder {
     result.operands = numbers(*c.operands());
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.thread(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
-      return Instruction{one_of(i.what(), Do::branch),
+      return Instruction{one_of(i.what(), Do::collective_wait),
                          i.thread(),
                          i.op(),
                          i.name(),
@@ -255,10 +255,10 @@ std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
   if (std::memcmp(bytes.data(), kPlanMagic.data(), magic) != 0) throw Error(Code::file, "this is not a plan file");
   if (bytes.size() < kPlanHeadBytes) throw Error(Code::file, "the file is cut short, after " + size + " bytes");
   const auto version = number_at<std::uint32_t>(bytes, 8);
-  if (version > kPlanVersion)
-    throw Error(Code::file, "its format is version " + std::to_string(version) + "; this ferry reads up to version " +
+  if (version != kPlanVersion)
+    throw Error(Code::file, "its format is version " + std::to_string(version) + "; this ferry reads version " +
                                 std::to_string(kPlanVersion))
-        .hint("make the plan anew from its graph, or use a newer ferry");
+        .hint("make the plan anew from its graph, or use the ferry that made it");
   const auto length = number_at<std::uint64_t>(bytes, 16);
   if (length > kMaxPlanBytes)
     throw Error(Code::file, "it claims " + std::to_string(length) + " bytes, more than the " +

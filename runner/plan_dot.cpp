@@ -59,6 +59,10 @@ std::string_view words_for(Region::Kind kind) {
   }
 }
 
+bool is_wait(Do what) {
+  return what == Do::send_wait || what == Do::receive_wait || what == Do::collective_wait;
+}
+
 constexpr std::string_view kOfKernels = "#e7f0ff", kOfPorts = "#f1f3f5", kOfVariables = "#fff3bf";
 constexpr std::string_view kOfMessages = "#d9480f";
 
@@ -135,7 +139,7 @@ class Drawing {
   }
 
   void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what) {
-    if (what.what == Do::send_wait || what.what == Do::receive_wait || is_number(role, what)) return;
+    if (is_wait(what.what) || is_number(role, what)) return;
     if (what.what == Do::send) {
       const Index from = maker(role, role.operands[what.inputs.begin]);
       if (from != kNothing) {

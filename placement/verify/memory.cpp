@@ -1,8 +1,9 @@
 // Memory: each class's instructions are walked once, with a map of whose bytes lie where. What a loop's body or a whole
 // step leaves behind is known beforehand as its effects, so that the walk through it holds for every iteration.
 #include <algorithm>
-#include <map>
+#include <compare>
 #include <optional>
+#include <set>
 
 #include "placement/verify/ranges.hpp"
 #include "placement/verify/verifier.hpp"
@@ -115,16 +116,23 @@ class Saved {
   std::vector<std::vector<Piece>> pieces_;
 };
 
+/// A message that is under way and one of its buffers.
+struct InUse {
+  bool collective = false;
+  std::uint32_t number = 0;  ///< of the channel or collective
+  std::uint32_t buffer = 0;
+  auto operator<=>(const InUse&) const = default;
+};
+
 /// How many messages that are under way use which bytes.
 class UnderWay {
  public:
   explicit UnderWay(std::size_t arenas) : counts_(arenas) {}
-  void start(std::uint32_t channel, std::uint32_t buffer, const Span& span) {
-    buffer_of_[channel] = buffer;
-    add(span, 1);
+  void start(const InUse& use, const Span& span) {
+    if (uses_.insert(use).second) add(span, 1);
   }
-  void end(std::uint32_t channel, const Span& span) {
-    if (buffer_of_.erase(channel) > 0) add(span, -1);
+  void end(const InUse& use, const Span& span) {
+    if (uses_.erase(use) > 0) add(span, -1);
   }
   /// How many use some byte of the span, at most; with one of them left out if it is `but`.
   [[nodiscard]] bool uses(const Span& span) const {
@@ -133,7 +141,7 @@ class UnderWay {
                               [&](std::uint64_t, std::uint64_t, const int* n) { found = found || n != nullptr; });
     return found;
   }
-  [[nodiscard]] const std::map<std::uint32_t, std::uint32_t>& buffers() const { return buffer_of_; }
+  [[nodiscard]] const std::set<InUse>& all() const { return uses_; }
 
  private:
   void add(const Span& span, int by) {
@@ -145,7 +153,7 @@ class UnderWay {
   }
 
   std::vector<Ranges<int>> counts_;
-  std::map<std::uint32_t, std::uint32_t> buffer_of_;  // of each channel
+  std::set<InUse> uses_;
 };
 
 class ClassMemory {
@@ -231,8 +239,16 @@ class ClassMemory {
   /// Buffers that an instruction itself writes; those of a loop or branch are written inside it.
   template <class F>
   void each_written(const Instruction& i, F f) const {
+    if (is_wait(i)) return;
     if (i.scratch != kNone) f(i.scratch);
-    if (i.what != Do::receive_wait) each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
+    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
+  }
+  /// What a message uses while it is under way: f(buffer, is written).
+  template <class F>
+  void each_in_use(const Instruction& i, F f) const {
+    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { f(id, false); });
+    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id, true); });
+    if (i.scratch != kNone) f(i.scratch, true);
   }
 
   void find_effects(std::uint32_t region) {
@@ -303,15 +319,26 @@ class ClassMemory {
     if (i.what == Do::branch) return branch(memory, i);
     read(memory, i.inputs, i);
     check_sharing(i);
-    if (i.what == Do::receive_wait) receiving_.end(i.target, span(class_.operands[i.outputs.begin]));
+    if (is_wait(i)) return end_message(memory, i);
     check_under_way(i);
-    if (i.what == Do::receive_wait) return read(memory, i.outputs, i);
     each_written(i, [&](std::uint32_t id) { write(memory, id); });
-    if (i.what == Do::send)
-      sending_.start(i.target, class_.operands[i.inputs.begin], span(class_.operands[i.inputs.begin]));
-    if (i.what == Do::send_wait) sending_.end(i.target, span(class_.operands[i.inputs.begin]));
-    if (i.what == Do::receive)
-      receiving_.start(i.target, class_.operands[i.outputs.begin], span(class_.operands[i.outputs.begin]));
+    if (i.what != Do::send && i.what != Do::receive && i.what != Do::collective) return;
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).start({i.what == Do::collective, i.target, id}, span(id));
+    });
+  }
+
+  static bool is_wait(const Instruction& i) {
+    return i.what == Do::send_wait || i.what == Do::receive_wait || i.what == Do::collective_wait;
+  }
+
+  /// Its buffers are free again; what it brought must still be there.
+  void end_message(const Contents& memory, const Instruction& i) {
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).end({i.what == Do::collective_wait, i.target, id}, span(id));
+    });
+    check_under_way(i);
+    read(memory, i.outputs, i);
   }
 
   /// Outputs may take the bytes of a kernel's inputs only where it allows that, and never each other's or the scratch
@@ -351,11 +378,15 @@ class ClassMemory {
   [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const UnderWay& messages, std::string_view verb,
                                std::string_view how) const {
     std::string text = describe(plan_, i) + " " + std::string(verb) + " " + name(id) + " while ";
-    for (const auto& [channel, buffer] : messages.buffers())
-      if (overlap(id, buffer))
-        reject(text + described(plan_, "channel", channel, plan_.channels[channel].name, plan_.channels[channel].line) +
-               " is " + std::string(how));
+    for (const InUse& use : messages.all())
+      if (overlap(id, use.buffer)) reject(text + described(use) + " is " + std::string(how));
     reject(text + "a message is " + std::string(how));
+  }
+
+  [[nodiscard]] std::string described(const InUse& use) const {
+    if (use.collective) return verifier::described(plan_, use.number);
+    const Channel& channel = plan_.channels[use.number];
+    return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }
 
   void loop(Contents& memory, const Instruction& i) {

@@ -131,7 +131,11 @@ class Sizes {
 class Messages {
  public:
   Messages(const Plan& plan, const Tables& tables)
-      : plan_(plan), tables_(tables), ends_(plan.channels.size()), met_(plan.collectives.size()) {}
+      : plan_(plan),
+        tables_(tables),
+        ends_(plan.channels.size()),
+        met_(plan.collectives.size()),
+        waited_(plan.collectives.size()) {}
 
   void check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
@@ -162,7 +166,10 @@ class Messages {
           ends(i, false).receive_waits.push_back(spot(i, k, site));
           break;
         case Do::collective:
-          met_[i.target].push_back({class_, site, &i});
+          met_[i.target].push_back({class_, site, k, &i});
+          break;
+        case Do::collective_wait:
+          waited_[i.target].push_back({class_, site, k, &i});
           break;
         default:
           break;
@@ -251,13 +258,40 @@ class Messages {
     }
     for (std::uint32_t c : tables_.classes_of[collective.grouping])
       if (!std::binary_search(came.begin(), came.end(), c)) reject_absence(what, c, places);
+    check_waits(what, number);
   }
 
   /// One instruction of a class in a collective.
   struct Arrival {
     std::uint32_t plan_class = 0, site = 0;
+    std::uint32_t index = 0;  ///< in the class's list
     const Instruction* instruction = nullptr;
   };
+
+  /// Who starts it waits for it, once, later in the same region and for the same buffers.
+  void check_waits(const std::string& what, std::uint32_t number) const {
+    const std::vector<Arrival>& starts = met_[number];
+    const std::vector<Arrival>& waits = waited_[number];  // both in the order of the classes
+    for (std::size_t k = 0; k < std::max(starts.size(), waits.size()); ++k) {
+      const bool waits_alone = k == starts.size();
+      if (waits_alone || k == waits.size() || starts[k].plan_class != waits[k].plan_class)
+        reject(what + ": task " + std::to_string(tables_.tasks_of[(waits_alone ? waits : starts)[k].plan_class][0]) +
+               " does not start it once and wait for it once");
+      const Instruction& start = *starts[k].instruction;
+      const Instruction& wait = *waits[k].instruction;
+      if (starts[k].site != waits[k].site || starts[k].index > waits[k].index || start.scratch != wait.scratch ||
+          !same_buffers(starts[k].plan_class, start.inputs, wait.inputs) ||
+          !same_buffers(starts[k].plan_class, start.outputs, wait.outputs))
+        reject(what + ": on task " + std::to_string(tables_.tasks_of[starts[k].plan_class][0]) +
+               " the wait does not follow its start, or is for another buffer");
+    }
+  }
+
+  [[nodiscard]] bool same_buffers(std::uint32_t plan_class, Range a, Range b) const {
+    const std::vector<std::uint32_t>& operands = plan_.classes[plan_class].operands;
+    return std::equal(operands.begin() + a.begin, operands.begin() + a.begin + a.count, operands.begin() + b.begin,
+                      operands.begin() + b.begin + b.count);
+  }
 
   void check_members(const Arrival& arrival, const Collective& collective, const Sizes& sizes,
                      const std::vector<Place>& places) const {
@@ -305,7 +339,7 @@ class Messages {
   const Tables& tables_;
   std::uint32_t class_ = 0;
   std::vector<Ends> ends_;
-  std::vector<std::vector<Arrival>> met_;  // of each collective
+  std::vector<std::vector<Arrival>> met_, waited_;  // of each collective
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked through on its
-// own, by the classes that have it: a send is over when its receive has started, a receive when its send has started, a
-// collective when all members are there, and a loop or branch in which messages are sent is a meeting of those who have
-// it. Messages start and end in one site (check_messages), so a walk that ends can be repeated and nested: there is a
-// run in which nobody enters a site before all have left the one before. What can run never depends on what others
-// did meanwhile, so if one run ends, all do: for any number of iterations and steps, however far tasks are apart.
+// own, by the classes that have it: a send is over when its receive has started, a receive when its send has started,
+// and a loop or branch in which messages are sent is a meeting of those who have it. So is the start of a collective:
+// members need not wait for one another there, but what ends though they do ends without, and collectives come in one
+// order on all of them. Messages start and end in one site (check_messages), so a walk that ends can be repeated and
+// nested: there is a run in which nobody enters a site before all have left the one before. What can run never depends
+// on what others did meanwhile, so if one run ends, all do: for any number of iterations and steps, however far tasks
+// are apart.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -72,6 +74,8 @@ class SiteWalk {
         return started_.receives[i.target];
       case Do::receive_wait:
         return started_.sends[i.target];
+      case Do::collective_wait:
+        return true;  // all have met where it started
       case Do::collective:
         return meet(w, i);
       case Do::loop:

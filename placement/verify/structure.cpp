@@ -199,6 +199,7 @@ class Structure {
         fits = none_in && one_out && i.target < plan_.channels.size();
         break;
       case Do::collective:
+      case Do::collective_wait:
         fits = i.inputs.count <= 1 && i.outputs.count <= 1 && i.target < plan_.collectives.size();
         break;
       case Do::loop:

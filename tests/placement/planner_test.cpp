@@ -11,6 +11,7 @@
 #include "ops/math.hpp"
 #include "ops/optim.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
 
@@ -33,7 +34,7 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
   for (std::uint32_t k = 0; k < c.regions[region].instructions.count; ++k) {
     const Instruction& i = c.instructions[c.regions[region].instructions.begin + k];
     text += (text.empty() ? "" : " ") + std::string(i.what == Do::kernel ? plan.string(i.op) : name_of(i.what));
-    if (i.what == Do::collective)
+    if (i.what == Do::collective || i.what == Do::collective_wait)
       text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
   }
   return text;
@@ -153,10 +154,29 @@ TEST_CASE("a batch split over a mesh: gradients would be summed, the loss is red
   }
   const Value loss = sum(y, {0, 1});
   const Plan plan = planned(g, {loss}, 4, {}, {{x.id(), {7, 4}}});
-  CHECK(step_of(plan, 0) == "feed collective.scatter MatMul Sum collective.reduce fetch");
-  CHECK(step_of(plan, 3) == "collective.scatter MatMul Sum collective.reduce");
+  CHECK(step_of(plan, 0) ==
+        "feed collective.scatter collective_wait.scatter MatMul Sum collective.reduce collective_wait.reduce "
+        "fetch");
+  CHECK(step_of(plan, 3) ==
+        "collective.scatter collective_wait.scatter MatMul Sum collective.reduce collective_wait.reduce");
   CHECK(plan.class_of == std::vector<std::uint32_t>{0, 1, 1, 2});  // 7 rows over 4 tasks: 2, 2, 2, 1
   CHECK(begin_of(plan, plan.windows.at(0), 3) == std::vector<std::int64_t>{6, 0});
+}
+
+TEST_CASE("a sum starts where its value is made and is waited for where it is used") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {8, 4}))).laid({split(0)});
+  const Value wide = (x + x).laid({split(0)});
+  const Value total = sum(wide, {0});
+  const Value other = sum(exp(exp(x)), {0, 1});
+  const Plan plan = planned(g, {identity(total).laid({replicated()}) * 2.0, other}, 2);
+  CHECK(step_of(plan, 0) ==
+        "Add Sum collective.all_reduce Exp Exp Sum collective.reduce collective_wait.all_reduce Mul fetch "
+        "collective_wait.reduce fetch");
+  CHECK(step_of(plan, 1) ==
+        "Add Sum collective.all_reduce Exp Exp Sum collective.reduce collective_wait.all_reduce Mul "
+        "collective_wait.reduce");
 }
 
 TEST_CASE("the same file on one task needs no messages") {

@@ -70,13 +70,14 @@ PlanClass busy_class() {
                        instruction(Do::send, 0, {0, 1}, {0, 0}),
                        instruction(Do::send_wait, 0, {0, 1}, {0, 0}),
                        instruction(Do::collective, 0, {0, 1}, {1, 1}),
+                       instruction(Do::collective_wait, 0, {0, 1}, {1, 1}),
                        instruction(Do::fetch, 0, {1, 1}, {0, 0}),
                        loop,
                        branch,
                        instruction(Do::copy, kNone, {0, 1}, {1, 1}),
                        instruction(Do::copy, kNone, {0, 1}, {1, 1})};
-  role.regions = {{Region::Kind::setup, {0, 1}}, {Region::Kind::step, {1, 7}},    {Region::Kind::condition, {8, 1}},
-                  {Region::Kind::body, {9, 1}},  {Region::Kind::branch, {10, 0}}, {Region::Kind::branch, {10, 0}}};
+  role.regions = {{Region::Kind::setup, {0, 1}}, {Region::Kind::step, {1, 8}},    {Region::Kind::condition, {9, 1}},
+                  {Region::Kind::body, {10, 1}}, {Region::Kind::branch, {11, 0}}, {Region::Kind::branch, {11, 0}}};
   return role;
 }
 
@@ -86,8 +87,9 @@ PlanClass receiving_class() {
   role.buffers = {buffer(0, {2, 3}, kX), buffer(64, {2, 3}, kY)};
   role.operands = {0, 1};
   role.instructions = {instruction(Do::receive, 0, {0, 0}, {0, 1}), instruction(Do::receive_wait, 0, {0, 0}, {0, 1}),
-                       instruction(Do::collective, 0, {0, 1}, {1, 1})};
-  role.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 3}}};
+                       instruction(Do::collective, 0, {0, 1}, {1, 1}),
+                       instruction(Do::collective_wait, 0, {0, 1}, {1, 1})};
+  role.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 4}}};
   return role;
 }
 

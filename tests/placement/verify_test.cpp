@@ -98,9 +98,16 @@ TEST_CASE("a wait that is missing, early or for another buffer") {
   CHECK(reason_after([](Plan& p) { drop(p, 0, Do::receive_wait); }).find("waited for 0 times") != std::string::npos);
   CHECK(reason_after([](Plan& p) { drop(p, 1, Do::send_wait); }).find("waited for 0 times") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
+          drop(p, 1, Do::collective_wait);
+        }).find("task 1 does not start it once and wait for it once") != std::string::npos);
+  CHECK(reason_after([](Plan& p) {
           PlanClass& c = p.classes[p.class_of[0]];
           std::swap(*all_of(c, Do::receive)[0], *all_of(c, Do::receive_wait)[0]);
         }).find("does not follow its start") != std::string::npos);
+  CHECK(reason_after([](Plan& p) {
+          PlanClass& c = p.classes[p.class_of[1]];
+          std::swap(*all_of(c, Do::collective)[0], *all_of(c, Do::collective_wait)[0]);
+        }).find("on task 1 the wait does not follow its start") != std::string::npos);
 }
 
 TEST_CASE("sizes that differ at the two ends") {

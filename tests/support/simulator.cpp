@@ -72,10 +72,10 @@ class Unroller {
         return wait(i.target, false, outputs(i));
       case Do::collective:
         return collective(i, k);
+      case Do::collective_wait:
+        return compute(i, k, inputs(i), written(i));
       default: {
-        std::vector<Touch> writes = outputs(i);
-        if (i.scratch != kNone) touch(writes, i.scratch);
-        return compute(i, k, inputs(i), std::move(writes));
+        return compute(i, k, inputs(i), written(i));
       }
     }
   }
@@ -121,15 +121,14 @@ class Unroller {
     under_way_.erase(found);
   }
 
-  /// The schedule's messages, between two computations that touch the buffers.
+  /// The schedule's messages, after a computation that touches the buffers; the wait is another one. The members wait
+  /// for one another at once, which is the hardest case.
   void collective(const Instruction& i, std::uint32_t k) {
     const Collective& what = plan_.collectives[i.target];
     const Schedule& schedule = plan_.schedules[what.schedule];
     const std::uint64_t channel = plan_.channels.size() + i.target;
     const auto [group, self] = place(plan_.groupings[what.grouping]);
-    std::vector<Touch> writes = outputs(i);
-    if (i.scratch != kNone) touch(writes, i.scratch);
-    compute(i, k, inputs(i), writes);
+    compute(i, k, inputs(i), written(i));
     std::vector<std::size_t> sends, receives;
     const auto wait_all = [&](Kind kind, std::vector<std::size_t>& all) {
       for (std::size_t m : all) actions().push_back({kind, m, 0, {}, {}});
@@ -149,7 +148,6 @@ class Unroller {
     }
     wait_all(Kind::wait_receive, receives);
     wait_all(Kind::wait_send, sends);
-    compute(i, k, inputs(i), std::move(writes));
   }
 
   std::pair<const std::vector<std::int32_t>*, int> place(const Grouping& grouping) const {
@@ -163,6 +161,11 @@ class Unroller {
 
   std::vector<Touch> inputs(const Instruction& i) const { return touches(i.inputs); }
   std::vector<Touch> outputs(const Instruction& i) const { return touches(i.outputs); }
+  std::vector<Touch> written(const Instruction& i) const {
+    std::vector<Touch> all = outputs(i);
+    if (i.scratch != kNone) touch(all, i.scratch);
+    return all;
+  }
   std::vector<Touch> touches(Range range) const {
     std::vector<Touch> all;
     for (std::uint32_t k = 0; k < range.count; ++k) touch(all, class_.operands[range.begin + k]);

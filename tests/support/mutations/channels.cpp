@@ -1,4 +1,7 @@
 // Channels, their ends and the waits for them.
+#include <iterator>
+#include <utility>
+
 #include "tests/support/mutations/families.hpp"
 #include "tests/support/mutations/places.hpp"
 
@@ -32,26 +35,29 @@ bool drop_receive_wait(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::receive_wait);
 }
 
+constexpr std::pair<Do, Do> kStartsAndWaits[] = {
+    {Do::send, Do::send_wait}, {Do::receive, Do::receive_wait}, {Do::collective, Do::collective_wait}};
+
 /// A wait comes before what it waits for was started.
 bool early_wait(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
-  for (const Do what : {Do::send_wait, Do::receive_wait})
-    for (const At& wait : all_of(plan, what))
+  for (const auto& [starting, waiting] : kStartsAndWaits)
+    for (const At& wait : all_of(plan, waiting))
       for (std::size_t k = 0; k < wait.index; ++k) {
         const Instruction& start = wait.of(plan).instructions[k];
-        if (start.what == (what == Do::send_wait ? Do::send : Do::receive) && start.target == wait.in(plan).target)
-          moves.emplace_back(wait, k);
+        if (start.what == starting && start.target == wait.in(plan).target) moves.emplace_back(wait, k);
       }
   const auto* found = one_of(moves, dice);
   if (found != nullptr) move(found->first.of(plan), found->first.index, found->second);
   return found != nullptr;
 }
 
-/// A received value is used before it was waited for.
-bool late_receive_wait(Plan& plan, Dice& dice) {
+/// What a message brings is used before it was waited for.
+bool late_wait(Plan& plan, Dice& dice, Do what) {
   std::vector<std::pair<At, std::size_t>> moves;
-  for (const At& wait : all_of(plan, Do::receive_wait)) {
+  for (const At& wait : all_of(plan, what)) {
     const PlanClass& c = wait.of(plan);
+    if (wait.in(plan).outputs.count == 0) continue;
     const std::uint32_t buffer = storage(c, operand(c, wait.in(plan).outputs, 0));
     const Range range = c.regions[region_of(c, wait.index)].instructions;
     if (c.buffers[buffer].bytes == 0) continue;
@@ -65,6 +71,13 @@ bool late_receive_wait(Plan& plan, Dice& dice) {
   const auto* found = one_of(moves, dice);
   if (found != nullptr) move(found->first.of(plan), found->first.index, found->second);
   return found != nullptr;
+}
+
+bool late_receive_wait(Plan& plan, Dice& dice) {
+  return late_wait(plan, dice, Do::receive_wait);
+}
+bool late_collective_wait(Plan& plan, Dice& dice) {
+  return late_wait(plan, dice, Do::collective_wait);
 }
 
 Channel* a_channel(Plan& plan, Dice& dice) {
@@ -106,7 +119,7 @@ bool one_channel_for_two(Plan& plan, Dice& dice) {
 }
 /// An end of a channel gets another buffer than its wait.
 bool other_buffer(Plan& plan, Dice& dice) {
-  const std::vector<At> waits = all_of(plan, dice.one_in(2) ? Do::send_wait : Do::receive_wait);
+  const std::vector<At> waits = all_of(plan, kStartsAndWaits[dice.below(std::size(kStartsAndWaits))].second);
   const At* at = one_of(waits, dice);
   if (at == nullptr || at->of(plan).buffers.size() < 2) return false;
   const Range range = at->in(plan).inputs.count > 0 ? at->in(plan).inputs : at->in(plan).outputs;
@@ -123,6 +136,7 @@ constexpr Mutation kMutations[] = {
     {"dropped receive_wait", drop_receive_wait},
     {"wait before its start", early_wait},
     {"receive_wait after its value's use", late_receive_wait},
+    {"collective_wait after its value's use", late_collective_wait},
     {"wrong sender", wrong_sender},
     {"wrong receiver", wrong_receiver},
     {"wrong channel size", wrong_channel_size},

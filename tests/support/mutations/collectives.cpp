@@ -12,6 +12,10 @@ bool drop_collective(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Do::collective);
 }
 
+bool drop_collective_wait(Plan& plan, Dice& dice) {
+  return drop_one(plan, dice, Do::collective_wait);
+}
+
 /// One class comes to two collectives in another order than the others do.
 bool reorder_collectives(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
@@ -110,6 +114,7 @@ bool wrong_member_order(Plan& plan, Dice& dice) {
 
 constexpr Mutation kMutations[] = {
     {"dropped collective", drop_collective},
+    {"dropped collective_wait", drop_collective_wait},
     {"reordered collectives", reorder_collectives},
     {"wrong parts", wrong_parts},
     {"wrong collective dtype", wrong_collective_dtype},

@@ -1,0 +1,62 @@
+// UnderWay: the messages that one plan class has started and not waited for yet.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "placement/program.hpp"
+#include "placement/region_lists.hpp"
+
+namespace ferry {
+
+/// Adds messages to the lists: the instruction that starts one at once, the one that waits for it where a value that
+/// it brings is first used, else when too many are under way, else at the end of its region. Waits stand in the region
+/// of their start. `lists` must outlive it.
+class UnderWay {
+ public:
+  UnderWay(RegionLists& lists, std::size_t values) : lists_(lists), coming_(values) {}
+
+  /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that are there once it
+  /// was waited for.
+  void start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
+             const std::vector<std::uint32_t>& out, std::span<const PValueId> brings);
+  /// The value is being brought.
+  [[nodiscard]] bool brings(PValueId value) const { return coming_[value]; }
+  /// `view` comes with `value`, which is being brought.
+  void bring_too(PValueId view, PValueId value);
+  /// Waits for the message that brings the value.
+  void wait_for(PValueId value);
+  /// Waits for all that was started in the current region, so that it may be repeated or left.
+  void finish();
+
+ private:
+  struct Message {
+    Instruction wait;
+    std::vector<std::uint32_t> in, out;
+    std::vector<PValueId> brings;
+  };
+  using Messages = std::list<Message>;
+  /// Of a region, in the order of their starts.
+  struct Started {
+    Messages received, collected, leaving;  ///< collectives that bring something are `collected`
+  };
+  struct Place {
+    std::uint32_t region = 0;
+    Messages* list = nullptr;
+    Messages::iterator message;
+  };
+
+  void wait(Messages& list, Messages::iterator message);
+
+  RegionLists& lists_;
+  std::map<std::uint32_t, Started> started_;
+  std::vector<bool> coming_;  // of each value
+  std::unordered_map<PValueId, Place> places_;
+};
+
+}  // namespace ferry
