@@ -68,7 +68,8 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
     const Buffer& buffer = role_.buffers[root];
     if (buffer.space == Buffer::Space::none) continue;
     const auto& arenas = buffer.space == Buffer::Space::state ? state_arenas_ : step_arenas_;
-    addresses_[b] = own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root];
+    addresses_[b] = (own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root]) +
+                    (role_.buffers[b].offset - buffer.offset);
   }
 }
 

@@ -104,6 +104,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
   options.reasons = options_.reasons;
   options.one_host = cluster_.options().invariant > 0;
+  options.bucket_bytes = options_.bucket_bytes;
   const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
   PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);

@@ -36,12 +36,39 @@ std::uint32_t ClassBuffers::define(PValueId value) {
   buffer.device = device(v.where);
   buffer.window = window(v);
   buffer.name = name_of(value);
+  if (!place_of_.empty()) place_in_joined(value, buffer);
   return buffer_of_[value] = add(std::move(buffer));
+}
+
+void ClassBuffers::join(std::span<const PValueId> values, std::uint32_t name) {
+  const PValue& first = program_.values[values[0]];
+  Joined joined;
+  joined.whole.dtype = first.type.dtype;
+  joined.whole.device = device(first.where);
+  joined.whole.name = name;
+  std::int64_t count = 0;
+  for (PValueId value : values) {
+    place_of_[value] = {joined_.size(), static_cast<std::uint64_t>(count) * size_of(first.type.dtype)};
+    count += local(program_.values[value]).count;
+  }
+  joined.whole.sizes = std::vector<std::int64_t>{count};
+  joined.whole.bytes = static_cast<std::uint64_t>(count) * size_of(first.type.dtype);
+  joined_.push_back(std::move(joined));
+}
+
+void ClassBuffers::place_in_joined(PValueId value, Buffer& buffer) {
+  const auto found = place_of_.find(value);
+  if (found == place_of_.end()) return;
+  Joined& joined = joined_[found->second.joined];
+  if (joined.id == kNone) joined.id = add(joined.whole);
+  buffer.view_of = joined.id;
+  buffer.offset = found->second.offset;
 }
 
 std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
   const std::uint32_t id = define(value);
   plan_.buffers[id].view_of = storage_of(plan_, of);
+  plan_.buffers[id].offset = plan_.buffers[of].offset;  // in what it is a view of, until memory is planned
   plan_.buffers[id].device = plan_.buffers[of].device;
   return id;
 }
@@ -50,6 +77,7 @@ std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
   Buffer buffer = plan_.buffers[other];
   buffer.space = Buffer::Space::step;
   buffer.view_of = kNone;
+  buffer.offset = 0;
   return add(std::move(buffer));
 }
 

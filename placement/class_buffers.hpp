@@ -27,6 +27,9 @@ class ClassBuffers {
 
   /// A new buffer for the value.
   std::uint32_t define(PValueId value);
+  /// Buffers of these values, of one dtype and device set, will be parts of one, side by side in this order. They are
+  /// not defined yet.
+  void join(std::span<const PValueId> values, std::uint32_t name);
   /// From now on the value is in `buffer`.
   void alias(PValueId value, std::uint32_t buffer) { buffer_of_[value] = buffer; }
   /// The value has the bytes of `of` under its own shape.
@@ -47,6 +50,17 @@ class ClassBuffers {
     std::int64_t count = 0;
   };
 
+  /// A buffer to be: that of joined values.
+  struct Joined {
+    Buffer whole;
+    std::uint32_t id = kNone;  ///< once one of its parts is defined
+  };
+  struct Place {
+    std::size_t joined = 0;
+    std::uint64_t offset = 0;  ///< in bytes
+  };
+
+  void place_in_joined(PValueId value, Buffer& buffer);
   std::uint32_t add(Buffer buffer);
   LocalSizes local(const PValue& value);
   std::uint32_t device(WhereId where);
@@ -62,6 +76,8 @@ class ClassBuffers {
   std::vector<std::uint32_t> device_of_;                          // of each device set
   std::unordered_map<std::uint32_t, std::uint32_t> grouping_of_;  // of the program's groupings
   std::unordered_map<const Dim*, LocalSizes> sizes_of_;           // of whole values, by the dims that shapes share
+  std::vector<Joined> joined_;
+  std::unordered_map<PValueId, Place> place_of_;  // of joined values
 };
 
 }  // namespace ferry

@@ -1,11 +1,11 @@
 // lower: from the program, which speaks of all tasks, to the instructions of each plan class.
 //
-// Every class's list is a projection of one global order. A message (a transfer's send and receive, a collective)
-// starts where its value is made and is waited for where what it brings is first used, so that it overlaps what lies
-// between; who gets nothing waits a few messages later or at the region's end. A collective of what another message
-// brings starts where its result is first used. So the least unfinished instruction of the job can always run, also
-// when nothing is buffered.
+// Every class's list is a projection of one global order. A transfer's send and receive start where its value is made,
+// a collective where it stands; what they bring is waited for where it is first used, so that they overlap what lies
+// between. Who gets nothing waits a few messages later or at the region's end. So the least unfinished instruction of
+// the job can always run, also when nothing is buffered.
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 
@@ -49,6 +49,7 @@ class ClassBuilder {
   PlanClass build() {
     plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
     reserve();
+    place_buckets();
     emit_region(0, 1);
     finish_step();
     in_region(0, [&] { under_way_.finish(); });
@@ -82,6 +83,19 @@ class ClassBuilder {
     lists_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
+  /// What kernels make for a bucket lies there from the start.
+  void place_buckets() {
+    std::vector<PValueId> stored;
+    for (const ProgramRegion& region : program_.regions)
+      for (NodeId id : region.order) {
+        const Node& node = program_.nodes[id];
+        if (node.kind != NodeKind::collective || node.inputs == 1) continue;
+        stored.clear();
+        for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
+        if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
+      }
+  }
+
   // ---- Regions ----
 
   template <class F>
@@ -94,18 +108,18 @@ class ClassBuilder {
   void emit_region(RegionId from, std::uint32_t to) {
     const std::uint32_t outer = lists_.enter(to);
     for (NodeId id : program_.regions[from].order) {
-      if (shared_.messages.moved[id]) continue;  // starts where its value is made
+      if (program_.nodes[id].kind == NodeKind::transfer) continue;  // starts where its value is made
       emit(id);
-      start_messages(id);
+      start_transfers(id);
     }
     lists_.enter(outer);
   }
 
-  void start_messages(NodeId id) {
-    if (!shared_.messages.followed[id]) return;
-    for (NodeId message : shared_.messages.after.at(id)) {
-      emit(message);
-      start_messages(message);
+  void start_transfers(NodeId id) {
+    if (!shared_.messages.sent_on[id]) return;
+    for (NodeId transfer : shared_.messages.transfers_after.at(id)) {
+      emit(transfer);
+      start_transfers(transfer);
     }
   }
 
@@ -254,13 +268,16 @@ class ClassBuilder {
       Instruction instruction = named(Do::collective, node);
       instruction.target = number;
       std::vector<std::uint32_t> in, out;
-      const PValueId given = program_.inputs(node)[0];
-      if (schedule.gives(place.member) && buffers_.holds(given)) in.push_back(use(given));
-      if (schedule.gets(place.member) && buffers_.holds(node.first_output))
-        out.push_back(buffers_.define(node.first_output));
+      std::vector<PValueId> brought;
+      if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
+      if (schedule.gets(place.member) && buffers_.holds(node.first_output)) {
+        brought.resize(node.outputs);
+        std::iota(brought.begin(), brought.end(), node.first_output);
+        out.push_back(defined(node, brought));
+      }
       const std::int64_t staging = staging_of(schedule, collective, place.member);
       if (staging > 0) instruction.scratch = buffers_.scratch(node.where, staging);
-      under_way_.start(instruction, in, out, {&node.first_output, out.size()});
+      under_way_.start(instruction, in, out, brought);
     }
   }
 
@@ -268,6 +285,20 @@ class ClassBuilder {
     const auto [at, fresh] = places_.try_emplace(grouping);
     if (fresh) at->second = membership(shared_.plan.groupings[grouping], task_);
     return at->second;
+  }
+
+  /// The buffer that a collective works on: of one value, or of a bucket.
+  std::uint32_t given(const Node& node) {
+    const PValueId first = program_.inputs(node)[0];
+    return node.inputs == 1 ? use(first) : storage_of(plan_class_, buffers_.of(first));
+  }
+
+  /// The buffer for what it brings.
+  std::uint32_t defined(const Node& node, const std::vector<PValueId>& brought) {
+    if (brought.size() == 1) return buffers_.define(brought[0]);
+    buffers_.join(brought, name_of(node));
+    for (PValueId value : brought) buffers_.define(value);
+    return storage_of(plan_class_, buffers_.of(brought[0]));
   }
 
   /// What every member needs that may be of the class: only roots are of classes of their own.
@@ -386,6 +417,7 @@ class ClassBuilder {
   }
 
   std::uint32_t name_of(const Node& node) {
+    if (node.kind == NodeKind::collective && node.inputs > 1) return tables_.string(program_.name(node));
     if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
       return buffers_.name_of(program_.inputs(node)[0]);
     return tables_.op_name(*node.graph, node.op);

@@ -222,8 +222,9 @@ class MemoryPlanner {
     find_heirs();
     place_step();
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      if (is_root(b)) continue;
       const Buffer& root = plan_.buffers[storage_of(plan_, b)];
-      plan_.buffers[b].offset = root.offset;
+      plan_.buffers[b].offset += root.offset;
       plan_.buffers[b].space = root.space;
     }
   }
@@ -236,6 +237,8 @@ class MemoryPlanner {
   static std::uint64_t header(const Buffer& buffer) { return buffer.bounded ? kBufferAlign : 0; }
 
   bool is_root(std::uint32_t b) const { return storage_of(plan_, b) == b; }
+  /// Not a part of another buffer.
+  bool is_whole(std::uint32_t b) const { return plan_.buffers[b].bytes == plan_.buffers[storage_of(plan_, b)].bytes; }
 
   void place_state() {
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
@@ -259,9 +262,11 @@ class MemoryPlanner {
       if (instruction.in_place == 0 || instruction.outputs.count == 0) continue;
       const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin]);
       if (lives_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
+      if (!is_whole(plan_.operands[instruction.outputs.begin])) continue;
       for (std::uint32_t k = 0; k < instruction.inputs.count && k < 32; ++k) {
         if ((instruction.in_place >> k & 1U) == 0) continue;
         const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
+        if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
         if (!may_inherit(in, out, lifetimes_.position(i)) || !others_done(in, i)) continue;
         heir_[in] = out;
         inherits_[out] = true;

@@ -1,5 +1,6 @@
 #include "placement/messages.hpp"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -19,8 +20,7 @@ class Numberer {
       : program_(program), plan_(plan), tables_(tables), hosts_(hosts) {}
 
   MessageNumbers run() {
-    numbers_.followed.resize(program_.nodes.size());
-    numbers_.moved.resize(program_.nodes.size());
+    numbers_.sent_on.resize(program_.nodes.size());
     region(0);
     return std::move(numbers_);
   }
@@ -52,23 +52,13 @@ class Numberer {
     channel.line = tables_.line(program_.line(node));
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
-    follow(id);
-  }
-
-  void follow(NodeId id) {
-    const NodeId maker = program_.values[program_.inputs(program_.nodes[id])[0]].producer;
-    numbers_.after[maker].push_back(id);
-    numbers_.followed[maker] = true;
-    numbers_.moved[id] = true;
-  }
-
-  /// Not what another message brings: that would have to be waited for at once.
-  bool is_made_here(PValueId value) const {
-    const NodeKind kind = program_.nodes[program_.values[value].producer].kind;
-    return kind != NodeKind::transfer && kind != NodeKind::collective;
+    const PValueId sent = program_.inputs(node)[0];
+    numbers_.transfers_after[program_.values[sent].producer].push_back(id);
+    numbers_.sent_on[program_.values[sent].producer] = true;
   }
 
   std::uint32_t name_of(const Node& node) {
+    if (node.inputs > 1) return tables_.string(program_.name(node));
     const PValue& value = program_.values[program_.inputs(node)[0]];
     return tables_.value_name(*value.graph, value.value);
   }
@@ -87,7 +77,6 @@ class Numberer {
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
-    if (is_made_here(program_.inputs(node)[0])) follow(id);
     for (Alike& groups : alike(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.first_output].type;
@@ -112,7 +101,7 @@ class Numberer {
     const Grouping& groups = program_.groupings[grouping];
     const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
     std::vector<Alike> result;
-    if (is_even(program_, cut_value(node, wanted.kind))) {
+    if (groups_alike(node, wanted.kind)) {
       const std::vector<std::int64_t> sizes = parts(node, wanted, groups[0]);
       for (std::uint32_t p = 0; p < patterns.patterns.size(); ++p)
         result.push_back({sizes, p, with_pattern(grouping, p)});
@@ -150,6 +139,14 @@ class Numberer {
                                                          *program_.topology));
   }
 
+  /// The parts have the same sizes in all groups.
+  bool groups_alike(const Node& node, CollectiveKind kind) const {
+    const auto inputs = program_.inputs(node);
+    if (inputs.size() == 1) return is_even(program_, cut_value(node, kind));
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](PValueId input) { return is_even(program_, program_.values[input]); });
+  }
+
   /// The value whose parts the collective moves.
   const PValue& cut_value(const Node& node, CollectiveKind kind) const {
     const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
@@ -167,9 +164,9 @@ class Numberer {
         if (value.type.shape.bounded()) return {static_cast<std::int64_t>(message_bytes(value.type))};
         return {part_on(value, group[static_cast<std::size_t>(wanted.members.root)])};
       case CollectiveKind::reduce:
-        return {checked_count(local_sizes(program_, value, group[0]))};
+        return {count_on(node, group[0])};
       case CollectiveKind::all_reduce: {
-        const std::int64_t count = checked_count(local_sizes(program_, value, group[0]));
+        const std::int64_t count = count_on(node, group[0]);
         for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
         return sizes;
       }
@@ -180,6 +177,14 @@ class Numberer {
         for (std::int32_t task : group) sizes.push_back(part_on(value, task));
         return sizes;
     }
+  }
+
+  /// Elements that `task` gives to a sum.
+  std::int64_t count_on(const Node& node, std::int32_t task) const {
+    std::int64_t count = 0;
+    for (const PValueId input : program_.inputs(node))
+      count += checked_count(local_sizes(program_, program_.values[input], task));
+    return count;
   }
 
   /// Elements of the part that `task` holds; none outside the value's mesh.

@@ -16,11 +16,9 @@ struct MessageNumbers {
   std::unordered_map<NodeId, std::uint32_t> channels;
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
-  /// Transfers and collectives that start where their value is made, by the node that makes it. Those that follow a
-  /// collective or transfer come in turn.
-  std::unordered_map<NodeId, std::vector<NodeId>> after;
-  std::vector<bool> followed;  ///< of each node: it has an entry in `after`
-  std::vector<bool> moved;     ///< of each node: it stands in a list of `after`
+  std::vector<bool> sent_on;  ///< of each node: a transfer has its value
+  /// Transfers by the node that makes their value.
+  std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };
 
 /// Adds the program's channels and collectives to the plan, in global order.

@@ -60,13 +60,17 @@ struct Buffer {
   DType dtype = DType::float32;
   /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
   bool bounded = false;
-  std::uint32_t device = 0;       ///< index into PlanClass::devices
-  std::uint64_t offset = 0;       ///< in the arena of its space and device, a multiple of kBufferAlign
-  std::uint64_t bytes = 0;        ///< of the value at its bounds, without the header of a bounded value
-  Sizes sizes;                    ///< local; the bound of a bounded dim
-  std::uint32_t window = kNone;   ///< index into Plan::windows: this is a part of a split value
-  std::uint32_t view_of = kNone;  ///< buffer whose bytes this one has, under another shape
-  std::uint32_t name = kNone;     ///< string: the value's name in the graph
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  /// In the arena of its space and device, a multiple of kBufferAlign; of a part of another buffer, of its dtype's
+  /// size.
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;       ///< of the value at its bounds, without the header of a bounded value
+  Sizes sizes;                   ///< local; the bound of a bounded dim
+  std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
+  /// Buffer whose bytes this one has, under another shape; or some of its bytes: such parts lie side by side and make
+  /// it up.
+  std::uint32_t view_of = kNone;
+  std::uint32_t name = kNone;  ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
@@ -152,7 +156,7 @@ struct PlanClass {
   bool operator==(const PlanClass&) const = default;
 };
 
-/// The buffer that holds the bytes of `buffer`: itself, or what it is a view of. Views are never of views.
+/// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.
 [[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
   const std::uint32_t viewed = plan.buffers[buffer].view_of;
   return viewed == kNone ? buffer : viewed;

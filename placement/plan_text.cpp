@@ -125,7 +125,7 @@ class Printer {
     std::string text =
         "  %" + std::to_string(index) + " " + name(plan_, b.name) + " " + type(b.dtype, b.sizes, b.bounded);
     if (b.view_of != kNone)
-      text += " view of %" + std::to_string(b.view_of);
+      text += view(b, role.buffers[b.view_of]);
     else if (b.space == Buffer::Space::none)
       text += " sizes only";
     else
@@ -133,6 +133,12 @@ class Printer {
     if (role.devices.size() > 1) text += " device " + std::to_string(b.device);
     if (b.window != kNone) text += window(plan_.windows[b.window]);
     line(text);
+  }
+
+  static std::string view(const Buffer& b, const Buffer& of) {
+    const std::string whole = "%" + std::to_string(b.view_of);
+    if (b.bytes == of.bytes) return " view of " + whole;
+    return " in " + whole + " from byte " + std::to_string(b.offset - of.offset);
   }
 
   std::string window(const Window& w) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ struct PlanOptions {
   /// Plan as if all tasks were on one host, so that layouts, schedules and with them the order of sums do not depend on
   /// where tasks are.
   bool one_host = false;
+  /// Sums that are made one after another share a message until they have so many bytes; 0: none does. Not given: by
+  /// the topology's links.
+  std::optional<std::int64_t> bucket_bytes;
   /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };

@@ -46,7 +46,7 @@ std::uint32_t Program::argument(const Node& owner, RegionId body, std::size_t pa
 
 std::string Program::name(const Node& node) const {
   if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
-    return name(inputs(node)[0]);
+    return name(inputs(node)[0]) + (node.inputs > 1 ? " and " + std::to_string(node.inputs - 1) + " more" : "");
   return std::string(node.graph->op(node.op).name());
 }
 
@@ -56,6 +56,14 @@ std::string Program::name(PValueId value) const {
 
 std::string Program::text(const Annotation& annotation) const {
   return annotation.mesh != kNoMesh ? "mesh " + graph->meshes()[annotation.mesh].str() : annotation.device.str();
+}
+
+PValueId Program::stored(PValueId value) const {
+  for (;;) {
+    const Node& maker = nodes[values[value].producer];
+    if (maker.kind != NodeKind::compute || !maker.def->is(kView)) return value;
+    value = inputs(maker)[0];
+  }
 }
 
 SourceLine Program::line(const Node& node) const {

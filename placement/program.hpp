@@ -60,7 +60,7 @@ enum class NodeKind : std::uint8_t {
   loop,        ///< inputs carried values and captures; outputs the carried values
   branch,      ///< inputs predicate and captures; outputs the results
   transfer,    ///< one device to another
-  collective,  ///< over the groups of a mesh axis, or between a device and a mesh
+  collective,  ///< over the groups of a mesh axis, or between a device and a mesh; of several values at once: a bucket
   fetch        ///< a value that the caller gets
 };
 
@@ -177,6 +177,8 @@ struct Program {
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
   [[nodiscard]] SourceLine line(const Node& node) const;
+  /// The value whose bytes a value has: itself, or what it is a view of.
+  [[nodiscard]] PValueId stored(PValueId value) const;
   /// "mesh dp=* on /task:*", "/task:2".
   [[nodiscard]] std::string text(const Annotation& annotation) const;
 
@@ -230,6 +232,8 @@ void assign_devices(Program& program);
 void propagate(Program& program);
 /// Gives every value its layout and inserts what changes layouts and devices. (reshard.cpp)
 void reshard(Program& program);
+/// Joins sums into buckets, and lets collectives start where their values are made. (fuse_messages.cpp)
+void fuse_messages(Program& program);
 /// Makes the instructions, buffers and channels of each plan class, and places the buffers. (lower.cpp, memory.cpp)
 [[nodiscard]] Plan lower(const Program& program);
 

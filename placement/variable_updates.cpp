@@ -95,6 +95,7 @@ class Updater {
     Buffer buffer = plan_.buffers[other];
     buffer.space = Buffer::Space::step;
     buffer.view_of = kNone;
+    buffer.offset = 0;
     plan_.buffers.push_back(std::move(buffer));
     uses_.emplace_back();
     return static_cast<std::uint32_t>(plan_.buffers.size() - 1);

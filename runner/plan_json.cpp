@@ -51,15 +51,17 @@ Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction
   return json;
 }
 
-Json buffer_json(const Plan& plan, const Buffer& buffer) {
+Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) {
   Json json = {{"name", plan.string(buffer.name)},
                {"dtype", name_of(buffer.dtype)},
                {"sizes", buffer.sizes},
                {"bytes", buffer.bytes}};
-  if (buffer.view_of != kNone)
+  if (buffer.view_of != kNone) {
     json["view_of"] = buffer.view_of;
-  else if (buffer.space != Buffer::Space::none)
+    json["from_byte"] = buffer.offset - role.buffers[buffer.view_of].offset;
+  } else if (buffer.space != Buffer::Space::none) {
     json[buffer.space == Buffer::Space::step ? "step_offset" : "state_offset"] = buffer.offset;
+  }
   return json;
 }
 
@@ -72,7 +74,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
                                {"index", device.index},
                                {"step_bytes", device.step_bytes},
                                {"state_bytes", device.state_bytes}});
-  for (const Buffer& buffer : role.buffers) json["buffers"].push_back(buffer_json(plan, buffer));
+  for (const Buffer& buffer : role.buffers) json["buffers"].push_back(buffer_json(plan, role, buffer));
   for (const PlanVariable& variable : role.variables)
     json["variables"].push_back({{"name", plan.string(variable.name)}, {"buffer", variable.buffer}});
   for (const Region& region : role.regions) {

@@ -168,6 +168,7 @@ class ClassMemory {
 
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
+    check_parts();
     for (std::uint32_t region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
@@ -201,8 +202,35 @@ class ClassMemory {
   void check_view(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     const Buffer& viewed = class_.buffers[b.view_of];
-    if (viewed.offset != b.offset || viewed.bytes != b.bytes || viewed.space != b.space || viewed.device != b.device)
+    const bool inside = b.offset >= viewed.offset && b.bytes <= viewed.bytes &&
+                        b.offset - viewed.offset <= viewed.bytes - b.bytes && (!b.bounded || b.bytes == viewed.bytes);
+    if (!inside || viewed.space != b.space || viewed.device != b.device)
       reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
+  }
+
+  /// Views have all bytes of their buffer, or are parts that make it up, side by side. So what is written to one is no
+  /// other's.
+  void check_parts() const {
+    struct Part {
+      std::uint32_t of;
+      std::uint64_t begin, end;
+      auto operator<=>(const Part&) const = default;
+    };
+    std::vector<Part> parts;
+    for (const Buffer& b : class_.buffers) {
+      if (b.view_of == kNone || b.space == Buffer::Space::none || b.bytes == class_.buffers[b.view_of].bytes) continue;
+      const std::uint64_t begin = b.offset - class_.buffers[b.view_of].offset;
+      if (b.bytes > 0) parts.push_back({b.view_of, begin, begin + b.bytes});
+    }
+    std::sort(parts.begin(), parts.end());
+    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      const bool first = k == 0 || parts[k - 1].of != parts[k].of;
+      const bool last = k + 1 == parts.size() || parts[k + 1].of != parts[k].of;
+      if (parts[k].begin != (first ? 0 : parts[k - 1].end) ||
+          (last && parts[k].end != class_.buffers[parts[k].of].bytes))
+        reject(name(parts[k].of) + " is not made up of its parts: they overlap or leave bytes out");
+    }
   }
 
   [[nodiscard]] Span span(std::uint32_t id) const {

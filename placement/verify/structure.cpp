@@ -152,7 +152,8 @@ class Structure {
 
   void check_buffer(const PlanClass& c, const Buffer& buffer) const {
     require(buffer.device < c.devices.size() && string_ok(buffer.name), "a buffer is out of range");
-    require(buffer.space == Buffer::Space::none || buffer.offset % kBufferAlign == 0,
+    const std::uint64_t align = buffer.view_of == kNone ? kBufferAlign : size_of(buffer.dtype);
+    require(buffer.space == Buffer::Space::none || (align > 0 && buffer.offset % align == 0),
             "a buffer is misaligned at " + std::to_string(buffer.offset));
     require(buffer.window == kNone || (buffer.window < plan_.windows.size() &&
                                        plan_.windows[buffer.window].sizes.size() == buffer.sizes.size()),

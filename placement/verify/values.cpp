@@ -250,8 +250,29 @@ class Values {
   }
 
   void check_splits(const Instruction& i, Range operands, bool over_members) {
-    if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
-    const Buffer& b = operand(operands, 0);
+    if (operands.count == 0) return;
+    check_splits(i, operand(operands, 0), over_members);
+    for (const std::uint32_t part : parts_of(here().operands[operands.begin]))
+      check_splits(i, here().buffers[part], over_members);
+  }
+
+  /// The views of a buffer of the class at hand.
+  std::span<const std::uint32_t> parts_of(std::uint32_t buffer) {
+    if (views_of_ != class_) {
+      views_of_ = class_;
+      views_.clear();
+      for (std::uint32_t b = 0; b < here().buffers.size(); ++b)
+        if (here().buffers[b].view_of != kNone &&
+            here().buffers[b].bytes < here().buffers[here().buffers[b].view_of].bytes)
+          views_[here().buffers[b].view_of].push_back(b);
+    }
+    const auto found = views_.find(buffer);
+    if (found == views_.end()) return {};
+    return found->second;
+  }
+
+  void check_splits(const Instruction& i, const Buffer& b, bool over_members) {
+    if (b.bytes == 0) return;
     const Collective& collective = plan_.collectives[i.target];
     const Schedule& schedule = plan_.schedules[collective.schedule];
     const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
@@ -335,6 +356,8 @@ class Values {
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;
   std::vector<std::uint32_t> cuts_;
+  std::uint32_t views_of_ = kNone;                             // class whose parts are in `views_`
+  std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // parts of a buffer
 };
 
 }  // namespace

@@ -11,8 +11,9 @@ namespace {
 /// Puts buffer `b` and its views at another place.
 void place(PlanClass& c, std::uint32_t b, std::uint64_t offset) {
   const std::uint32_t root = storage(c, b);
+  const std::uint64_t by = offset - c.buffers[b].offset;
   for (std::uint32_t other = 0; other < c.buffers.size(); ++other)
-    if (storage(c, other) == root) c.buffers[other].offset = offset;
+    if (storage(c, other) == root) c.buffers[other].offset += by;
 }
 
 bool in_step(const Buffer& b) {

@@ -1,0 +1,222 @@
+// fuse_messages: sums of one dtype over the same members, by the same operator, become one collective: a bucket. And a
+// collective of a value that is computed stands right after that, so that it starts there.
+//
+// Buckets fill in the order in which their values are made; of gradients that is the order of the backward pass. A
+// bucket is closed once it has kFull latencies' worth of bytes (kFull × latency × bandwidth of the links between its
+// members), or before a value that is made no sooner than one of its results is used. So what waits for company is
+// always less than kFull latencies' worth, and of the time that a full bucket takes at most 1/kFull is latency. Only
+// the program and the topology are looked at: all tasks come to the same buckets.
+//
+// A bucket is one vector in memory. Kernels write their results to their places in it and read the sums where they lie:
+// nothing is copied. So only sums of whole vectors are fused (all_reduce, reduce), of values that a kernel of the same
+// region computes in the step, or views of such; not what is bounded, computed once, or brought by another message, a
+// loop or a branch.
+//
+// An element is folded by the schedule of the bucket, over the same members as before: on one host, where schedules
+// are direct, the bits are those of the sums alone. Between hosts the schedule depends on the bytes of the bucket.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "placement/conversion.hpp"
+#include "placement/program.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+constexpr double kFull = 8;
+/// Values of so many bytes, or a multiple, come first: those after them begin at a cache line, too.
+constexpr std::int64_t kLine = 64;
+
+class Fuser {
+ public:
+  explicit Fuser(Program& program) : program_(program) {}
+
+  void run() {
+    for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(program_.regions[region].order, region);
+    if (renamed_.empty()) return;
+    for (PValueId& operand : program_.operands) rename(operand);
+    for (ProgramRegion& region : program_.regions)
+      for (PValueId& result : region.results) rename(result);
+  }
+
+ private:
+  /// A sum that may share a collective with others.
+  struct Sum {
+    NodeId node = 0;
+    std::size_t made = 0;  ///< position of what makes its value
+    std::size_t used = 0;  ///< position where its result is used first
+  };
+  struct Bucket {
+    std::vector<NodeId> sums;
+    std::int64_t bytes = 0;
+    std::size_t made = 0, used = kNowhere;  ///< the last value, the first result
+  };
+  /// Sums with equal keys may share: dtype, where the values and the results are, kind, operator, members.
+  using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
+
+  void fuse(const std::vector<NodeId>& order, RegionId region) {
+    const auto is_collective = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::collective; };
+    if (std::none_of(order.begin(), order.end(), is_collective)) return;
+    place_.clear();
+    after_.clear();
+    for (std::size_t at = 0; at < order.size(); ++at) place_[order[at]] = at;
+    find_uses(order, region);
+    std::vector<Sum> sums;
+    for (const NodeId id : order)
+      if (is_collective(id)) start_early(id, sums);
+    std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.made < b.made; });
+    std::map<Key, Bucket> open;
+    for (const Sum& sum : sums) fill(open[key_of(sum.node)], sum);
+    for (auto& [key, bucket] : open) close(bucket);
+    put_in_order(program_.regions[region].order);
+  }
+
+  void find_uses(const std::vector<NodeId>& order, RegionId region) {
+    used_.clear();
+    views_.clear();
+    for (const PValueId result : program_.regions[region].results) used_[result] = order.size();
+    for (std::size_t at = order.size(); at > 0; --at) {
+      const Node& node = program_.nodes[order[at - 1]];
+      const std::size_t use = is_view(node) ? used(node.first_output) : at - 1;
+      for (const PValueId input : program_.inputs(node)) used_[input] = std::min(used(input), use);
+    }
+    for (const NodeId id : order)
+      if (const Node& node = program_.nodes[id]; is_view(node))
+        views_[program_.values[program_.stored(node.first_output)].producer].push_back(id);
+  }
+
+  static bool is_view(const Node& node) { return node.kind == NodeKind::compute && node.def->is(kView); }
+
+  [[nodiscard]] std::size_t used(PValueId value) const {
+    const auto found = used_.find(value);
+    return found == used_.end() ? kNowhere : found->second;
+  }
+
+  /// What another message brings would have to be waited for at once: such collectives stay where they are.
+  void start_early(NodeId id, std::vector<Sum>& sums) {
+    const Node& node = program_.nodes[id];
+    const NodeId maker = program_.values[program_.inputs(node)[0]].producer;
+    const auto place = place_.find(maker);
+    const bool brought =
+        program_.nodes[maker].kind == NodeKind::transfer || program_.nodes[maker].kind == NodeKind::collective;
+    if (place == place_.end() || brought) return;
+    if (may_share(node))
+      sums.push_back({id, place->second, used(node.first_output)});
+    else
+      put(id, place->second);
+  }
+
+  /// Its value can be made at a place in a bucket.
+  bool may_share(const Node& node) {
+    const CollectiveKind kind = program_.collectives[node.detail].kind;
+    if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) return false;
+    const PValueId given = program_.inputs(node)[0];
+    const PValueId stored = program_.stored(given);
+    const PValue& value = program_.values[stored];
+    const Node& maker = program_.nodes[value.producer];
+    return maker.kind == NodeKind::compute && !maker.once && place_.contains(value.producer) &&
+           value.where == program_.values[given].where && !value.type.shape.bounded() &&
+           in_buckets_.insert(stored).second;
+  }
+
+  Key key_of(NodeId id) const {
+    const Node& node = program_.nodes[id];
+    const ProgramCollective& what = program_.collectives[node.detail];
+    const PValue& value = program_.values[program_.inputs(node)[0]];
+    return {value.type.dtype, value.where,           node.where,        what.kind,
+            what.reduce,      what.members.grouping, what.members.root, what.members.guest_root};
+  }
+
+  void fill(Bucket& bucket, const Sum& sum) {
+    if (sum.made >= bucket.used) close(bucket);
+    bucket.sums.push_back(sum.node);
+    bucket.bytes += bytes_of(sum.node);
+    bucket.made = sum.made;
+    bucket.used = std::min(bucket.used, sum.used);
+    if (bucket.bytes >= full_bytes(sum.node)) close(bucket);
+  }
+
+  std::int64_t bytes_of(NodeId id) const {
+    const PValue& value = program_.values[program_.inputs(program_.nodes[id])[0]];
+    return part_bytes(value.type, value.layout, program_.wheres[value.where]);
+  }
+
+  std::int64_t full_bytes(NodeId id) const {
+    if (program_.options.bucket_bytes) return *program_.options.bucket_bytes;
+    const ProgramCollective& what = program_.collectives[program_.nodes[id].detail];
+    const bool far = program_.crosses_hosts(program_.groupings[what.members.grouping]);
+    const LinkCost& link = far ? program_.topology->between_hosts : program_.topology->on_host;
+    return static_cast<std::int64_t>(kFull * link.latency_seconds * link.bytes_per_second);
+  }
+
+  void close(Bucket& bucket) {
+    if (bucket.sums.size() == 1) put(bucket.sums[0], bucket.made);
+    if (bucket.sums.size() > 1) {
+      put(joined(bucket), bucket.made);
+      for (const NodeId id : bucket.sums)
+        for (const NodeId view : views_[id]) put(view, bucket.made);
+    }
+    bucket = {};
+  }
+
+  NodeId joined(Bucket& bucket) {
+    std::stable_partition(bucket.sums.begin(), bucket.sums.end(), [&](NodeId id) { return bytes_of(id) % kLine == 0; });
+    std::vector<PValueId> values, results;
+    std::vector<Type> types;
+    for (const NodeId id : bucket.sums) {
+      values.push_back(program_.inputs(program_.nodes[id])[0]);
+      results.push_back(program_.nodes[id].first_output);
+      types.push_back(program_.values[results.back()].type);
+      moved_.insert(id);
+    }
+    const NodeId id = program_.add(Node(program_.nodes[bucket.sums[0]]), values, types);
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const PValueId fresh = program_.nodes[id].first_output + static_cast<PValueId>(k);
+      program_.values[fresh] = program_.values[results[k]];
+      program_.values[fresh].producer = id;
+      renamed_[results[k]] = fresh;
+    }
+    return id;
+  }
+
+  void put(NodeId id, std::size_t place) {
+    after_[place].push_back(id);
+    moved_.insert(id);
+  }
+
+  void put_in_order(std::vector<NodeId>& order) const {
+    if (after_.empty()) return;
+    std::vector<NodeId> result;
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      if (!moved_.contains(order[at])) result.push_back(order[at]);
+      if (const auto found = after_.find(at); found != after_.end())
+        result.insert(result.end(), found->second.begin(), found->second.end());
+    }
+    order = std::move(result);
+  }
+
+  void rename(PValueId& value) const {
+    if (const auto found = renamed_.find(value); found != renamed_.end()) value = found->second;
+  }
+
+  Program& program_;
+  std::unordered_map<NodeId, std::size_t> place_;   // in the region at hand
+  std::unordered_map<PValueId, std::size_t> used_;  // of each value: where its bytes are used first in that region
+  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // of what a node makes
+  std::map<std::size_t, std::vector<NodeId>> after_;
+  std::unordered_set<NodeId> moved_;         // stand elsewhere now, or are part of another node
+  std::unordered_set<PValueId> in_buckets_;  // what is made at a place in a bucket
+  std::unordered_map<PValueId, PValueId> renamed_;
+};
+
+}  // namespace
+
+void fuse_messages(Program& program) {
+  Fuser(program).run();
+}
+
+}  // namespace ferry
