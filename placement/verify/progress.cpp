@@ -165,7 +165,10 @@ class SiteWalk {
     }
     const auto is_collective = [&](std::uint32_t w) { return current(w).what == Do::collective; };
     if (std::all_of(chain.begin(), chain.end(), is_collective)) reject_order(chain);
-    std::string text = "the plan would deadlock:";
+    // Who starts a collective goes on: such a circle has no one order of all messages, but need not stop for ever.
+    const bool starts = std::any_of(chain.begin(), chain.end(), is_collective);
+    std::string text =
+        starts ? "the messages come in different orders on different tasks:" : "the plan would deadlock:";
     for (std::size_t k = 0; k < chain.size(); ++k)
       text += "\n  task " + std::to_string(task_of(chain[k])) + " waits in " + describe(plan_, current(chain[k])) +
               " for task " + std::to_string(task_of(chain[(k + 1) % chain.size()]));

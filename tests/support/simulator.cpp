@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
+#include <utility>
 
 #include "base/hash.hpp"
 
@@ -12,6 +12,25 @@ namespace ferry::test {
 namespace {
 
 using Kind = Action::Kind;
+
+/// An arena for what walkers of collectives keep in mind.
+constexpr std::uint32_t kOfCollectives = ~std::uint32_t{1};  // of the step
+
+bool is_wait(const Action& action) {
+  return action.kind == Kind::wait_send || action.kind == Kind::wait_receive || action.kind == Kind::wait_walker;
+}
+
+/// The walker may begin, or has begun, when walkers are at these of their actions.
+bool begun(const Script& script, const std::vector<std::size_t>& at, std::size_t walker) {
+  const Walker& w = script.walkers[walker];
+  return w.parent == Walker::kNever || at[w.parent] > w.start;
+}
+bool ended(const Script& script, const std::vector<std::size_t>& at, std::size_t walker) {
+  return begun(script, at, walker) && at[walker] == script.walkers[walker].actions.size();
+}
+bool started(const std::vector<std::size_t>& at, const Message::End& end) {
+  return end.action != Walker::kNever && at[end.walker] > end.action;
+}
 
 /// Writes the script of one task.
 class Unroller {
@@ -26,6 +45,7 @@ class Unroller {
       : plan_(plan),
         class_(plan.classes[plan.class_of[task]]),
         task_(task),
+        walker_(task),
         seed_(seed),
         script_(script),
         wires_(wires) {}
@@ -36,7 +56,7 @@ class Unroller {
   }
 
  private:
-  std::vector<Action>& actions() { return script_.tasks[task_]; }
+  std::vector<Action>& actions() { return script_.walkers[walker_].actions; }
 
   /// `luck` is the same on all tasks that are in this round of this region.
   void region(std::uint32_t r, std::uint64_t luck) {
@@ -73,10 +93,9 @@ class Unroller {
       case Do::collective:
         return collective(i, k);
       case Do::collective_wait:
+        return collective_wait(i.target);
+      default:
         return compute(i, k, inputs(i), written(i));
-      default: {
-        return compute(i, k, inputs(i), written(i));
-      }
     }
   }
 
@@ -90,7 +109,7 @@ class Unroller {
   std::size_t message(Wire& wire, std::size_t number, std::size_t from, std::size_t to) {
     while (wire.messages.size() <= number) {
       wire.messages.push_back(script_.messages.size());
-      script_.messages.push_back({from, to});
+      script_.messages.push_back({from, to, {}, {}});
     }
     return wire.messages[number];
   }
@@ -99,7 +118,7 @@ class Unroller {
     Wire& wire = wires_[{number, from, to}];
     const bool sends = kind == Kind::start_send;
     const std::size_t m = message(wire, sends ? wire.sent++ : wire.received++, from, to);
-    (sends ? script_.messages[m].send : script_.messages[m].receive) = actions().size();
+    (sends ? script_.messages[m].send : script_.messages[m].receive) = {walker_, actions().size()};
     Action action{kind, m, 0, {}, {}};
     (sends ? action.reads : action.writes) = std::move(touches);
     actions().push_back(std::move(action));
@@ -121,14 +140,38 @@ class Unroller {
     under_way_.erase(found);
   }
 
-  /// The schedule's messages, after a computation that touches the buffers; the wait is another one. The members wait
-  /// for one another at once, which is the hardest case.
+  /// The start leaves nothing to read in the buffers. A walker does the rest: it reads the input, moves the schedule's
+  /// messages, reads the input again and writes what it has got.
   void collective(const Instruction& i, std::uint32_t k) {
+    const auto [at, fresh] = calls_.try_emplace(i.target, script_.walkers.size());
+    script_.reused = script_.reused || !fresh;
+    at->second = script_.walkers.size();
+    actions().push_back({Kind::start_receive, Walker::kNever, 0, inputs(i), written(i)});
+    script_.walkers.push_back({task_, walker_, actions().size() - 1, {}});
+    const std::size_t outer = std::exchange(walker_, at->second);
+    const Touch kept{kOfCollectives, i.target, i.target + 1, 0};
+    compute(i, k, inputs(i), {kept});
+    messages(i);
+    std::vector<Touch> reads = inputs(i), writes = written(i);
+    reads.push_back(kept);
+    writes.push_back(kept);
+    compute(i, k, std::move(reads), std::move(writes));
+    walker_ = outer;
+  }
+
+  /// With nothing under way it ends at once, too.
+  void collective_wait(std::uint32_t number) {
+    const auto found = calls_.find(number);
+    if (found == calls_.end()) return;
+    actions().push_back({Kind::wait_walker, found->second, 0, {}, {}});
+    calls_.erase(found);
+  }
+
+  void messages(const Instruction& i) {
     const Collective& what = plan_.collectives[i.target];
     const Schedule& schedule = plan_.schedules[what.schedule];
     const std::uint64_t channel = plan_.channels.size() + i.target;
     const auto [group, self] = place(plan_.groupings[what.grouping]);
-    compute(i, k, inputs(i), written(i));
     std::vector<std::size_t> sends, receives;
     const auto wait_all = [&](Kind kind, std::vector<std::size_t>& all) {
       for (std::size_t m : all) actions().push_back({kind, m, 0, {}, {}});
@@ -182,15 +225,17 @@ class Unroller {
   const Plan& plan_;
   const PlanClass& class_;
   std::size_t task_;
+  std::size_t walker_;  ///< whose actions are being written
   std::uint64_t seed_;
   Script& script_;
   Wires& wires_;
   std::map<std::pair<std::uint32_t, bool>, std::size_t> under_way_;
+  std::map<std::uint32_t, std::size_t> calls_;  ///< collectives under way: their walkers
 };
 
-/// Where all tasks are, and which messages have moved.
+/// Where all walkers are, and which messages have moved.
 struct State {
-  std::vector<std::size_t> at;  // next action of each task
+  std::vector<std::size_t> at;  // next action of each walker
   std::vector<bool> moved;
   bool operator<(const State& other) const { return std::tie(at, moved) < std::tie(other.at, other.moved); }
 };
@@ -208,7 +253,7 @@ class Explorer {
   Explorer(const Script& script, std::size_t limit) : script_(script), limit_(limit) {}
 
   Exploration run() {
-    State start{std::vector<std::size_t>(script_.tasks.size()), std::vector<bool>(script_.messages.size())};
+    State start{std::vector<std::size_t>(script_.walkers.size()), std::vector<bool>(script_.messages.size())};
     visit(start, {});
     found_.races = script_.reused;
     while (!open_.empty() && found_.complete) {
@@ -221,30 +266,25 @@ class Explorer {
   }
 
  private:
-  [[nodiscard]] bool started(const State& s, std::size_t task, std::size_t action) const {
-    return action != Message::kNever && s.at[task] > action;
-  }
-
   void next(const State& state) {
     const Memory memory = known_.at(state);
-    bool any = false, ended = true;
+    bool any = false, all_ended = true;
     for (std::size_t m = 0; m < script_.messages.size(); ++m) {
       const Message& message = script_.messages[m];
-      if (state.moved[m] || !started(state, message.from, message.send) || !started(state, message.to, message.receive))
-        continue;
+      if (state.moved[m] || !started(state.at, message.send) || !started(state.at, message.receive)) continue;
       any = true;
       move(state, memory, m);
     }
-    for (std::size_t t = 0; t < script_.tasks.size(); ++t) {
-      if (state.at[t] == script_.tasks[t].size()) continue;
-      ended = false;
-      const Action& action = script_.tasks[t][state.at[t]];
-      const bool waits = action.kind == Kind::wait_send || action.kind == Kind::wait_receive;
-      if (waits && !state.moved[action.message]) continue;
+    for (std::size_t w = 0; w < script_.walkers.size(); ++w) {
+      all_ended = all_ended && (!begun(script_, state.at, w) || ended(script_, state.at, w));
+      if (!can_go_on(state, w)) continue;
       any = true;
-      act(state, memory, t, action);
+      State after = state;
+      Memory changed = memory;
+      act(after, changed, w);
+      visit(std::move(after), std::move(changed));
     }
-    if (!any && !ended) found_.stalls = true;
+    if (!any && !all_ended) found_.stalls = true;
   }
 
   void move(const State& state, const Memory& before, std::size_t m) {
@@ -252,8 +292,8 @@ class Explorer {
     State after = state;
     after.moved[m] = true;
     Memory memory = before;
-    const auto& from = script_.tasks[message.from][message.send].reads;
-    const auto& to = script_.tasks[message.to][message.receive].writes;
+    const auto& from = action_of(message.send).reads;
+    const auto& to = action_of(message.receive).writes;
     for (std::size_t k = 0; k < from.size() && k < to.size(); ++k) {
       const std::uint64_t value = read(memory, message.from, from[k]);
       write(memory, message.to, to[k], value);
@@ -261,10 +301,14 @@ class Explorer {
     visit(std::move(after), std::move(memory));
   }
 
-  void act(const State& state, const Memory& before, std::size_t task, const Action& action) {
-    State after = state;
-    ++after.at[task];
-    Memory memory = before;
+  [[nodiscard]] const Action& action_of(const Message::End& end) const {
+    return script_.walkers[end.walker].actions[end.action];
+  }
+
+  /// The walker's next action.
+  void act(State& state, Memory& memory, std::size_t walker) {
+    const std::size_t task = script_.walkers[walker].task;
+    const Action& action = script_.walkers[walker].actions[state.at[walker]++];
     std::uint64_t value = action.what;
     for (const Touch& touch : action.reads) value = hash64(std::to_string(read(memory, task, touch)), value);
     if (action.kind == Kind::start_receive) {
@@ -272,7 +316,6 @@ class Explorer {
     } else {
       for (const Touch& touch : action.writes) write(memory, task, touch, ++value);
     }
-    visit(std::move(after), std::move(memory));
   }
 
   /// The value of some bytes, which must be `touch.owner`'s and there.
@@ -297,7 +340,51 @@ class Explorer {
       memory[{task, touch.arena, block}] = {value, touch.owner};
   }
 
+  /// Goes on with all that can happen and touches no memory, or only memory that nothing else can touch before: no
+  /// other order has more to show.
+  void settle(State& state, Memory& memory) {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t m = 0; m < script_.messages.size(); ++m) {
+        const Message& message = script_.messages[m];
+        if (state.moved[m] || !started(state.at, message.send) || !started(state.at, message.receive)) continue;
+        if (touches(action_of(message.send)) || touches(action_of(message.receive))) continue;
+        state.moved[m] = any = true;
+      }
+      for (std::size_t w = 0; w < script_.walkers.size(); ++w)
+        for (; can_go_on(state, w) && (!touches(script_.walkers[w].actions[state.at[w]]) || is_alone(state, w));
+             any = true)
+          act(state, memory, w);
+    }
+  }
+
+  /// Nothing else of the walker's task can happen before it goes on: no message is about to move, and its other
+  /// walkers wait for one another to end, in the end for this one.
+  [[nodiscard]] bool is_alone(const State& state, std::size_t walker) const {
+    const std::size_t task = script_.walkers[walker].task;
+    for (std::size_t w = 0; w < script_.walkers.size(); ++w) {
+      if (w == walker || script_.walkers[w].task != task || !begun(script_, state.at, w) || ended(script_, state.at, w))
+        continue;
+      if (script_.walkers[w].actions[state.at[w]].kind != Kind::wait_walker || can_go_on(state, w)) return false;
+    }
+    return std::none_of(script_.messages.begin(), script_.messages.end(), [&](const Message& message) {
+      if (state.moved[static_cast<std::size_t>(&message - script_.messages.data())]) return false;
+      return (message.from == task && started(state.at, message.send) && touches(action_of(message.send))) ||
+             (message.to == task && started(state.at, message.receive) && touches(action_of(message.receive)));
+    });
+  }
+
+  static bool touches(const Action& action) { return !action.reads.empty() || !action.writes.empty(); }
+
+  [[nodiscard]] bool can_go_on(const State& state, std::size_t walker) const {
+    if (!begun(script_, state.at, walker) || ended(script_, state.at, walker)) return false;
+    const Action& action = script_.walkers[walker].actions[state.at[walker]];
+    if (action.kind == Kind::wait_walker) return ended(script_, state.at, action.target);
+    return !is_wait(action) || state.moved[action.target];
+  }
+
   void visit(State state, Memory memory) {
+    settle(state, memory);
     const auto [at, fresh] = known_.try_emplace(std::move(state), memory);
     if (!fresh) {
       if (at->second != memory) found_.races = true;
@@ -318,38 +405,37 @@ class Explorer {
 
 Script unroll(const Plan& plan, int steps, std::uint64_t seed) {
   Script script;
-  script.tasks.resize(plan.class_of.size());
+  const std::size_t tasks = plan.class_of.size();
+  script.walkers.resize(tasks);
   Unroller::Wires wires;
-  for (std::size_t task = 0; task < script.tasks.size(); ++task)
+  for (std::size_t task = 0; task < tasks; ++task) {
+    script.walkers[task].task = task;
     Unroller(plan, task, seed, script, wires).unroll(steps);
+  }
   return script;
 }
 
 std::string run(const Script& script) {
-  std::vector<std::size_t> at(script.tasks.size());
-  const auto started = [&](std::size_t task, std::size_t action) {
-    return action != Message::kNever && at[task] > action;
-  };
+  std::vector<std::size_t> at(script.walkers.size());
   const auto can = [&](const Action& action) {
-    const Message& message = script.messages[action.message];
-    if (action.kind == Kind::wait_send) return started(message.to, message.receive);
-    return action.kind != Kind::wait_receive || started(message.from, message.send);
+    if (!is_wait(action)) return true;
+    if (action.kind == Kind::wait_walker) return ended(script, at, action.target);
+    const Message& message = script.messages[action.target];
+    return started(at, action.kind == Kind::wait_send ? message.receive : message.send);
   };
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::size_t t = 0; t < at.size(); ++t)
-      for (; at[t] < script.tasks[t].size() &&
-             (script.tasks[t][at[t]].kind == Kind::compute || can(script.tasks[t][at[t]]));
-           ++at[t])
+    for (std::size_t w = 0; w < at.size(); ++w)
+      for (; begun(script, at, w) && !ended(script, at, w) && can(script.walkers[w].actions[at[w]]); ++at[w])
         moved = true;
   }
-  for (std::size_t t = 0; t < at.size(); ++t) {
-    if (at[t] == script.tasks[t].size()) continue;
-    const Action& action = script.tasks[t][at[t]];
-    const Message& message = script.messages[action.message];
-    const bool sends = action.kind == Kind::wait_send;
-    return "task " + std::to_string(t) + " waits for task " + std::to_string(sends ? message.to : message.from) +
-           (sends ? " to receive" : " to send");
+  for (std::size_t w = at.size(); w > 0; --w) {
+    if (!begun(script, at, w - 1) || ended(script, at, w - 1)) continue;
+    const Walker& walker = script.walkers[w - 1];
+    const Message& message = script.messages[walker.actions[at[w - 1]].target];
+    const bool sends = walker.actions[at[w - 1]].kind == Kind::wait_send;
+    return "task " + std::to_string(walker.task) + " waits for task " +
+           std::to_string(sends ? message.to : message.from) + (sends ? " to receive" : " to send");
   }
   return "";
 }

@@ -1,6 +1,7 @@
-// A machine for plans, independent of the verifier: all tasks walk their instructions, collectives are spelt out as the
-// sends, receives and folds of their schedules, and nothing is buffered: a message moves when both ends have started
-// it, at any moment until one of them has waited for it.
+// A machine for plans, independent of the verifier: all tasks walk their instructions, and nothing is buffered: a
+// message moves when both ends have started it, at any moment until one of them has waited for it. Collectives are
+// spelt out as the sends, receives and folds of their schedules; a walker of its own does them, at any moment between
+// their start and the wait for them.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,37 @@ struct Touch {
   std::uint32_t owner = 0;
 };
 
-/// One thing that a task does. Loops and branches are unrolled.
+/// One thing that a walker does. Loops and branches are unrolled.
 struct Action {
-  enum class Kind : std::uint8_t { compute, start_send, start_receive, wait_send, wait_receive };
+  enum class Kind : std::uint8_t { compute, start_send, start_receive, wait_send, wait_receive, wait_walker };
   Kind kind = Kind::compute;
-  std::size_t message = 0;  ///< of all but compute: index into Script::messages
-  std::uint64_t what = 0;   ///< tells actions apart, for the values they make
+  std::size_t target = 0;  ///< index into Script::messages, or the walker to wait for
+  std::uint64_t what = 0;  ///< tells actions apart, for the values they make
   std::vector<Touch> reads, writes;
 };
 
-/// A message: who sends and receives it, and which of their actions start it (kNever: nobody does).
-struct Message {
+/// What a task does, or what one of its collectives does meanwhile.
+struct Walker {
   static constexpr std::size_t kNever = ~std::size_t{0};
-  std::size_t from = 0, to = 0;  ///< tasks
-  std::size_t send = kNever, receive = kNever;
+  std::size_t task = 0;
+  std::size_t parent = kNever, start = 0;  ///< begins after that action of that walker; kNever: at once
+  std::vector<Action> actions;
 };
 
-/// What all tasks do in setup and steps, in order.
+/// A message: between which tasks, and which walkers start it with which of their actions (kNever: nobody does).
+struct Message {
+  struct End {
+    std::size_t walker = 0, action = Walker::kNever;
+  };
+  std::size_t from = 0, to = 0;
+  End send, receive;
+};
+
+/// What all tasks do in setup and steps, in order: first a walker for each task, then those of their collectives.
 struct Script {
-  std::vector<std::vector<Action>> tasks;
+  std::vector<Walker> walkers;
   std::vector<Message> messages;
-  bool reused = false;  ///< a channel is started again before it was waited for
+  bool reused = false;  ///< a channel or collective is started again before it was waited for
 };
 
 /// Unrolls the setup and `steps` steps. How often a loop repeats (0 to 2) and which branch is taken, the seed decides
@@ -58,7 +69,7 @@ struct Exploration {
   [[nodiscard]] bool good() const { return complete && !stalls && !races; }
 };
 
-/// Follows every order of the tasks' actions and of the messages' moves, each state once.
+/// Follows every order of the walkers' actions and of the messages' moves, each state once.
 [[nodiscard]] Exploration explore(const Script& script, std::size_t limit);
 
 }  // namespace ferry::test
