@@ -18,6 +18,7 @@ Verdict verify(const Plan& plan) {
     proved(
         "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
     verifier::check_messages(plan, tables);
+    verifier::check_buckets(plan, tables);
     proved(counted(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
     proved(counted(plan.collectives.size(), "collective") +
            ": every member takes part, with the sizes of its schedule");

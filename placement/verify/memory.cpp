@@ -168,7 +168,6 @@ class ClassMemory {
 
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
-    check_parts();
     for (std::uint32_t region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
@@ -202,35 +201,10 @@ class ClassMemory {
   void check_view(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     const Buffer& viewed = class_.buffers[b.view_of];
-    const bool inside = b.offset >= viewed.offset && b.bytes <= viewed.bytes &&
-                        b.offset - viewed.offset <= viewed.bytes - b.bytes && (!b.bounded || b.bytes == viewed.bytes);
+    const bool inside =
+        b.offset >= viewed.offset && b.bytes <= viewed.bytes && b.offset - viewed.offset <= viewed.bytes - b.bytes;
     if (!inside || viewed.space != b.space || viewed.device != b.device)
       reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
-  }
-
-  /// Views have all bytes of their buffer, or are parts that make it up, side by side. So what is written to one is no
-  /// other's.
-  void check_parts() const {
-    struct Part {
-      std::uint32_t of;
-      std::uint64_t begin, end;
-      auto operator<=>(const Part&) const = default;
-    };
-    std::vector<Part> parts;
-    for (const Buffer& b : class_.buffers) {
-      if (b.view_of == kNone || b.space == Buffer::Space::none || b.bytes == class_.buffers[b.view_of].bytes) continue;
-      const std::uint64_t begin = b.offset - class_.buffers[b.view_of].offset;
-      if (b.bytes > 0) parts.push_back({b.view_of, begin, begin + b.bytes});
-    }
-    std::sort(parts.begin(), parts.end());
-    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      const bool first = k == 0 || parts[k - 1].of != parts[k].of;
-      const bool last = k + 1 == parts.size() || parts[k + 1].of != parts[k].of;
-      if (parts[k].begin != (first ? 0 : parts[k - 1].end) ||
-          (last && parts[k].end != class_.buffers[parts[k].of].bytes))
-        reject(name(parts[k].of) + " is not made up of its parts: they overlap or leave bytes out");
-    }
   }
 
   [[nodiscard]] Span span(std::uint32_t id) const {
@@ -393,13 +367,17 @@ class ClassMemory {
 
   /// Nothing touches a buffer that a message is being received into; nothing writes one that is being sent.
   void check_under_way(const Instruction& i) const {
-    each(i.inputs, [&](std::uint32_t id, std::uint32_t) {
-      if (has_bytes(id) && receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
-    });
+    check_arrived(i);
     each_written(i, [&](std::uint32_t id) {
       if (!has_bytes(id)) return;
       if (receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
       if (sending_.uses(span(id))) reject_use(i, id, sending_, "writes", "sent from it");
+    });
+  }
+
+  void check_arrived(const Instruction& i) const {
+    each(i.inputs, [&](std::uint32_t id, std::uint32_t) {
+      if (has_bytes(id) && receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
     });
   }
 
@@ -421,6 +399,7 @@ class ClassMemory {
     affect(memory, perhaps(entering(i)));
     walk(memory, i.target);
     read(memory, i.inputs, i);
+    check_arrived(i);
     const Saved left(memory, round_of(i));
     walk(memory, i.other);
     left.restore(memory);
@@ -435,6 +414,7 @@ class ClassMemory {
 
   void branch(Contents& memory, const Instruction& i) {
     read(memory, i.inputs, i);
+    check_arrived(i);
     const Effects both = either(effects_[i.target], effects_[i.other]);
     const Saved before(memory, both);
     walk(memory, i.target);

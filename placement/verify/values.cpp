@@ -251,20 +251,20 @@ class Values {
 
   void check_splits(const Instruction& i, Range operands, bool over_members) {
     if (operands.count == 0) return;
-    check_splits(i, operand(operands, 0), over_members);
-    for (const std::uint32_t part : parts_of(here().operands[operands.begin]))
+    const Buffer& whole = operand(operands, 0);
+    check_splits(i, whole, over_members);
+    if (whole.window != kNone) return;
+    for (const std::uint32_t part : views_of(here().operands[operands.begin]))
       check_splits(i, here().buffers[part], over_members);
   }
 
-  /// The views of a buffer of the class at hand.
-  std::span<const std::uint32_t> parts_of(std::uint32_t buffer) {
-    if (views_of_ != class_) {
-      views_of_ = class_;
+  /// The views and parts of a buffer of the class at hand.
+  std::span<const std::uint32_t> views_of(std::uint32_t buffer) {
+    if (views_class_ != class_) {
+      views_class_ = class_;
       views_.clear();
       for (std::uint32_t b = 0; b < here().buffers.size(); ++b)
-        if (here().buffers[b].view_of != kNone &&
-            here().buffers[b].bytes < here().buffers[here().buffers[b].view_of].bytes)
-          views_[here().buffers[b].view_of].push_back(b);
+        if (here().buffers[b].view_of != kNone) views_[here().buffers[b].view_of].push_back(b);
     }
     const auto found = views_.find(buffer);
     if (found == views_.end()) return {};
@@ -356,8 +356,8 @@ class Values {
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;
   std::vector<std::uint32_t> cuts_;
-  std::uint32_t views_of_ = kNone;                             // class whose parts are in `views_`
-  std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // parts of a buffer
+  std::uint32_t views_class_ = kNone;                          // whose views are in `views_`
+  std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // of a buffer
 };
 
 }  // namespace

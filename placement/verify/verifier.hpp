@@ -69,6 +69,9 @@ void check_values(const Plan& plan, const Tables& tables);
 /// Every channel has one send and one receive of equal size, in the same place of the program; members of a collective
 /// all take part in it, with the buffers that its schedule wants.
 void check_messages(const Plan& plan, const Tables& tables);
+/// Parts of a buffer make it up, side by side; a sum of several values has the same ones in the same places on all
+/// members.
+void check_buckets(const Plan& plan, const Tables& tables);
 /// Every schedule of a collective, with nothing buffered, ends on all members with what its kind promises.
 void check_schedules(const Plan& plan);
 /// The same of a schedule in which all members flip the same bits for their peers; `what` it is called. False, and

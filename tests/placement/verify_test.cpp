@@ -8,7 +8,9 @@
 #include <functional>
 
 #include "graph/core_ops.hpp"
+#include "ops/control.hpp"
 #include "ops/linalg.hpp"
+#include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
 #include "tests/support/plans.hpp"
@@ -108,6 +110,31 @@ TEST_CASE("a wait that is missing, early or for another buffer") {
           PlanClass& c = p.classes[p.class_of[1]];
           std::swap(*all_of(c, Do::collective)[0], *all_of(c, Do::collective_wait)[0]);
         }).find("on task 1 the wait does not follow its start") != std::string::npos);
+}
+
+TEST_CASE("a condition that is still being received") {
+  Graph g;
+  Value happens;
+  {
+    auto here = g.device("/task:0");
+    happens = less(g.constant(1.0), g.constant(2.0));
+  }
+  Value chosen;
+  {
+    auto here = g.device("/task:1");
+    const Value x = g.constant(3.0);
+    chosen = cond(
+        happens, [&] { return Values{x * 2.0}; }, [&] { return Values{x * 4.0}; })[0];
+  }
+  Plan plan = test::planned(g, {chosen}, 2);
+  REQUIRE(verify(plan).pass);
+  PlanClass& c = plan.classes[plan.class_of[1]];
+  Instruction& wait = *all_of(c, Do::receive_wait)[0];
+  Instruction& branch = *all_of(c, Do::branch)[0];
+  REQUIRE(&branch - &wait == 1);
+  std::swap(wait, branch);
+  const std::string reason = verify(plan).reason;
+  CHECK_MESSAGE(reason.find("(less) while channel 0 (less)") != std::string::npos, reason);
 }
 
 TEST_CASE("sizes that differ at the two ends") {
