@@ -29,9 +29,9 @@ class MeshGraph {
       values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})).laid(both));
       values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})));
       weights_ = graph_.variable("w", graph_.constant(Tensor(DType::float32, {3, 3})));
-      const Value part = graph_.variable("v", graph_.constant(Tensor(DType::float32, {rows_, 3}))).laid(rows);
-      values.push_back(part);
-      updates_.push_back(assigned(part, part + 1.0));
+      part_ = graph_.variable("v", graph_.constant(Tensor(DType::float32, {rows_, 3}))).laid(rows);
+      values.push_back(part_);
+      updates_.push_back(assigned(part_, part_ + 1.0));
     }
     while (made_ < options_.ops) values.push_back(anything(values, 0));
     std::vector<Value> fetches;
@@ -68,7 +68,7 @@ class MeshGraph {
 
   Value one_op(const std::vector<Value>& values) {
     const Value& x = dice_.of(values);
-    switch (dice_.below(7)) {
+    switch (dice_.below(8)) {
       case 0:
         return x + dice_.of(values);
       case 1:
@@ -80,10 +80,18 @@ class MeshGraph {
       case 4:
         return x + sum(dice_.of(values), {0});
       case 5:
+        return x + two_sums(dice_.of(values), dice_.of(values));
+      case 6:
         return maximum(x, max(dice_.of(values), {1}, true));
       default:
         return -x;
     }
+  }
+
+  /// Of parts, in each step; both are there before one is used.
+  Value two_sums(const Value& a, const Value& b) {
+    const Value first = sum(part_ * a, {0}), second = sum(part_ - b, {dice_.below(2)}, true);
+    return maximum(first, second);
   }
 
   Value loop(const std::vector<Value>& values, int depth) {
@@ -113,7 +121,7 @@ class MeshGraph {
   MeshId mesh_ = kNoMesh;
   std::int64_t rows_ = 1;
   int made_ = 0;
-  Value weights_;
+  Value weights_, part_;
   std::vector<Value> updates_;
 };
 

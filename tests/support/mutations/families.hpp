@@ -9,6 +9,7 @@ namespace ferry::test {
 
 [[nodiscard]] std::span<const Mutation> channel_mutations();
 [[nodiscard]] std::span<const Mutation> collective_mutations();
+[[nodiscard]] std::span<const Mutation> bucket_mutations();
 [[nodiscard]] std::span<const Mutation> schedule_mutations();
 [[nodiscard]] std::span<const Mutation> memory_mutations();
 [[nodiscard]] std::span<const Mutation> value_mutations();
