@@ -1,5 +1,6 @@
 // fuse_messages: sums of one dtype over the same members, by the same operator, become one collective: a bucket. And a
-// collective of a value that is computed stands right after that, so that it starts there.
+// collective of a value that the step computes stands right after that, so that it starts there. What is gathered of
+// variables stays where it is used: the whole of it takes memory only there.
 //
 // Buckets fill in the order in which their values are made; of gradients that is the order of the backward pass. A
 // bucket is closed once it has kFull latencies' worth of bytes (kFull × latency × bandwidth of the links between its
@@ -96,14 +97,16 @@ class Fuser {
     return found == used_.end() ? kNowhere : found->second;
   }
 
-  /// What another message brings would have to be waited for at once: such collectives stay where they are.
+  /// What is there from the start would take memory all the time, and what another message brings would have to be
+  /// waited for at once: such collectives stay where they are.
   void start_early(NodeId id, std::vector<Sum>& sums) {
     const Node& node = program_.nodes[id];
-    const NodeId maker = program_.values[program_.inputs(node)[0]].producer;
-    const auto place = place_.find(maker);
-    const bool brought =
-        program_.nodes[maker].kind == NodeKind::transfer || program_.nodes[maker].kind == NodeKind::collective;
-    if (place == place_.end() || brought) return;
+    const PValueId given = program_.inputs(node)[0];
+    const Node& source = program_.nodes[program_.values[program_.stored(given)].producer];
+    const bool is_made =
+        source.kind == NodeKind::compute || source.kind == NodeKind::loop || source.kind == NodeKind::branch;
+    const auto place = place_.find(program_.values[given].producer);
+    if (!is_made || source.once || place == place_.end()) return;
     if (may_share(node))
       sums.push_back({id, place->second, used(node.first_output)});
     else

@@ -2,16 +2,22 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "executor/session.hpp"
+#include "ops/array.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/optim.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "ops/state.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/random_plan.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace ferry {
 namespace {
@@ -90,6 +96,46 @@ TEST_CASE("a network that is trained in buckets of any size has the same bits") 
       CHECK(bucketed.bytes == alone.bytes);
     }
   }
+}
+
+/// The trace's lines of task 0.
+std::vector<std::string> trace_of(const Graph& graph, const RunRequest& request) {
+  const test::TempFolder folder;
+  SessionOptions options;
+  options.trace_file = folder / "trace.json";
+  {
+    Session session(graph, Cluster::connect(ClusterOptions{.tasks = 2, .threads = 1, .jobs = ""}), options);
+    static_cast<void>(session.run(request));
+  }
+  std::ifstream file(options.trace_file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    if (line.find("\"pid\":0") != std::string::npos) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("the trace shows that a sum is under way while kernels run") {
+  Graph g;
+  RunRequest request;
+  {
+    auto all = g.on(g.mesh("dp"));
+    const Value x = g.variable("x", g.constant(Tensor(DType::float32, {8, 4}))).laid({split(0)});
+    const Value total = sum(x * x, {0});
+    request.fetches = {sum(exp(exp(x)), {0, 1}), identity(total).laid({replicated()})};
+  }
+  bool under_way = false;
+  int kernels = 0, bars = 0;
+  for (const std::string& line : trace_of(g, request)) {
+    if (line.find("all_reduce") != std::string::npos &&
+        line.find("\"cat\":\"collective\",\"ph\"") != std::string::npos) {
+      under_way = line.find("\"ph\":\"b\"") != std::string::npos;
+      bars += under_way ? 1 : 0;
+    }
+    kernels += under_way && line.find("\"Exp ") != std::string::npos ? 1 : 0;
+  }
+  CHECK(bars == 1);
+  CHECK(kernels == 2);
+  CHECK_FALSE(under_way);
 }
 
 TEST_CASE("random graphs on meshes have the same bits with buckets and without") {

@@ -125,6 +125,17 @@ TEST_CASE("a sum does not wait for one that is made after its result is used") {
   CHECK(fused(given) == "Sum all_reduce(a) Identity Mul Sum all_reduce(b) Identity fetch");
 }
 
+TEST_CASE("what is gathered of a variable stays where it is used") {
+  Given given;
+  auto all = given.graph.on(given.graph.mesh("dp"));
+  const Value w = rows(given.graph, 4, "w"),
+              x = given.graph.variable("x", given.graph.constant(Tensor(DType::float32, {8, 4})));
+  const Value y = exp(exp(x));
+  given.fetches = {y + identity(w).laid({replicated()})};
+  const std::string order = fused(given);
+  CHECK_MESSAGE(order.find("Exp Exp") < order.find("all_gather("), order);
+}
+
 TEST_CASE("other dtypes, operators, members and kinds are other buckets") {
   Given given;
   given.topology = Topology::local(4);
