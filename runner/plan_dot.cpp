@@ -124,6 +124,7 @@ class Drawing {
   void draw(int task) {
     const PlanClass& role = plan_.class_for(task);
     makers_.assign(role.buffers.size(), kNothing);
+    parts_.clear();
     kept_.clear();
     for (const PlanVariable& variable : role.variables) {
       const Buffer& buffer = role.buffers[variable.buffer];
@@ -151,9 +152,7 @@ class Drawing {
         what.what == Do::collective ? collective(task, what.target) : instruction(task, region, number, what);
     if (what.what == Do::send) sent_[what.target] = box;
     if (what.what == Do::receive) received_[what.target] = box;
-    for (std::uint32_t i = 0; i < what.inputs.count; ++i)
-      if (const Index from = maker(role, role.operands[what.inputs.begin + i]); from != kNothing)
-        arrows_.push_back({from, box, ""});
+    for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
     for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
       const std::uint32_t buffer = role.operands[what.outputs.begin + i];
       if (what.what == Do::loop) carried(role, buffer, box);
@@ -199,12 +198,32 @@ class Drawing {
   }
 
   Index maker(const PlanClass& role, std::uint32_t buffer) const {
-    return makers_[buffer] != kNothing ? makers_[buffer] : makers_[storage_of(role, buffer)];
+    if (makers_[buffer] != kNothing) return makers_[buffer];
+    const std::uint32_t storage = storage_of(role, buffer);
+    if (const auto parts = parts_.find(storage); parts != parts_.end())
+      if (const auto part = parts->second.find(role.buffers[buffer].offset); part != parts->second.end())
+        return part->second;
+    return makers_[storage];
+  }
+
+  /// From all that made the buffer, perhaps in parts.
+  void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
+    if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
+      for (const auto& part : parts->second) arrows_.push_back({part.second, box, ""});
+    } else if (const Index from = maker(role, buffer); from != kNothing) {
+      arrows_.push_back({from, box, ""});
+    }
   }
 
   void made(const PlanClass& role, std::uint32_t buffer, Index box) {
     const std::uint32_t storage = storage_of(role, buffer);
-    makers_[buffer] = makers_[storage] = box;
+    makers_[buffer] = box;
+    if (role.buffers[buffer].bytes < role.buffers[storage].bytes) {
+      parts_[storage][role.buffers[buffer].offset] = box;
+      return;
+    }
+    parts_.erase(storage);
+    makers_[storage] = box;
     if (const auto kept = kept_.find(storage); kept != kept_.end() && kept->second != box)
       arrows_.push_back({box, kept->second, "style=dashed, constraint=false"});
   }
@@ -293,7 +312,9 @@ class Drawing {
   std::map<std::uint32_t, Index> sent_, received_;  ///< of each channel: what makes the value, and where it arrives
 
   // Of the task that is being drawn.
-  std::vector<Index> makers_;
+  std::vector<Index> makers_;  ///< of buffers
+  /// Of a buffer that is made in parts, by where they lie.
+  std::map<std::uint32_t, std::map<std::uint64_t, Index>> parts_;
   std::map<std::uint32_t, Index> kept_;  ///< of a variable's buffer its box, of a carried one the loop
 };
 

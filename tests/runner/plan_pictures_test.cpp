@@ -6,6 +6,7 @@
 
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "ops/state.hpp"
 #include "tests/support/plans.hpp"
 
@@ -58,6 +59,19 @@ TEST_CASE("a drawing shows chains as one box, variables with their part, and a c
   CHECK(count(dot, R"([label="reduce, 4 B\nsum", shape=hexagon, style=filled, fillcolor="#ffc078"])") == 1);
   CHECK(count(dot, "style=dashed") == 2);
   CHECK(count(dot, "Constant") == 0);
+}
+
+TEST_CASE("a drawing leads all values of a bucket into its message and all sums out of it") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {8, 20}))).laid({split(0)});
+  Values sums;
+  for (const Value& value : {exp(x), tanh(x)}) sums.push_back(identity(sum(value, {0})).laid({replicated()}));
+  for (Value& sum : sums) sum = -sum;
+  const std::string dot = plan_dot(test::planned(g, sums, 2));
+  CHECK(count(dot, "all_reduce, 160 B") == 1);
+  CHECK(count(dot, "-> c0_0 ") == 4);
+  CHECK(count(dot, "c0_0 -> ") == 4);
 }
 
 }  // namespace
