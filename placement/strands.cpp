@@ -1,8 +1,11 @@
 #include "placement/strands.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "placement/thread_clocks.hpp"
@@ -22,11 +25,14 @@ constexpr std::uint64_t kSplitBytes = 32768;
 /// Threads must make a step at least this much shorter, in percent.
 constexpr std::uint64_t kGain = 15;
 
-/// Which instructions of a list need which earlier ones: by the buffers that they read and write.
+/// Which instructions of a list need which earlier ones: by the buffers that they read and write. Parts of one buffer
+/// are apart from each other, but for the first write to any of them: all others need it, so that whoever had the bytes
+/// before is done with them.
 class Needs {
  public:
   Needs(const PlanClass& plan, Range step)
       : plan_(plan), writer_(plan.buffers.size(), kNone), reader_(plan.buffers.size(), kNone) {
+    find_parts();
     first_.reserve(step.count + 1);
     for (std::uint32_t i = 0; i < step.count; ++i) {
       first_.push_back(static_cast<std::uint32_t>(needs_.size()));
@@ -46,9 +52,28 @@ class Needs {
     std::uint32_t instruction, next;
   };
 
+  void find_parts() {
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> first;
+    bytes_of_.reserve(plan_.buffers.size());
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const std::uint32_t whole = storage_of(plan_, b);
+      bytes_of_.push_back(whole);
+      const Buffer& buffer = plan_.buffers[b];
+      if (buffer.bytes == plan_.buffers[whole].bytes) continue;
+      const auto [at, fresh] = first.try_emplace({whole, buffer.offset}, b);
+      bytes_of_.back() = at->second;
+      if (fresh) parts_[whole].push_back(b);
+    }
+  }
+
   void add(std::uint32_t i, const Instruction& instruction) {
-    for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) read(i, operand(instruction.inputs, k));
-    for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) write(i, operand(instruction.outputs, k));
+    for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
+      each(operand(instruction.inputs, k), [&](std::uint32_t buffer) { read(i, buffer); });
+    for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
+      const std::uint32_t out = operand(instruction.outputs, k);
+      if (const std::uint32_t whole = storage_of(plan_, out); whole != out) open(i, whole);
+      each(out, [&](std::uint32_t buffer) { write(i, buffer); });
+    }
     if (instruction.what != Do::loop && instruction.what != Do::branch) return;
     for (const std::uint32_t region : {instruction.target, instruction.other}) {
       const Range nested = plan_.regions[region].instructions;
@@ -56,8 +81,22 @@ class Needs {
     }
   }
 
+  /// What stands for the operand's bytes: the buffer that they are, or the first that is the same part of one.
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
-    return storage_of(plan_, plan_.operands[range.begin + k]);
+    return bytes_of_[plan_.operands[range.begin + k]];
+  }
+  template <class F>
+  void each(std::uint32_t buffer, F f) const {
+    f(buffer);
+    if (parts_.empty()) return;
+    if (const auto found = parts_.find(buffer); found != parts_.end())
+      for (const std::uint32_t part : found->second) f(part);
+  }
+
+  /// A part of the buffer is about to be written.
+  void open(std::uint32_t i, std::uint32_t whole) {
+    need(i, writer_[whole]);
+    if (writer_[whole] == kNone) writer_[whole] = i;
   }
 
   void need(std::uint32_t i, std::uint32_t earlier) {
@@ -77,6 +116,8 @@ class Needs {
   }
 
   const PlanClass& plan_;
+  std::vector<std::uint32_t> bytes_of_;                                  // of each buffer
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // of buffers that have some
   std::vector<std::uint32_t> first_, needs_;
   std::vector<std::uint32_t> writer_, reader_;  // of each buffer
   std::vector<Reader> readers_;

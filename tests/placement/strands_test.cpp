@@ -8,6 +8,8 @@
 
 #include "ops/control.hpp"
 #include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "ops/state.hpp"
 #include "placement/thread_clocks.hpp"
 #include "placement/verify.hpp"
@@ -128,6 +130,39 @@ TEST_CASE("a chain stays on one thread") {
   const ValueId fed = x.id();
   for (int i = 0; i < 50; ++i) x = tanh(x);
   CHECK(threads_of(planned_on(g, {x}, 4, {}, {{fed, {64}}})) == std::set<int>{0});
+}
+
+/// Chains of small kernels, each with a sum over the rows at its end, which all tasks get in one message.
+std::vector<Value> chains_into_a_bucket(Graph& g, int chains) {
+  std::vector<Value> fetches;
+  auto all = g.on(g.mesh("dp"));
+  for (int c = 0; c < chains; ++c) {
+    Value x = g.variable("x" + std::to_string(c), g.constant(Tensor(DType::float32, {8, 64}))).laid({split(0)});
+    for (int k = 0; k < 10; ++k) x = tanh(x);
+    fetches.push_back(identity(sum(x, {0})).laid({replicated()}));
+  }
+  return fetches;
+}
+
+TEST_CASE("kernels that write parts of one bucket need each other's results no more than the first one's place") {
+  Graph g;
+  Signature signature;
+  for (const Value& fetch : chains_into_a_bucket(g, 8)) signature.fetches.push_back(fetch.id());
+  const Plan plan = make_plan(g, signature, Topology::local(2, 2), test::AllKernels()).plan;
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  const PlanClass& c = plan.class_for(0);
+  std::vector<std::uint32_t> ran(2, 0), sums(2, 0), waits;
+  std::uint32_t first = 0;
+  for (std::uint32_t k = 0; k < c.regions[1].instructions.count; ++k) {
+    const Instruction& i = c.instructions[c.regions[1].instructions.begin + k];
+    ++ran[i.thread];
+    if (i.what != Do::kernel || plan.string(i.op) != "Sum") continue;
+    if (++sums[i.thread] == 1 && i.thread == 0) first = ran[0];
+    for (std::uint32_t w = 0; w < i.waits.count; ++w) waits.push_back(c.waits[i.waits.begin + w].count);
+  }
+  CHECK(sums == std::vector<std::uint32_t>{4, 4});
+  CHECK(waits == std::vector<std::uint32_t>{first});
 }
 
 TEST_CASE("large kernels, which split by themselves, stay on thread 0") {
