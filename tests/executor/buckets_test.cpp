@@ -99,9 +99,11 @@ TEST_CASE("a network that is trained in buckets of any size has the same bits") 
 }
 
 /// The trace's lines of task 0.
-std::vector<std::string> trace_of(const Graph& graph, const RunRequest& request) {
+std::vector<std::string> trace_of(const Graph& graph, const RunRequest& request,
+                                  std::optional<std::int64_t> bucket_bytes = {}) {
   const test::TempFolder folder;
   SessionOptions options;
+  options.bucket_bytes = bucket_bytes;
   options.trace_file = folder / "trace.json";
   {
     Session session(graph, Cluster::connect(ClusterOptions{.tasks = 2, .threads = 1, .jobs = ""}), options);
@@ -136,6 +138,31 @@ TEST_CASE("the trace shows that a sum is under way while kernels run") {
   CHECK(bars == 1);
   CHECK(kernels == 2);
   CHECK_FALSE(under_way);
+}
+
+TEST_CASE("gradients of later layers are summed while those of earlier ones are computed") {
+  Graph g;
+  RunRequest request;
+  {
+    auto all = g.on(g.mesh("dp"));
+    Value y = g.variable("x", g.constant(Tensor(DType::float32, {8, 6}))).laid({split(0)});
+    std::vector<Value> weights;
+    for (const char* name : {"first", "second", "third"}) {
+      weights.push_back(g.variable(name, g.constant(Tensor(DType::float32, {6, 6}))));
+      y = tanh(matmul(y, weights.back()));
+    }
+    request.targets = sgd(gradients_of(sum(y * y), weights), 0.01);
+  }
+  int sums = 0, under_way = 0, products = 0;
+  for (const std::string& line : trace_of(g, request, 4)) {
+    const bool starts = line.find("\"ph\":\"b\"") != std::string::npos;
+    sums += starts ? 1 : 0;
+    under_way += starts ? 1 : line.find("\"ph\":\"e\"") != std::string::npos ? -1 : 0;
+    products += under_way > 0 && line.find("\"MatMul ") != std::string::npos ? 1 : 0;
+  }
+  CHECK(sums == 3);
+  CHECK(under_way == 0);
+  CHECK(products >= 3);  // of the backward pass through the second and the first layer
 }
 
 TEST_CASE("random graphs on meshes have the same bits with buckets and without") {

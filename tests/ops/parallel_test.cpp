@@ -28,8 +28,11 @@ std::multimap<std::string, std::string> collectives(const Plan& plan) {
   return found;
 }
 
+/// On four tasks, with a message of its own for each sum.
 Plan planned(const Graph& g, const Values& fetches, const Values& targets = {}, const test::Feeds& feeds = {}) {
-  Plan plan = test::planned(g, fetches, 4, targets, feeds);
+  PlanOptions options;
+  options.bucket_bytes = 0;
+  Plan plan = test::planned(g, fetches, 4, targets, feeds, options);
   const Verdict verdict = verify(plan);
   CHECK_MESSAGE(verdict.pass, verdict.reason);
   return plan;

@@ -27,18 +27,18 @@ using Feeds = std::map<ValueId, std::vector<std::int64_t>>;
 
 /// The plan for these fetches and targets, with inputs fed at task 0.
 inline Plan planned(const Graph& g, const std::vector<Value>& fetches, const Topology& topology,
-                    const std::vector<Value>& targets = {}, const Feeds& feeds = {}) {
+                    const std::vector<Value>& targets = {}, const Feeds& feeds = {}, const PlanOptions& options = {}) {
   Signature signature;
   for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
   for (const Value& target : targets) signature.targets.push_back(target.op().id());
   for (const auto& [value, sizes] : feeds) signature.feeds.push_back({value, 0, sizes});
-  return make_plan(g, signature, topology, AllKernels()).plan;
+  return make_plan(g, signature, topology, AllKernels(), options).plan;
 }
 
 /// On tasks of one host.
 inline Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks,
-                    const std::vector<Value>& targets = {}, const Feeds& feeds = {}) {
-  return planned(g, fetches, Topology::local(tasks), targets, feeds);
+                    const std::vector<Value>& targets = {}, const Feeds& feeds = {}, const PlanOptions& options = {}) {
+  return planned(g, fetches, Topology::local(tasks), targets, feeds, options);
 }
 
 /// Takes an instruction out of its region.
