@@ -86,6 +86,31 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   mine_ = {spec.input, static_cast<std::size_t>(elements_) * size_of(spec.dtype)};
   one_round_ = !spec.exact && mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
   if (one_round_) prepare_one_round(spec);
+  const bool near = std::ranges::all_of(
+      spec.tasks, [&](std::int32_t task) { return task == transport.task() || transport.lends(task); });
+  if (near && !one_round_ && !spec.exact) prepare_lending(spec);
+}
+
+/// What is not in the transport's memory is copied there by start().
+void GroupCall::prepare_lending(const GroupSpec& spec) {
+  lends_ = true;
+  std::optional<std::uint64_t> number = transport_.lend(mine_);
+  if (!number) {
+    shared_ = transport_.memory(mine_.size(), "the input of an all-reduce");
+    number = transport_.lend({shared_.get(), mine_.size()});
+  }
+  for (Step& step : steps_) {
+    if (step.kind == Kind::send_input) step.lent = *number + static_cast<std::uint64_t>(step.source - spec.input);
+    for (const Step& other : steps_)
+      if (other.kind == Kind::receive_slot && other.target == step.source) step.lender = &other;
+  }
+}
+
+/// The others have said where their input lies.
+void GroupCall::find_lent() {
+  for (Step& step : steps_)
+    if (step.lender != nullptr)
+      step.source = transport_.borrowed(step.lender->peer, step.lender->lent, step.bytes).data();
 }
 
 void GroupCall::prepare_one_round(const GroupSpec& spec) {
@@ -163,6 +188,7 @@ void GroupCall::start() {
   FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
   next_ = 0;
   started_ = folded_ = false;
+  if (lends_ && shared_) std::memcpy(shared_.get(), mine_.data(), mine_.size());
 }
 
 void GroupCall::start_one_round() {
@@ -190,6 +216,7 @@ bool GroupCall::progress() {
     if (step.kind == Kind::wait) {
       if (folds_for_others_) receive_ahead();
       if (!all_done(transport_, receives_)) return false;
+      find_lent();
     }
     if (step.kind == Kind::wait_sends && !all_done(transport_, sends_)) return false;
     if (folds_for_others_ && step.kind == Kind::copy && fold_into_windows()) continue;
@@ -245,14 +272,22 @@ bool GroupCall::fold_into_windows() {
 void GroupCall::execute(Step& step) {
   switch (step.kind) {
     case Kind::send_input:
+      add(sends_,
+          transport_.send(step.peer, channel_,
+                          lends_ ? std::as_bytes(std::span(&step.lent, 1)) : std::span(step.source, step.bytes)));
+      break;
     case Kind::send_output:
     case Kind::send_slot: {
       const std::byte* source = step.window != nullptr ? std::exchange(step.window, nullptr) : step.source;
       add(sends_, transport_.send(step.peer, channel_, {source, step.bytes}));
       break;
     }
-    case Kind::receive_output:
     case Kind::receive_slot:
+      add(receives_, transport_.receive(step.peer, channel_,
+                                        lends_ ? std::as_writable_bytes(std::span(&step.lent, 1))
+                                               : std::span(step.target, step.bytes)));
+      break;
+    case Kind::receive_output:
       add(receives_, std::exchange(step.started, false)
                          ? step.ticket
                          : transport_.receive(step.peer, channel_, {step.target, step.bytes}));

@@ -47,9 +47,10 @@ struct GroupCount {
 /// The input must not change and the output must not be read between start() and the progress() that gives true. The
 /// bits of the output depend on the inputs and the schedule alone.
 ///
-/// Two things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be exact
-/// goes in one round: every member sends all that it has to every other, and each folds by itself. And what a member
-/// folds for others is written into their memory at once, where the transport has a window to it. moved() counts the
+/// Three things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be
+/// exact goes in one round: every member sends all that it has to every other, and each folds by itself. A longer one
+/// whose members lend to each other sends none of its input: it is folded from where it lies. And what a member folds
+/// for others is written into their memory at once, where the transport has a window to it. moved() counts the
 /// schedule's messages all the same.
 ///
 /// Used by one thread at a time, as its transport allows. Errors: those of the transport.
@@ -75,10 +76,15 @@ class GroupCall {
     bool started = false;  ///< a receive ahead of its place, as `ticket`
     Ticket ticket = 0;
     std::byte* window = nullptr;  ///< of a send: where its bytes are already
+    // When members lend: the number of what is sent, or received in place of a slot; of a fold, the step that got it.
+    std::uint64_t lent = 0;
+    const Step* lender = nullptr;
   };
 
   [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const;
   void prepare_one_round(const GroupSpec& spec);
+  void prepare_lending(const GroupSpec& spec);
+  void find_lent();
   void start_one_round();
   [[nodiscard]] bool progress_one_round();
   void receive_ahead();
@@ -94,15 +100,17 @@ class GroupCall {
   std::vector<Ticket> sends_, receives_;  // under way
   GroupCount moved_;
   bool folds_for_others_ = false;  ///< a direct all-reduce in two halves
+  bool lends_ = false;             ///< its first half without messages
+  std::span<const std::byte> mine_;
+  std::shared_ptr<std::byte>
+      shared_;  ///< the transport's memory: of others' contributions, or to lend a copy of `mine_`
 
   // In one round. Contributions in the order of the members, the own one among them.
   bool one_round_ = false, started_ = false, folded_ = false;
-  std::span<const std::byte> mine_;
   std::byte* output_ = nullptr;
   std::int64_t elements_ = 0;
   std::vector<int> others_;                     ///< their tasks
   std::vector<std::byte> plain_;                ///< what they send, if it is not in
-  std::shared_ptr<std::byte> shared_;           ///< the transport's memory
   std::vector<std::span<std::byte>> received_;  ///< from each of the others
   std::vector<const std::byte*> contributions_;
 };

@@ -36,10 +36,14 @@ struct Transfer {
 /// What this task has with one other.
 struct Peer {
   Peer(shm::Neighbour& near, shm::Segment& own, int self)
-      : out(*near.to, *near.segment), in(*near.from, own, near.task, self), doorbell(near.doorbell) {}
+      : out(*near.to, *near.segment),
+        in(*near.from, own, near.task, self),
+        doorbell(near.doorbell),
+        segment(*near.segment) {}
   Outbox out;
   Inbox in;
   shm::Doorbell* doorbell;
+  const shm::Segment& segment;
   std::vector<Transfer*> pending;  // sends that wait, oldest first
 };
 
@@ -55,6 +59,9 @@ class ShmTransport final : public Transport {
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) override;
+  bool lends(int peer) const override { return near(peer) != nullptr; }
+  std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const override;
+  std::span<const std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
   void idle(microseconds at_most) override;
@@ -167,6 +174,18 @@ std::byte* ShmTransport::window(int peer, std::uint32_t channel, std::uint64_t b
   check();
   Peer* to = near(peer);
   return to != nullptr && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
+}
+
+/// A place in the lender's segment.
+std::optional<std::uint64_t> ShmTransport::lend(std::span<const std::byte> bytes) const {
+  if (!host_.own || !host_.own->holds(bytes.data(), bytes.size())) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes.data() - host_.own->data());
+}
+
+std::span<const std::byte> ShmTransport::borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
+  const shm::Segment& segment = near(peer)->segment;
+  FERRY_ASSERT(number <= segment.bytes() && bytes <= segment.bytes() - number, "borrowed bytes lie outside");
+  return {segment.data() + number, bytes};
 }
 
 void ShmTransport::count(std::span<const std::byte> bytes) {
