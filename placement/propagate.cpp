@@ -78,14 +78,14 @@ class Propagator {
 
   void leaf(NodeId id, WhereId where) {
     const Node& node = program_.nodes[id];
-    const Layout annotated = annotated_layouts(program_, node, program_.wheres[where])[0];
+    const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
     const bool free = annotated.empty();
     put(node.first_output, where, free ? whole(where) : annotated, free ? kNone : id);
   }
 
   void lay(NodeId id) {
     const Node& node = program_.nodes[id];
-    const std::vector<Layout> annotated = annotated_layouts(program_, node, program_.where(node));
+    const std::vector<Layout> annotated = annotated_layouts(node, program_.where(node));
     strategies_[id] = choose_strategy(program_, node, given(node), annotated);
     for (std::uint32_t o = 0; o < node.outputs; ++o) {
       const PValueId output = node.first_output + o;
@@ -157,7 +157,7 @@ class Propagator {
         backwards(node.detail);
         backwards(node.detail + 1);
       } else if (node.kind == NodeKind::feed && !program_.wheres[home(node)].single()) {
-        if (annotated_layouts(program_, node, program_.wheres[home(node)])[0].empty())
+        if (annotated_layouts(node, program_.wheres[home(node)])[0].empty())
           if (auto wish = wished(node.first_output)) program_.wishes[node.first_output] = std::move(*wish);
       } else if (node.kind == NodeKind::compute && on_mesh(node)) {
         compute(id);
@@ -168,7 +168,7 @@ class Propagator {
   /// Wishes the outputs as their users want them, if the op can make them so.
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
-    std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
+    std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
     std::vector<std::optional<Wish>> wishes(node.outputs);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       if (wanted[o].empty() && (wishes[o] = wished(node.first_output + o))) wanted[o] = wishes[o]->layout;

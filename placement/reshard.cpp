@@ -119,7 +119,7 @@ class Resharder {
     const Where& where = program_.where(node);
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
-    const std::vector<Layout> wanted = annotated_layouts(program_, node, where);
+    const std::vector<Layout> wanted = annotated_layouts(node, where);
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
                                              : choose_strategy(program_, node, given, or_wished(node, wanted));
     const Why because = why(id, causes(id, strategy));
@@ -177,7 +177,7 @@ class Resharder {
   /// A feed lies where its giver is and goes on to where the input is annotated; a variable lies as annotated.
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];
-    const std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
+    const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
     const bool lies = !moves && !wanted[0].empty();
     if (lies)
       to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
@@ -189,7 +189,7 @@ class Resharder {
 
   void send_home(NodeId feed, WhereId home) {
     const Node node = program_.nodes[feed];
-    Layout layout = annotated_layouts(program_, node, program_.wheres[home])[0];
+    Layout layout = annotated_layouts(node, program_.wheres[home])[0];
     Why because{feed, feed, std::vector<NodeId>(layout.size(), feed)};
     if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
     if (const auto wish = program_.wishes.find(node.first_output); wish != program_.wishes.end()) {

@@ -202,7 +202,7 @@ bool is_unread(const Program& program, const Node& node, std::size_t input) {
          !program.values[program.inputs(node)[input]].type.shape.bounded();
 }
 
-std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where) {
+std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
   std::vector<Layout> layouts(node.outputs);
   const Annotation& annotation = node.graph->op(node.op).annotation();
   if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
@@ -214,7 +214,7 @@ std::vector<Layout> annotated_layouts(const Program& program, const Node& node, 
 NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
   if (strategy.asked[axis] != Strategy::kOutput) return kNone;
   const Node& node = program.nodes[id];
-  const std::vector<Layout> annotated = annotated_layouts(program, node, program.where(node));
+  const std::vector<Layout> annotated = annotated_layouts(node, program.where(node));
   for (std::uint32_t o = 0; o < node.outputs; ++o) {
     if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
     const auto wish = program.wishes.find(node.first_output + o);

@@ -21,7 +21,7 @@ struct Strategy {
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
 
 /// The layouts that the node's outputs are annotated with on a mesh; empty where they are free.
-[[nodiscard]] std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where);
+[[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 
 /// Whose annotation asked for the strategy's split along an axis, if an output did (Strategy::kOutput): the node's own,
 /// or the one that its wish goes back to. kNone: nobody's.
