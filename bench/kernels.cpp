@@ -69,7 +69,11 @@ std::vector<Figure> convolutions(const ConvShape& shape) {
   const Sliding sliding{.strides = {shape.stride, shape.stride}, .padding = {shape.padding, shape.padding}};
   const auto forward = [&](const Values& v) { return conv2d(v[0], v[1], sliding); };
   const auto gradient = [&](std::size_t of) {
-    return [&, of](const Values& v) { return gradients(conv2d(v[0], v[1], sliding), {v[of]})[0]; };
+    return [&, of](const Values& v) {
+      const Value y = forward(v);
+      const Value dy = y.graph().variable("dy", normal(y.graph(), y.shape()));
+      return pullback({y}, {dy}, Values{v[of]})[0];
+    };
   };
   std::vector<Figure> figures;
   const auto measure = [&](const std::string& part, const std::function<Value(const Values&)>& make) {

@@ -16,6 +16,7 @@ using Kind = ScheduleStep::Kind;
 /// All-reduces that receive no more than this in one round: there a round costs more than its bytes.
 constexpr std::size_t kOneRound = 16 << 10;
 constexpr std::size_t kTile = 4096;             // folded at once, in the cache
+constexpr std::int64_t kChunk = 128 << 10;      // bytes that a thread folds at a time; a multiple of kTile
 constexpr std::size_t kBeyondCaches = 1 << 20;  // results that are long gone from the cache when somebody reads them
 
 void add(std::vector<Ticket>& tickets, Ticket ticket) {
@@ -65,7 +66,7 @@ class GroupCall::Slots {
 };
 
 GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
-    : transport_(transport), channel_(spec.channel), fold_(spec.fold) {
+    : transport_(transport), channel_(spec.channel), fold_(spec.fold), split_(spec.split) {
   const Schedule& schedule = spec.schedule;
   FERRY_ASSERT(static_cast<std::int32_t>(spec.parts.size()) == schedule.part_count(), "parts do not fit the schedule");
   FERRY_ASSERT(static_cast<std::int32_t>(spec.tasks.size()) == schedule.members, "tasks do not fit the schedule");
@@ -250,10 +251,20 @@ bool GroupCall::fold_into_windows() {
   if (!any) return false;
   std::size_t end = next_ + 1;
   while (end < steps_.size() && steps_[end].kind == Kind::fold) ++end;
+  split(static_cast<std::int64_t>(copy.bytes), kChunk, [&](std::int64_t first, std::int64_t last) {
+    fold_tiles(end, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+  });
+  next_ = end;
+  return true;
+}
+
+/// Bytes [first, last) of the part: the copy at hand and the folds up to step `end`.
+void GroupCall::fold_tiles(std::size_t end, std::size_t first, std::size_t last) {
+  const Step& copy = steps_[next_];
   alignas(64) std::array<std::byte, kTile> tile;
   const std::size_t element = copy.bytes / static_cast<std::size_t>(copy.count);
-  for (std::size_t at = 0; at < copy.bytes; at += kTile) {
-    const std::size_t bytes = std::min(kTile, copy.bytes - at);
+  for (std::size_t at = first; at < last; at += kTile) {
+    const std::size_t bytes = std::min(kTile, last - at);
     std::memcpy(tile.data(), copy.source + at, bytes);
     for (std::size_t i = next_ + 1; i < end; ++i)
       fold_(tile.data(), steps_[i].source + at, static_cast<std::int64_t>(bytes / element));
@@ -265,8 +276,14 @@ bool GroupCall::fold_into_windows() {
       std::memcpy(copy.target + at, tile.data(), bytes);
   }
   stream_fence();
-  next_ = end;
-  return true;
+}
+
+void GroupCall::split(std::int64_t n, std::int64_t grain,
+                      const std::function<void(std::int64_t, std::int64_t)>& body) const {
+  if (split_ && n > grain)
+    split_(n, grain, body);
+  else if (n > 0)
+    body(0, n);
 }
 
 void GroupCall::execute(Step& step) {
@@ -296,7 +313,7 @@ void GroupCall::execute(Step& step) {
       if (step.bytes > 0) std::memcpy(step.target, step.source, step.bytes);
       break;
     case Kind::fold:
-      fold_(step.target, step.source, step.count);
+      if (step.count > 0) fold(step);
       break;
     case Kind::join:  // a fold by now
     case Kind::wait:
@@ -304,6 +321,14 @@ void GroupCall::execute(Step& step) {
       break;
   }
   count(step);
+}
+
+void GroupCall::fold(const Step& step) {
+  const std::int64_t grain = kChunk * step.count / static_cast<std::int64_t>(step.bytes);
+  split(step.count, grain, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t size = static_cast<std::int64_t>(step.bytes) / step.count;
+    fold_(step.target + first * size, step.source + first * size, last - first);
+  });
 }
 
 void GroupCall::count(const Step& step) {

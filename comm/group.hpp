@@ -16,6 +16,11 @@ namespace ferry {
 /// output[i] = output[i] (+|max|min) input[i] for `count` elements of the collective's dtype.
 using Fold = std::function<void(std::byte* output, const std::byte* input, std::int64_t count)>;
 
+/// Runs body over [0, n) in chunks of `grain`, in any order and at once on several threads; they are done when it
+/// returns.
+using Split = std::function<void(std::int64_t n, std::int64_t grain,
+                                 const std::function<void(std::int64_t begin, std::int64_t end)>& body)>;
+
 /// One member's part in a collective: what GroupCall needs to be prepared.
 struct GroupSpec {
   const Schedule& schedule;             ///< must outlive the call
@@ -27,8 +32,9 @@ struct GroupSpec {
   const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
   std::byte* output = nullptr;       ///< schedule.output_elements(parts, member) elements; must not overlap the input
   std::span<std::byte> staging;      ///< at least staging_bytes(schedule, parts, dtype, member)
-  Fold fold;                         ///< unused by kinds that add nothing
-  bool exact = false;                ///< between hosts the schedule's messages go and no others
+  Fold fold;           ///< unused by kinds that add nothing; called by several threads when there is a split
+  Split split;         ///< of large folds; empty: the calling thread alone
+  bool exact = false;  ///< between hosts the schedule's messages go and no others
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -89,12 +95,16 @@ class GroupCall {
   [[nodiscard]] bool progress_one_round();
   void receive_ahead();
   [[nodiscard]] bool fold_into_windows();
+  void fold_tiles(std::size_t end, std::size_t first, std::size_t last);
+  void split(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) const;
   void execute(Step& step);
+  void fold(const Step& step);
   void count(const Step& step);
 
   Transport& transport_;
   std::uint32_t channel_;
   Fold fold_;
+  Split split_;
   std::vector<Step> steps_;
   std::size_t next_ = 0;
   std::vector<Ticket> sends_, receives_;  // under way

@@ -288,19 +288,22 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
   std::span<std::byte> staging;
   if (instruction.scratch != kNone)
     staging = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
-  const GroupSpec spec{.schedule = plan_.schedules[collective.schedule],
-                       .parts = collective.parts,
-                       .tasks = *place.group,
-                       .member = place.member,
-                       .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.target,
-                       .dtype = collective.dtype,
-                       .input = resolved.input,
-                       .output = resolved.output,
-                       .staging = staging,
-                       .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
-                                   std::byte* output, const std::byte* input,
-                                   std::int64_t count) { fold(reduce, dtype, output, input, count); },
-                       .exact = !plan_.topology.on_one_host(*place.group)};
+  const GroupSpec spec{
+      .schedule = plan_.schedules[collective.schedule],
+      .parts = collective.parts,
+      .tasks = *place.group,
+      .member = place.member,
+      .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.target,
+      .dtype = collective.dtype,
+      .input = resolved.input,
+      .output = resolved.output,
+      .staging = staging,
+      .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
+                  std::byte* output, const std::byte* input,
+                  std::int64_t count) { fold(reduce, dtype, output, input, count); },
+      .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
+                                              const Parallel::Body& body) { parallel.for_each(n, grain, body); },
+      .exact = !plan_.topology.on_one_host(*place.group)};
   calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
   resolved.link = &links_[plan_.channels.size() + instruction.target];
   resolved.link->call = calls_[instruction.target].get();
