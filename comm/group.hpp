@@ -33,7 +33,7 @@ struct GroupSpec {
   std::byte* output = nullptr;       ///< schedule.output_elements(parts, member) elements; must not overlap the input
   std::span<std::byte> staging;      ///< at least staging_bytes(schedule, parts, dtype, member)
   Fold fold;           ///< unused by kinds that add nothing; called by several threads when there is a split
-  Split split;         ///< of large folds; empty: the calling thread alone
+  Split split = {};    ///< of large folds; empty: the calling thread alone
   bool exact = false;  ///< between hosts the schedule's messages go and no others
 };
 
