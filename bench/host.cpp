@@ -1,11 +1,12 @@
-// Two tasks of one host against hand-written MPI: what a message and a sum cost.
+// Two tasks of one host against hand-written MPI: what a message and a sum cost, how small tasks may be.
 #include "bench/benchmark.hpp"
 #include "bench/rank_pair.hpp"
+#include "bench/task_graph.hpp"
 
 namespace ferry::bench {
 namespace {
 
-constexpr int kWaits = 5;
+constexpr int kWaits = 5, kSweeps = 5;
 
 /// How Open MPI may be tuned for one host. The best of them counts.
 const std::vector<Tuning>& tunings() {
@@ -23,20 +24,42 @@ const std::vector<Tuning>& tunings() {
   return all;
 }
 
-std::vector<std::string> two_ranks() {
-  return {"mpirun", "--oversubscribe", "-np", "2"};
+std::vector<std::string> ranks(int count) {
+  return {"mpirun", "--oversubscribe", "-np", std::to_string(count)};
+}
+
+std::vector<std::string> unbound_ranks() {
+  std::vector<std::string> mpirun = ranks(2);
+  mpirun.insert(mpirun.end(), {"--bind-to", "none"});
+  return mpirun;
 }
 
 std::vector<Figure> waiting(const std::string& figure) {
-  std::vector<std::string> mpirun = two_ranks();
-  mpirun.insert(mpirun.end(), {"--bind-to", "none"});
-  return {figure_of(measured({.what = "wait." + figure, .pairs = kWaits}, std::move(mpirun)))};
+  return {figure_of(measured({.what = "wait." + figure, .pairs = kWaits}, unbound_ranks()))};
 }
 
 struct Size {
   const char* name;
   std::int64_t bytes;
 };
+
+/// Task Bench's patterns on one thread, two threads and two tasks, against MPI on as many cores.
+std::vector<Benchmark> metg_benchmarks() {
+  std::vector<Benchmark> all;
+  for (const std::string_view pattern : patterns()) {
+    const std::string what = "metg." + std::string(pattern);
+    const auto add = [&](const std::string& setting, const std::function<Figure()>& run) {
+      all.push_back({what + "." + setting, "us", Benchmark::Better::lower, "raw MPI",
+                     [run] { return std::vector<Figure>{run()}; }});
+    };
+    const RankPair one_thread{.what = what, .number = 1, .pairs = kSweeps};
+    const RankPair two_threads{.what = what, .number = 2, .pairs = kSweeps};
+    add("1x1", [=] { return figure_of(measured(one_thread, ranks(1))); });
+    add("1x2", [=] { return against_best(two_threads, unbound_ranks(), tunings()); });
+    add("2x1", [=] { return against_best(one_thread, ranks(2), tunings()); });
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -45,7 +68,7 @@ std::vector<Benchmark> host_benchmarks() {
   const auto add = [&](const std::string& what, std::initializer_list<Size> sizes) {
     for (const Size& size : sizes)
       all.push_back({what + "." + size.name, "us", Benchmark::Better::lower, "raw MPI", [what, bytes = size.bytes] {
-                       return std::vector<Figure>{against_best({.what = what, .bytes = bytes}, two_ranks(), tunings())};
+                       return std::vector<Figure>{against_best({.what = what, .number = bytes}, ranks(2), tunings())};
                      }});
   };
   const auto add_waiting = [&](const std::string& figure, const char* unit, Benchmark::Better better) {
@@ -57,6 +80,7 @@ std::vector<Benchmark> host_benchmarks() {
   add("handover", {{"16MB", 16 << 20}});
   add("allreduce",
       {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}});
+  for (Benchmark& metg : metg_benchmarks()) all.push_back(std::move(metg));
   return all;
 }
 

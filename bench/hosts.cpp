@@ -30,7 +30,7 @@ std::vector<Figure> between_hosts(const std::string& what, std::int64_t bytes) {
   const ScratchFolder folder;
   const std::vector<std::string> mpirun = {"env", "NETNS_DIR=" + folder.path(), netns, "inside", netns, "mpi", "-np",
                                            "2"};
-  return {against_best({.what = what, .bytes = bytes, .pairs = kPairs}, mpirun, tunings())};
+  return {against_best({.what = what, .number = bytes, .pairs = kPairs}, mpirun, tunings())};
 }
 
 Benchmark benchmark(const std::string& name, const std::string& what, std::int64_t bytes) {

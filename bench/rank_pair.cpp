@@ -22,7 +22,7 @@ std::vector<Pair> pairs_of(const std::string& output) {
 }  // namespace
 
 std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun) {
-  for (const std::string& word : {beside_this_program("ferry-bench-tasks"), wanted.what, std::to_string(wanted.bytes),
+  for (const std::string& word : {beside_this_program("ferry-bench-tasks"), wanted.what, std::to_string(wanted.number),
                                   std::to_string(wanted.pairs)})
     mpirun.push_back(word);
   const std::string output =

@@ -9,10 +9,10 @@
 
 namespace ferry::bench {
 
-/// Which benchmark of ferry-bench-tasks, on messages of how many bytes, and how often.
+/// Which benchmark of ferry-bench-tasks, and how often.
 struct RankPair {
   std::string what;
-  std::int64_t bytes = 4;
+  std::int64_t number = 4;  ///< bytes of a message, or threads of a task
   int pairs = 15;
 };
 

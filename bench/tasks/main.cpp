@@ -1,16 +1,19 @@
-// One benchmark between two ranks, started by `ferry bench` under mpirun:
+// One benchmark between two ranks (metg also on one), started by `ferry bench` under mpirun:
 //
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
+//     mpirun -np 2 --bind-to none ferry-bench-tasks metg.fft 2 5
 //
 // Rank 0 prints a line "FERRY PEER" for each pair.
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "bench/task_graph.hpp"
 #include "bench/tasks/two_tasks.hpp"
 
 namespace {
@@ -20,25 +23,40 @@ using namespace ferry::bench;
 int usage() {
   std::fprintf(
       stderr,
-      "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|allreduce|wait.latency|wait.kept BYTES PAIRS\n");
+      "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|allreduce|wait.latency|wait.kept BYTES PAIRS\n"
+      "       mpirun -np 1|2 ferry-bench-tasks metg.PATTERN THREADS PAIRS\n");
   return 2;
+}
+
+using Make = std::function<Sides(const ferry::Cluster&, std::int64_t)>;
+
+std::map<std::string, Make, std::less<>> all_by_name() {
+  std::map<std::string, Make, std::less<>> all = {{"hop", hop},
+                                                  {"coalesced", coalesced},
+                                                  {"handover", handover},
+                                                  {"allreduce", all_reduce},
+                                                  {"wait.latency", wait_latency},
+                                                  {"wait.kept", wait_kept}};
+  for (const std::string_view pattern : patterns())
+    all["metg." + std::string(pattern)] = [name = std::string(pattern)](const auto& cluster, std::int64_t threads) {
+      return metg_of(name, cluster, threads);
+    };
+  return all;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, Sides (*)(const ferry::Cluster&, std::int64_t)> all = {{"hop", hop},
-                                                                                     {"coalesced", coalesced},
-                                                                                     {"handover", handover},
-                                                                                     {"allreduce", all_reduce},
-                                                                                     {"wait.latency", wait_latency},
-                                                                                     {"wait.kept", wait_kept}};
+  const auto all = all_by_name();
+  const std::string_view name = argc > 1 ? argv[1] : "";
   ferry::ClusterOptions options;
-  options.threads = argc > 1 && std::string_view(argv[1]).starts_with("wait.") ? 2 : 1;
+  options.threads = name.starts_with("wait.") ? 2 : 1;
   options.transport = "mpi";
   const auto cluster = ferry::Cluster::connect(argc, argv, options);
-  if (argc != 4 || cluster.size() != 2 || all.count(argv[1]) == 0) return usage();
-  const Sides sides = all.at(argv[1])(cluster, std::atoll(argv[2]));
+  const auto found = all.find(name);
+  const int least = name.starts_with("metg.") ? 1 : 2;
+  if (argc != 4 || cluster.size() > 2 || cluster.size() < least || found == all.end()) return usage();
+  const Sides sides = found->second(cluster, std::atoll(argv[2]));
   const auto pair = [&] {
     cluster.barrier();
     const double ours = sides.ferry();

@@ -5,23 +5,6 @@
 #include "base/clock.hpp"
 
 namespace ferry::bench {
-namespace {
-
-/// Microseconds of a step, the mean without the first, on rank 0.
-double run_steps(Job& job, std::int64_t steps) {
-  TimePoint first, last;
-  RunRequest request;
-  request.targets = job.targets;
-  request.steps = steps + 1;
-  request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
-    last = system_clock().now();
-    if (step == 0) first = last;
-  };
-  static_cast<void>(job.session->run(request));
-  return std::chrono::duration<double, std::micro>(last - first).count() / static_cast<double>(steps);
-}
-
-}  // namespace
 
 Work work_for(std::int64_t bytes) {
   if (bytes <= 4096) return {.steps = 12, .per_step = 500};
@@ -40,8 +23,21 @@ double micros(const std::function<void()>& body) {
   return std::chrono::duration<double, std::micro>(system_clock().now() - begin).count();
 }
 
+double micros_of_step(Job& job, std::int64_t steps) {
+  TimePoint first, last;
+  RunRequest request;
+  request.targets = job.targets;
+  request.steps = steps + 1;
+  request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
+    last = system_clock().now();
+    if (step == 0) first = last;
+  };
+  static_cast<void>(job.session->run(request));
+  return std::chrono::duration<double, std::micro>(last - first).count() / static_cast<double>(steps);
+}
+
 Sides sides_of(std::shared_ptr<Job> job, Work work, std::function<void(std::int64_t)> by_hand) {
-  return {[=, job = std::move(job)] { return run_steps(*job, work.steps) / static_cast<double>(work.per_step); },
+  return {[=, job = std::move(job)] { return micros_of_step(*job, work.steps) / static_cast<double>(work.per_step); },
           [=, by_hand = std::move(by_hand)] {
             const std::int64_t times = work.steps * work.per_step;
             return micros([&] { by_hand(times); }) / static_cast<double>(times);

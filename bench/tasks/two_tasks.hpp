@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "executor/cluster.hpp"
@@ -34,6 +35,10 @@ struct Sides {
 [[nodiscard]] Sides wait_latency(const Cluster& cluster, std::int64_t);
 [[nodiscard]] Sides wait_kept(const Cluster& cluster, std::int64_t);
 
+/// METG(50 %) of a pattern of Task Bench, in microseconds: of ferry on all ranks with one thread each, or on rank 0
+/// alone with several; of MPI on all ranks. For one core a rank.
+[[nodiscard]] Sides metg_of(const std::string& pattern, const Cluster& cluster, std::int64_t threads);
+
 /// What to do in a step, and how often a step does what is measured.
 struct Work {
   std::int64_t steps = 1;
@@ -54,6 +59,8 @@ struct Job {
   std::vector<Value> targets;
   std::unique_ptr<Session> session;
 };
+/// Microseconds of a step of the job's targets, the mean of so many without the first, on rank 0.
+[[nodiscard]] double micros_of_step(Job& job, std::int64_t steps);
 /// The time of what both do `per_step` times in each step: ferry runs the job's targets (the first step does not
 /// count), `by_hand` does it as often as it is told.
 [[nodiscard]] Sides sides_of(std::shared_ptr<Job> job, Work work, std::function<void(std::int64_t times)> by_hand);

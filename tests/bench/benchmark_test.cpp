@@ -2,9 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <set>
 
+#include "base/error.hpp"
+#include "bench/metg.hpp"
 #include "bench/null_graphs.hpp"
+#include "bench/task_graph.hpp"
+#include "executor/session.hpp"
 
 using namespace ferry::bench;
 
@@ -66,4 +71,58 @@ TEST_CASE("in graphs of null ops all come to the last one, and run on both sides
       if (const NullRun peer = null_run_by_tbb(graph, threads)) CHECK(peer() > 0);
     }
   }
+}
+
+TEST_CASE("METG lies where half of the peak is kept, between the first grain that keeps it and the one before") {
+  const std::vector<Grain> overhead_of_3 = {{1, 4}, {2, 5}, {4, 7}, {8, 11}, {16, 19}};
+  CHECK(metg(overhead_of_3) == doctest::Approx(6));
+  const std::vector<Grain> exact = {{1, 4}, {3, 6}, {8, 11}};
+  CHECK(metg(exact) == doctest::Approx(6));
+  const std::vector<Grain> no_overhead = {{1, 1}, {2, 2}};
+  CHECK(metg(no_overhead) == 1);
+  const std::vector<Grain> disturbed = {{1, 90}, {4, 7}, {8, 90}};
+  CHECK(metg(disturbed) == 7);
+  const std::vector<Grain> never = {{1, 10}, {2, 11}};
+  CHECK(metg(never) == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("Task Bench's patterns say whose payloads a task takes") {
+  using Points = std::vector<std::int64_t>;
+  CHECK(points_before("stencil_1d", 5, 0) == Points{0, 1});
+  CHECK(points_before("stencil_1d", 5, 3) == Points{2, 3, 4});
+  CHECK(points_before("nearest", 5, 3) == Points{1, 2, 3, 4, 5});
+  CHECK(points_before("nearest", 5, 7) == Points{5, 6, 7});
+  CHECK(points_before("all_to_all", 5, 1) == Points{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(points_before("fft", 3, 2) == Points{1, 2, 3});
+  CHECK(points_before("fft", 4, 2) == Points{0, 2, 4});
+  CHECK(points_before("fft", 5, 2) == Points{2, 6});
+  CHECK(points_before("no_comm", 5, 4) == Points{4});
+  CHECK_THROWS_AS(points_before("tree", 0, 0), ferry::Error);
+}
+
+TEST_CASE("task graphs check every payload, on one task, two threads and two tasks, and from step to step") {
+  set_iterations(2);
+  for (const std::string_view pattern : patterns()) {
+    CAPTURE(pattern);
+    for (const auto& [tasks, threads] : {std::pair(1, 1), std::pair(1, 2), std::pair(2, 1)}) {
+      ferry::Graph graph;
+      ferry::RunRequest request;
+      request.targets = add_task_graph(graph, pattern, 6, tasks);
+      request.steps = 3;
+      ferry::ClusterOptions cluster;
+      cluster.tasks = tasks;
+      cluster.threads = threads;
+      cluster.transport = "inproc";
+      ferry::SessionOptions options;
+      options.kernels = &kernels_with_points();
+      ferry::Session session(graph, ferry::Cluster::connect(cluster), options);
+      static_cast<void>(session.run(request));
+      for (const auto& [name, value] : session.variables()) {
+        const auto* payload = reinterpret_cast<const Payload*>(value.bytes().data());
+        CHECK(*payload == Payload{17, name.back() - '0'});
+      }
+    }
+  }
+  CHECK_THROWS_AS(check_payload({4, 2}, {4, 3}), ferry::Error);
+  CHECK_THROWS_AS(check_payload({3, 3}, {4, 3}), ferry::Error);
 }

@@ -1,0 +1,113 @@
+#include "bench/metg.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+#include "bench/task_graph.hpp"
+#include "bench/tasks/points_by_mpi.hpp"
+#include "bench/tasks/two_tasks.hpp"
+
+namespace ferry::bench {
+namespace {
+
+/// Timesteps of ferry's graph, which is run step after step; and steps that are timed, after one that is not.
+constexpr std::int64_t kUnrolled = 102, kSteps = 5;
+/// Times that a grain is measured; the fastest counts. One time slice that goes to somebody else would be the METG.
+constexpr int kTimes = 3;
+constexpr std::array<std::int64_t, 20> kIterations = {1,  2,  3,  4,   6,   8,   12,  16,  24,   32,
+                                                      48, 64, 96, 128, 192, 256, 384, 512, 1024, 4096};
+
+/// Where a rank has nothing to do it leaves its core to the others, which MPI_Barrier would not.
+void quiet_barrier() {
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; done == 0;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) system_clock().sleep_for(std::chrono::microseconds(500));
+  }
+}
+
+/// The peak that either side has reached.
+struct Peak {
+  double cores = 1;
+  double micros = 1e9;  ///< of an iteration
+};
+
+/// One side: tasks of all sizes.
+class Sweep {
+ public:
+  /// `timestep`: the microseconds of one, with so many iterations in each task.
+  Sweep(std::shared_ptr<Peak> peak, std::function<double(std::int64_t iterations)> timestep)
+      : peak_(std::move(peak)), timestep_(std::move(timestep)) {}
+
+  /// The METG, which means something on rank 0 alone. The first call only warms up, with the coarsest grain.
+  double run() {
+    std::vector<Grain> grains;
+    const std::size_t first = std::exchange(warm_, true) ? 0 : kIterations.size() - 1;
+    for (const std::int64_t iterations : std::span(kIterations).subspan(first)) {
+      double least = timestep_(iterations);
+      for (int k = 1; k < kTimes; ++k) least = std::min(least, timestep_(iterations));
+      const double taken = least * peak_->cores / static_cast<double>(kPoints);
+      grains.push_back({static_cast<double>(iterations), taken});
+      peak_->micros = std::min(peak_->micros, taken / grains.back().ideal);
+    }
+    for (Grain& grain : grains) grain.ideal *= peak_->micros;
+    return metg(grains);
+  }
+
+ private:
+  std::shared_ptr<Peak> peak_;
+  std::function<double(std::int64_t)> timestep_;
+  bool warm_ = false;
+};
+
+std::shared_ptr<Job> job_of(const std::string& pattern, const Cluster& cluster) {
+  auto job = std::make_shared<Job>();
+  job->targets = add_task_graph(job->graph, pattern, kUnrolled, cluster.size());
+  SessionOptions options;
+  options.kernels = &kernels_with_points();
+  job->session = std::make_unique<Session>(job->graph, cluster, options);
+  return job;
+}
+
+/// On one task with so many threads; the other ranks have nothing to do.
+std::shared_ptr<Job> job_of_threads(const std::string& pattern, std::int64_t threads) {
+  ClusterOptions options;
+  options.tasks = 1;
+  options.threads = static_cast<int>(threads);
+  options.transport = "inproc";
+  return job_of(pattern, Cluster::connect(options));
+}
+
+}  // namespace
+
+Sides metg_of(const std::string& pattern, const Cluster& cluster, std::int64_t threads) {
+  auto peak = std::make_shared<Peak>();
+  peak->cores = cluster.size();
+  std::shared_ptr<Job> job;
+  if (threads == 1)
+    job = job_of(pattern, cluster);
+  else if (cluster.rank() == 0)
+    job = job_of_threads(pattern, threads);
+  auto ferry = std::make_shared<Sweep>(peak, [=](std::int64_t iterations) {
+    set_iterations(iterations);
+    return micros_of_step(*job, kSteps) / static_cast<double>(kUnrolled);
+  });
+  auto points = std::make_shared<PointsByMpi>(pattern);
+  auto mpi = std::make_shared<Sweep>(peak, [=](std::int64_t iterations) {
+    points->run(kUnrolled, iterations);
+    const std::int64_t timesteps = kSteps * kUnrolled;
+    return micros([&] { points->run(timesteps, iterations); }) / static_cast<double>(timesteps);
+  });
+  return {[=] {
+            const double found = job ? ferry->run() : 0;
+            quiet_barrier();
+            return found;
+          },
+          [=] { return mpi->run(); }};
+}
+
+}  // namespace ferry::bench
