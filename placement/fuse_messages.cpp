@@ -18,30 +18,23 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 
-#include "placement/conversion.hpp"
 #include "placement/program.hpp"
+#include "placement/regroup.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 constexpr double kFull = 8;
-/// Values of so many bytes, or a multiple, come first: those after them begin at a cache line, too.
-constexpr std::int64_t kLine = 64;
 
 class Fuser {
  public:
-  explicit Fuser(Program& program) : program_(program) {}
+  explicit Fuser(Program& program) : program_(program), regroup_(program) {}
 
   void run() {
-    for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(program_.regions[region].order, region);
-    if (renamed_.empty()) return;
-    for (PValueId& operand : program_.operands) rename(operand);
-    for (ProgramRegion& region : program_.regions)
-      for (PValueId& result : region.results) rename(result);
+    for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(region);
+    regroup_.finish();
   }
 
  private:
@@ -54,18 +47,16 @@ class Fuser {
   struct Bucket {
     std::vector<NodeId> sums;
     std::int64_t bytes = 0;
-    std::size_t made = 0, used = kNowhere;  ///< the last value, the first result
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< the last value, the first result
   };
   /// Sums with equal keys may share: dtype, where the values and the results are, kind, operator, members.
   using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
 
-  void fuse(const std::vector<NodeId>& order, RegionId region) {
+  void fuse(RegionId region) {
+    const std::vector<NodeId>& order = program_.regions[region].order;
     const auto is_collective = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::collective; };
     if (std::none_of(order.begin(), order.end(), is_collective)) return;
-    place_.clear();
-    after_.clear();
-    for (std::size_t at = 0; at < order.size(); ++at) place_[order[at]] = at;
-    find_uses(order, region);
+    regroup_.enter(region);
     std::vector<Sum> sums;
     for (const NodeId id : order)
       if (is_collective(id)) start_early(id, sums);
@@ -73,28 +64,7 @@ class Fuser {
     std::map<Key, Bucket> open;
     for (const Sum& sum : sums) fill(open[key_of(sum.node)], sum);
     for (auto& [key, bucket] : open) close(bucket);
-    put_in_order(program_.regions[region].order);
-  }
-
-  void find_uses(const std::vector<NodeId>& order, RegionId region) {
-    used_.clear();
-    views_.clear();
-    for (const PValueId result : program_.regions[region].results) used_[result] = order.size();
-    for (std::size_t at = order.size(); at > 0; --at) {
-      const Node& node = program_.nodes[order[at - 1]];
-      const std::size_t use = is_view(node) ? used(node.first_output) : at - 1;
-      for (const PValueId input : program_.inputs(node)) used_[input] = std::min(used(input), use);
-    }
-    for (const NodeId id : order)
-      if (const Node& node = program_.nodes[id]; is_view(node))
-        views_[program_.values[program_.stored(node.first_output)].producer].push_back(id);
-  }
-
-  static bool is_view(const Node& node) { return node.kind == NodeKind::compute && node.def->is(kView); }
-
-  [[nodiscard]] std::size_t used(PValueId value) const {
-    const auto found = used_.find(value);
-    return found == used_.end() ? kNowhere : found->second;
+    regroup_.leave();
   }
 
   /// What is there from the start would take memory all the time, and what another message brings would have to be
@@ -105,12 +75,12 @@ class Fuser {
     const Node& source = program_.nodes[program_.values[program_.stored(given)].producer];
     const bool is_made =
         source.kind == NodeKind::compute || source.kind == NodeKind::loop || source.kind == NodeKind::branch;
-    const auto place = place_.find(program_.values[given].producer);
-    if (!is_made || source.once || place == place_.end()) return;
+    const std::size_t made = regroup_.place(program_.values[given].producer);
+    if (!is_made || source.once || made == Regroup::kNowhere) return;
     if (may_share(node))
-      sums.push_back({id, place->second, used(node.first_output)});
+      sums.push_back({id, made, regroup_.used(node.first_output)});
     else
-      put(id, place->second);
+      regroup_.put(id, made);
   }
 
   /// Its value can be made at a place in a bucket.
@@ -121,7 +91,7 @@ class Fuser {
     const PValueId stored = program_.stored(given);
     const PValue& value = program_.values[stored];
     const Node& maker = program_.nodes[value.producer];
-    return maker.kind == NodeKind::compute && !maker.once && place_.contains(value.producer) &&
+    return maker.kind == NodeKind::compute && !maker.once && regroup_.place(value.producer) != Regroup::kNowhere &&
            value.where == program_.values[given].where && !value.type.shape.bounded() &&
            in_buckets_.insert(stored).second;
   }
@@ -137,15 +107,10 @@ class Fuser {
   void fill(Bucket& bucket, const Sum& sum) {
     if (sum.made >= bucket.used) close(bucket);
     bucket.sums.push_back(sum.node);
-    bucket.bytes += bytes_of(sum.node);
+    bucket.bytes += regroup_.bytes_of(sum.node);
     bucket.made = sum.made;
     bucket.used = std::min(bucket.used, sum.used);
     if (bucket.bytes >= full_bytes(sum.node)) close(bucket);
-  }
-
-  std::int64_t bytes_of(NodeId id) const {
-    const PValue& value = program_.values[program_.inputs(program_.nodes[id])[0]];
-    return part_bytes(value.type, value.layout, program_.wheres[value.where]);
   }
 
   std::int64_t full_bytes(NodeId id) const {
@@ -157,63 +122,14 @@ class Fuser {
   }
 
   void close(Bucket& bucket) {
-    if (bucket.sums.size() == 1) put(bucket.sums[0], bucket.made);
-    if (bucket.sums.size() > 1) {
-      put(joined(bucket), bucket.made);
-      for (const NodeId id : bucket.sums)
-        for (const NodeId view : views_[id]) put(view, bucket.made);
-    }
+    if (bucket.sums.size() == 1) regroup_.put(bucket.sums[0], bucket.made);
+    if (bucket.sums.size() > 1) regroup_.join(std::move(bucket.sums), bucket.made);
     bucket = {};
   }
 
-  NodeId joined(Bucket& bucket) {
-    std::stable_partition(bucket.sums.begin(), bucket.sums.end(), [&](NodeId id) { return bytes_of(id) % kLine == 0; });
-    std::vector<PValueId> values, results;
-    std::vector<Type> types;
-    for (const NodeId id : bucket.sums) {
-      values.push_back(program_.inputs(program_.nodes[id])[0]);
-      results.push_back(program_.nodes[id].first_output);
-      types.push_back(program_.values[results.back()].type);
-      moved_.insert(id);
-    }
-    const NodeId id = program_.add(Node(program_.nodes[bucket.sums[0]]), values, types);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      const PValueId fresh = program_.nodes[id].first_output + static_cast<PValueId>(k);
-      program_.values[fresh] = program_.values[results[k]];
-      program_.values[fresh].producer = id;
-      renamed_[results[k]] = fresh;
-    }
-    return id;
-  }
-
-  void put(NodeId id, std::size_t place) {
-    after_[place].push_back(id);
-    moved_.insert(id);
-  }
-
-  void put_in_order(std::vector<NodeId>& order) const {
-    if (after_.empty()) return;
-    std::vector<NodeId> result;
-    for (std::size_t at = 0; at < order.size(); ++at) {
-      if (!moved_.contains(order[at])) result.push_back(order[at]);
-      if (const auto found = after_.find(at); found != after_.end())
-        result.insert(result.end(), found->second.begin(), found->second.end());
-    }
-    order = std::move(result);
-  }
-
-  void rename(PValueId& value) const {
-    if (const auto found = renamed_.find(value); found != renamed_.end()) value = found->second;
-  }
-
   Program& program_;
-  std::unordered_map<NodeId, std::size_t> place_;   // in the region at hand
-  std::unordered_map<PValueId, std::size_t> used_;  // of each value: where its bytes are used first in that region
-  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // of what a node makes
-  std::map<std::size_t, std::vector<NodeId>> after_;
-  std::unordered_set<NodeId> moved_;         // stand elsewhere now, or are part of another node
+  Regroup regroup_;
   std::unordered_set<PValueId> in_buckets_;  // what is made at a place in a bucket
-  std::unordered_map<PValueId, PValueId> renamed_;
 };
 
 }  // namespace
