@@ -1,5 +1,6 @@
-// Buckets: buffers that are made up of parts, and the sums of several values at once that work on them. A sum adds what
-// lies in the same place on all members, so the same values must lie there, and the sums where the reader looks.
+// Buckets: buffers that are made up of parts, and the messages of several values at once that work on them: sums, and
+// those on channels. A sum adds what lies in the same place on all members, so the same values must lie there, and the
+// sums where the reader looks. What is sent at a place is received there.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@ namespace {
 struct Part {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t buffer = 0;
+  std::vector<std::uint32_t> views;  ///< other buffers of the same bytes
   [[nodiscard]] auto bytes() const { return std::tuple(begin, end); }
 };
 using Parts = std::vector<Part>;
@@ -35,11 +37,16 @@ class Buckets {
     }
     if (!any) return;
     sums_.resize(plan_.collectives.size());
+    ends_.resize(plan_.channels.size());
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c)
-      for (const Instruction& i : plan_.classes[c].instructions)
+      for (const Instruction& i : plan_.classes[c].instructions) {
         if (i.what == Do::collective) check_sum(c, i);
+        if (i.what == Do::send) ends_[i.target].sent = parts_in(c, i.inputs);
+        if (i.what == Do::receive) ends_[i.target].received = parts_in(c, i.outputs);
+      }
     for (std::uint32_t k = 0; k < sums_.size(); ++k)
       if (!sums_[k].empty()) check_members(k);
+    for (std::uint32_t k = 0; k < ends_.size(); ++k) check_ends(k);
   }
 
  private:
@@ -47,6 +54,11 @@ class Buckets {
   struct Sum {
     const Instruction* instruction = nullptr;
     const Parts *given = nullptr, *got = nullptr;
+  };
+
+  /// What a channel brings from one buffer to the other; null: a single value.
+  struct Ends {
+    const Parts *sent = nullptr, *received = nullptr;
   };
 
   [[nodiscard]] std::string named(std::uint32_t c, std::uint32_t buffer) const {
@@ -64,17 +76,22 @@ class Buckets {
       if (part.dtype != whole.dtype || part.bounded || whole.bounded)
         reject(named(c, b) + " is a part of " + named(c, part.view_of) + ", which has another dtype or is bounded");
       const std::uint64_t begin = part.offset - whole.offset;
-      parts_[c][part.view_of].push_back({begin, begin + part.bytes, b});
+      parts_[c][part.view_of].push_back({begin, begin + part.bytes, b, {}});
     }
   }
 
   /// The parts make up the buffer, side by side, so that what is written to one is no other's. Of views of one part the
-  /// first stays.
+  /// first stays, with the others.
   void check_parts(std::uint32_t c, std::uint32_t whole, Parts& parts) const {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes() < b.bytes(); });
-    parts.erase(
-        std::unique(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes() == b.bytes(); }),
-        parts.end());
+    Parts apart;
+    for (Part& part : parts) {
+      if (!apart.empty() && apart.back().bytes() == part.bytes())
+        apart.back().views.push_back(part.buffer);
+      else
+        apart.push_back(std::move(part));
+    }
+    parts = std::move(apart);
     std::uint64_t end = 0;
     bool fit = true;
     for (const Part& part : parts) {
@@ -118,6 +135,29 @@ class Buckets {
     }
   }
 
+  /// What lies at each place of the receiver's buffer lies there in the sender's, maybe under another shape.
+  void check_ends(std::uint32_t number) const {
+    const Ends& ends = ends_[number];
+    const Channel& channel = plan_.channels[number];
+    const auto is_there = [&](const Part& sent, const Part& received) {
+      const std::string_view name = name_on(channel.to, received.buffer);
+      return sent.bytes() == received.bytes() &&
+             (name_on(channel.from, sent.buffer) == name ||
+              std::any_of(sent.views.begin(), sent.views.end(),
+                          [&](std::uint32_t view) { return name_on(channel.from, view) == name; }));
+    };
+    if (ends.sent == nullptr && ends.received == nullptr) return;
+    if (ends.sent == nullptr || ends.received == nullptr ||
+        !std::equal(ends.sent->begin(), ends.sent->end(), ends.received->begin(), ends.received->end(), is_there))
+      reject(verifier::described(plan_, "channel", number, channel.name, channel.line) + ", task " +
+             std::to_string(channel.from) + " -> " + std::to_string(channel.to) +
+             ": other values are received than sent, or in other places");
+  }
+
+  [[nodiscard]] std::string_view name_on(std::int32_t task, std::uint32_t buffer) const {
+    return plan_.string(plan_.class_for(task).buffers[buffer].name);
+  }
+
   [[nodiscard]] Sum of(std::uint32_t number, std::uint32_t c) const {
     const auto found = sums_[number].find(c);
     return found == sums_[number].end() ? Sum{} : found->second;
@@ -150,6 +190,7 @@ class Buckets {
   const Tables& tables_;
   std::vector<std::map<std::uint32_t, Parts>> parts_;  // of each class: of its buffers that have some
   std::vector<std::map<std::uint32_t, Sum>> sums_;     // of each collective: by class
+  std::vector<Ends> ends_;                             // of each channel
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> neighbours_;  // of each grouping
 };
 

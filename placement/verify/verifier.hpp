@@ -70,7 +70,7 @@ void check_values(const Plan& plan, const Tables& tables);
 /// all take part in it, with the buffers that its schedule wants.
 void check_messages(const Plan& plan, const Tables& tables);
 /// Parts of a buffer make it up, side by side; a sum of several values has the same ones in the same places on all
-/// members.
+/// members, a message of several at both ends.
 void check_buckets(const Plan& plan, const Tables& tables);
 /// Every schedule of a collective, with nothing buffered, ends on all members with what its kind promises.
 void check_schedules(const Plan& plan);

@@ -1,4 +1,4 @@
-// Sums of several values at once, and what is done while a collective is under way.
+// Messages of several values at once, and what is done while a collective is under way.
 #include <set>
 #include <tuple>
 
@@ -22,18 +22,19 @@ std::vector<std::uint32_t> parts_of(const PlanClass& c, std::uint32_t whole) {
   return parts;
 }
 
-/// On one of several classes two values change places before they are summed.
-bool exchanged_values(Plan& plan, Dice& dice) {
-  std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
-  for (const At& at : all_of(plan, Do::collective)) {
-    const PlanClass& c = at.of(plan);
-    if (at.in(plan).inputs.count == 0 || classes_in(plan, plan.collectives[at.in(plan).target]).size() < 2) continue;
-    const std::vector<std::uint32_t> parts = parts_of(c, operand(c, at.in(plan).inputs, 0));
-    for (const std::uint32_t a : parts)
-      for (const std::uint32_t b : parts)
-        if (a < b && plan.string(c.buffers[a].name) != plan.string(c.buffers[b].name))
-          pairs.emplace_back(at.plan_class, a, b);
-  }
+/// Two parts of a class's buffer.
+using Pairs = std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>>;
+
+void add_pairs(Pairs& pairs, const Plan& plan, std::size_t plan_class, std::uint32_t whole) {
+  const PlanClass& c = plan.classes[plan_class];
+  const std::vector<std::uint32_t> parts = parts_of(c, whole);
+  for (const std::uint32_t a : parts)
+    for (const std::uint32_t b : parts)
+      if (a < b && plan.string(c.buffers[a].name) != plan.string(c.buffers[b].name))
+        pairs.emplace_back(plan_class, a, b);
+}
+
+bool exchange_one(const Pairs& pairs, Plan& plan, Dice& dice) {
   const auto* pair = one_of(pairs, dice);
   if (pair == nullptr) return false;
   PlanClass& c = plan.classes[std::get<0>(*pair)];
@@ -45,6 +46,51 @@ bool exchanged_values(Plan& plan, Dice& dice) {
     else if (view.offset == b)
       view.offset = a;
   }
+  return true;
+}
+
+/// On one of several classes two values change places before they are summed.
+bool exchanged_values(Plan& plan, Dice& dice) {
+  Pairs pairs;
+  for (const At& at : all_of(plan, Do::collective))
+    if (at.in(plan).inputs.count > 0 && classes_in(plan, plan.collectives[at.in(plan).target]).size() > 1)
+      add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).inputs, 0));
+  return exchange_one(pairs, plan, dice);
+}
+
+/// At one end of a channel two values change places.
+bool exchanged_in_message(Plan& plan, Dice& dice) {
+  Pairs pairs;
+  for (const At& at : all_of(plan, Do::send))
+    add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).inputs, 0));
+  for (const At& at : all_of(plan, Do::receive))
+    add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).outputs, 0));
+  return exchange_one(pairs, plan, dice);
+}
+
+/// At one end of a channel several values have become one.
+bool unparted_message(Plan& plan, Dice& dice) {
+  std::vector<std::pair<std::size_t, std::uint32_t>> wholes;
+  const auto add = [&](const At& at, Range operands) {
+    const std::uint32_t whole = operand(at.of(plan), operands, 0);
+    if (!parts_of(at.of(plan), whole).empty()) wholes.emplace_back(at.plan_class, whole);
+  };
+  for (const At& at : all_of(plan, Do::send)) add(at, at.in(plan).inputs);
+  for (const At& at : all_of(plan, Do::receive)) add(at, at.in(plan).outputs);
+  const auto* chosen = one_of(wholes, dice);
+  if (chosen == nullptr) return false;
+  PlanClass& c = plan.classes[chosen->first];
+  Buffer copy = c.buffers[chosen->second];
+  const auto fresh = static_cast<std::uint32_t>(c.buffers.size());
+  copy.offset = c.devices[copy.device].step_bytes;
+  c.devices[copy.device].step_bytes += (copy.bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+  c.buffers.push_back(std::move(copy));
+  for (const Instruction& i : c.instructions)
+    for (const Range range : {i.inputs, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        std::uint32_t& used = c.operands[range.begin + k];
+        if (used == chosen->second) used = fresh;
+      }
   return true;
 }
 
@@ -133,8 +179,9 @@ bool touched_meanwhile(Plan& plan, Dice& dice) {
 }
 
 constexpr Mutation kMutations[] = {
-    {"exchanged values of a bucket", exchanged_values}, {"shifted part", shifted_part},
-    {"part of another dtype", part_of_another_dtype},   {"exchanged collective_waits", exchanged_waits},
+    {"exchanged values of a bucket", exchanged_values},    {"exchanged values of a message", exchanged_in_message},
+    {"message of one value at one end", unparted_message}, {"shifted part", shifted_part},
+    {"part of another dtype", part_of_another_dtype},      {"exchanged collective_waits", exchanged_waits},
     {"touched while summed", touched_meanwhile},
 };
 
