@@ -29,8 +29,8 @@ struct SessionOptions {
   /// Of ops whose annotation names no kind of device; none: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device;
   bool reasons = false;  ///< Session::plan tells also why
-  /// Sums that are made one after another share a message until they have so many bytes; 0: none does. Not given: as
-  /// the topology's links suggest. The same on all tasks.
+  /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
+  /// message between hosts. Not given: as the topology's links suggest. The same on all tasks.
   std::optional<std::int64_t> bucket_bytes;
   const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
   std::string trace_file;                ///< Chrome trace of all tasks, written by task 0 when the session closes

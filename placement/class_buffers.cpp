@@ -41,6 +41,7 @@ std::uint32_t ClassBuffers::define(PValueId value) {
 }
 
 void ClassBuffers::join(std::span<const PValueId> values, std::uint32_t name) {
+  if (place_of_.contains(values[0])) return;
   const PValue& first = program_.values[values[0]];
   Joined joined;
   joined.whole.dtype = first.type.dtype;

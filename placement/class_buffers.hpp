@@ -28,7 +28,7 @@ class ClassBuffers {
   /// A new buffer for the value.
   std::uint32_t define(PValueId value);
   /// Buffers of these values, of one dtype and device set, will be parts of one, side by side in this order. They are
-  /// not defined yet.
+  /// not defined yet. Nothing to do when they have been joined before, then in the same order.
   void join(std::span<const PValueId> values, std::uint32_t name);
   /// From now on the value is in `buffer`.
   void alias(PValueId value, std::uint32_t buffer) { buffer_of_[value] = buffer; }

@@ -1,9 +1,9 @@
 // lower: from the program, which speaks of all tasks, to the instructions of each plan class.
 //
 // Every class's list is a projection of one global order. A transfer's send and receive start where its value is made,
-// a collective where it stands; what they bring is waited for where it is first used, so that they overlap what lies
-// between. Who gets nothing waits a few messages later or at the region's end. So the least unfinished instruction of
-// the job can always run, also when nothing is buffered.
+// a joined one and a collective where they stand; what they bring is waited for where it is first used, so that they
+// overlap what lies between. Who gets nothing waits a few messages later or at the region's end. So the least
+// unfinished instruction of the job can always run, also when nothing is buffered.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -49,7 +49,7 @@ class ClassBuilder {
   PlanClass build() {
     plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
     reserve();
-    place_buckets();
+    place_joined();
     emit_region(0, 1);
     finish_step();
     in_region(0, [&] { under_way_.finish(); });
@@ -83,13 +83,13 @@ class ClassBuilder {
     lists_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
-  /// What kernels make for a bucket lies there from the start.
-  void place_buckets() {
+  /// What kernels make for a message of several values lies there from the start.
+  void place_joined() {
     std::vector<PValueId> stored;
     for (const ProgramRegion& region : program_.regions)
       for (NodeId id : region.order) {
         const Node& node = program_.nodes[id];
-        if (node.kind != NodeKind::collective || node.inputs == 1) continue;
+        if (!is_joined(node)) continue;
         stored.clear();
         for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
         if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
@@ -108,7 +108,8 @@ class ClassBuilder {
   void emit_region(RegionId from, std::uint32_t to) {
     const std::uint32_t outer = lists_.enter(to);
     for (NodeId id : program_.regions[from].order) {
-      if (program_.nodes[id].kind == NodeKind::transfer) continue;  // starts where its value is made
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::transfer && !is_joined(node)) continue;  // starts where its value is made
       emit(id);
       start_transfers(id);
     }
@@ -249,12 +250,13 @@ class ClassBuilder {
     if (sender_of(program_, node) == task_) {
       Instruction send = named(Do::send, node);
       send.target = channel;
-      under_way_.start(send, {use(program_.inputs(node)[0])}, {}, {});
+      under_way_.start(send, {given(node)}, {}, {});
     }
     if (program_.where(node).tasks[0] == task_) {
       Instruction receive = named(Do::receive, node);
       receive.target = channel;
-      under_way_.start(receive, {}, {buffers_.define(node.first_output)}, {&node.first_output, 1});
+      const std::vector<PValueId> brought = results(node);
+      under_way_.start(receive, {}, {defined(node, brought)}, brought);
     }
   }
 
@@ -271,8 +273,7 @@ class ClassBuilder {
       std::vector<PValueId> brought;
       if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
       if (schedule.gets(place.member) && buffers_.holds(node.first_output)) {
-        brought.resize(node.outputs);
-        std::iota(brought.begin(), brought.end(), node.first_output);
+        brought = results(node);
         out.push_back(defined(node, brought));
       }
       const std::int64_t staging = staging_of(schedule, collective, place.member);
@@ -287,7 +288,17 @@ class ClassBuilder {
     return at->second;
   }
 
-  /// The buffer that a collective works on: of one value, or of a bucket.
+  static bool is_joined(const Node& node) {
+    return (node.kind == NodeKind::collective || node.kind == NodeKind::transfer) && node.inputs > 1;
+  }
+
+  static std::vector<PValueId> results(const Node& node) {
+    std::vector<PValueId> values(node.outputs);
+    std::iota(values.begin(), values.end(), node.first_output);
+    return values;
+  }
+
+  /// The buffer that a message works on: of one value, or of several.
   std::uint32_t given(const Node& node) {
     const PValueId first = program_.inputs(node)[0];
     return node.inputs == 1 ? use(first) : storage_of(plan_class_, buffers_.of(first));
@@ -417,7 +428,7 @@ class ClassBuilder {
   }
 
   std::uint32_t name_of(const Node& node) {
-    if (node.kind == NodeKind::collective && node.inputs > 1) return tables_.string(program_.name(node));
+    if (is_joined(node)) return tables_.string(program_.name(node));
     if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
       return buffers_.name_of(program_.inputs(node)[0]);
     return tables_.op_name(*node.graph, node.op);

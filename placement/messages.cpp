@@ -47,11 +47,13 @@ class Numberer {
     channel.from = sender_of(program_, node);
     channel.to = program_.where(node).tasks[0];
     channel.dtype = value.type.dtype;
-    channel.bytes = message_bytes(value.type);
+    for (std::uint32_t k = 0; k < node.outputs; ++k)
+      channel.bytes += message_bytes(program_.values[node.first_output + k].type);
     channel.name = name_of(node);
     channel.line = tables_.line(program_.line(node));
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
+    if (node.inputs > 1) return;
     const PValueId sent = program_.inputs(node)[0];
     numbers_.transfers_after[program_.values[sent].producer].push_back(id);
     numbers_.sent_on[program_.values[sent].producer] = true;

@@ -17,7 +17,7 @@ struct MessageNumbers {
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
   std::vector<bool> sent_on;  ///< of each node: a transfer has its value
-  /// Transfers by the node that makes their value.
+  /// Transfers of one value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };
 

@@ -46,6 +46,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   pipeline.run("propagate", [&] { propagate(program); });
   pipeline.run("reshard", [&] { reshard(program); });
   pipeline.run("fuse_messages", [&] { fuse_messages(program); });
+  pipeline.run("coalesce", [&] { coalesce(program); });
   PlanResult result;
   result.plan = pipeline.run("lower", [&] { return lower(program); });
   result.plan.topology = topology;

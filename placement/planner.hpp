@@ -36,14 +36,14 @@ struct PlanOptions {
   /// Plan as if all tasks were on one host, so that layouts, schedules and with them the order of sums do not depend on
   /// where tasks are.
   bool one_host = false;
-  /// Sums that are made one after another share a message until they have so many bytes; 0: none does. Not given: by
-  /// the topology's links.
+  /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
+  /// message between hosts. Not given: by the topology's links.
   std::optional<std::int64_t> bucket_bytes;
   /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };
 
-/// Why an op is where it is, or why a transfer exists: for `ferry explain`.
+/// Why an op is where it is, why a transfer exists, or what it shares a message with: for `ferry explain`.
 struct Reason {
   std::string subject;  ///< name of the op or value
   std::string text;
@@ -57,7 +57,7 @@ struct Reason {
 
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order, when asked for
+  std::vector<Reason> reasons;        ///< for each op and transfer, in plan order, when asked for
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 

@@ -234,6 +234,8 @@ void propagate(Program& program);
 void reshard(Program& program);
 /// Joins sums into buckets, and lets collectives start where their values are made. (fuse_messages.cpp)
 void fuse_messages(Program& program);
+/// Joins messages between hosts that have one source and one time. (coalesce.cpp)
+void coalesce(Program& program);
 /// Makes the instructions, buffers and channels of each plan class, and places the buffers. (lower.cpp, memory.cpp)
 [[nodiscard]] Plan lower(const Program& program);
 

@@ -23,6 +23,8 @@ struct Choice {
 // A core of today, roughly: what matters is that messages and redundant computing are weighed at all.
 constexpr std::int64_t kPicosecondsPerByte = 100;
 constexpr double kPicosecondsPerFlop = 20;
+constexpr std::int64_t kPicosecondsPerKernel = 50'000;
+constexpr std::int64_t kPicosecondsPerUnknownByte = 1600;  // of ops without index notation: what they do is not known
 
 std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
   if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
@@ -34,6 +36,17 @@ std::optional<IndexSpace> index_space(const Program& program, const Node& node) 
       if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
     }
   return space;
+}
+
+/// The slower of arithmetic and memory, in picoseconds.
+std::int64_t computing_cost(std::int64_t bytes, double flops) {
+  return std::max<std::int64_t>(bytes * kPicosecondsPerByte, std::llround(flops * kPicosecondsPerFlop));
+}
+
+double points_of(const IndexSpace& space) {
+  double points = 1;
+  for (const Dim& size : space.sizes) points *= static_cast<double>(size.size());
+  return points;
 }
 
 class Chooser {
@@ -154,14 +167,13 @@ class Chooser {
         bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
     for (std::uint32_t o = 0; o < node_.outputs; ++o)
       bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
-    return std::max<std::int64_t>(bytes * kPicosecondsPerByte, std::llround(flops() * kPicosecondsPerFlop));
+    return computing_cost(bytes, flops());
   }
 
   /// Of the index space's part that a task computes.
   double flops() const {
     if (!space_) return 0;
-    double points = node_.def->flops;
-    for (const Dim& size : space_->sizes) points *= static_cast<double>(size.size());
+    double points = node_.def->flops * points_of(*space_);
     for (std::size_t axis = 0; axis < parallel_.size(); ++axis)
       if (parallel_[axis]) points /= static_cast<double>(where_.axes[axis]);
     return points;
@@ -222,6 +234,21 @@ NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy
       return wish->second.causes[axis];
   }
   return kNone;
+}
+
+std::int64_t computing_cost(const Program& program, const Node& node) {
+  if (node.def->is(kView)) return 0;
+  std::int64_t bytes = 0;
+  const auto add = [&](PValueId id) {
+    const PValue& value = program.values[id];
+    bytes += part_bytes(value.type, value.layout, program.wheres[value.where]);
+  };
+  for (std::size_t i = 0; i < node.inputs; ++i)
+    if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
+  for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
+  const auto space = index_space(program, node);
+  return kPicosecondsPerKernel +
+         (space ? computing_cost(bytes, node.def->flops * points_of(*space)) : bytes * kPicosecondsPerUnknownByte);
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

@@ -27,6 +27,10 @@ struct Strategy {
 /// or the one that its wish goes back to. kNone: nobody's.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
+/// What a task that is in it computes for the node, as its operands are laid, in picoseconds, roughly; rather too much:
+/// letters that are contracted count whole.
+[[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
+
 /// Chooses the layouts that take the least time, over all axes of the mesh together: what each task computes, and its
 /// messages (conversion.hpp). Counted are the conversions of the inputs, those of the outputs to what is wanted, and
 /// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an
