@@ -36,6 +36,20 @@ graph {{
 entry {{ name: "run" fetch {{ name: "shown" value: "shown" }} }}
 """
 
+# Two values of one task that another one needs together.
+TOGETHER = f"""
+version: 1
+graph {{
+  op {{ name: "a" op: "RandomUniform" device: "/task:0" {DRAWN.replace("500000", "100")} }}
+  op {{ name: "b" op: "Neg" input: "a" device: "/task:0" }}
+  op {{ name: "c" op: "Exp" input: "a" device: "/task:0" }}
+  op {{ name: "d" op: "Abs" input: "a" device: "/task:0" }}
+  op {{ name: "e" op: "Add" input: "b" input: "c" device: "/task:1" }}
+  op {{ name: "f" op: "Add" input: "e" input: "d" device: "/task:2" }}
+}}
+entry {{ name: "run" fetch {{ name: "f" value: "f" }} }}
+"""
+
 
 def mpirun(*words):
     """Output of a job with one task on each host."""
@@ -88,6 +102,13 @@ class Cases:
 
     def data_parallel(self):
         self.check_sends(self.samples / "zero.pb", "--entry", "data_parallel")
+
+    def joined(self):
+        graph = self.folder / "together.pbtxt"
+        graph.write_text(TOGETHER)
+        self.check_sends(graph)
+        _, tasks, _ = self.run_counted(4, graph)
+        assert (tasks[0]["sent_messages"], tasks[0]["sent_bytes"]) == (2, 1200), tasks[0]
 
     def hello_ranks(self):
         output = mpirun(self.samples / "hello_ranks")
@@ -144,7 +165,7 @@ def run_inside(arguments, folder):
     """In the namespaces, beside the hosts: runs the cases."""
     cases = Cases(*arguments, folder)
     passed = failed = 0
-    for case in (cases.add, cases.data_parallel, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
+    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
         name = case.__name__
         try:
             case()

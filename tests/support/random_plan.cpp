@@ -57,6 +57,7 @@ class MeshGraph {
     if (dice_.one_in(3)) {
       DeviceSpec spec;
       spec.task = dice_.below(options_.tasks);
+      if (options_.hosts > 1 && dice_.one_in(3)) return sent_together(values);
       auto here = graph_.device(spec);
       return one_op(values);
     }
@@ -86,6 +87,20 @@ class MeshGraph {
       default:
         return -x;
     }
+  }
+
+  /// Of three values that one task makes and one uses.
+  Value sent_together(const std::vector<Value>& values) {
+    DeviceSpec maker, user;
+    maker.task = dice_.below(options_.tasks);
+    user.task = dice_.below(options_.tasks);
+    Values made;
+    {
+      auto here = graph_.device(maker);
+      for (int i = 0; i < 3; ++i) made.push_back(dice_.one_in(3) ? -dice_.of(values) : dice_.of(values) * 2.0);
+    }
+    auto here = graph_.device(user);
+    return maximum(made[0] + made[1], made[2]);
   }
 
   /// Of parts, in each step; both are there before one is used.

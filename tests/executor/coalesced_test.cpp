@@ -1,0 +1,81 @@
+// Plans with joined messages against the same plans without: the same bits, the traffic that was planned, fewer
+// messages.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/capabilities.hpp"
+#include "executor/plan_session.hpp"
+#include "kernels/kernel.hpp"
+#include "placement/planner.hpp"
+#include "tests/support/dice.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry {
+namespace {
+
+struct Outcome {
+  std::vector<Tensor> fetched;
+  TensorMap variables;
+  std::int64_t messages = 0, bytes = 0;  ///< sent by all tasks in the last step
+};
+
+/// Numbers whose sums show in which order they were added.
+TensorMap random_values(const Plan& plan, std::uint64_t seed) {
+  test::Dice dice(seed);
+  TensorMap values;
+  for (const auto& [name, type] : variables_of(plan)) {
+    Tensor value(type.dtype, type.shape.sizes());
+    for (float& element : value.mutable_data<float>())
+      element = static_cast<float>(dice.below(2000001) - 1000000) * 1e-6F;
+    values[name] = value;
+  }
+  return values;
+}
+
+Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t> bucket_bytes, int threads) {
+  Topology topology = made.topology;
+  for (TaskInfo& task : topology.tasks) task.threads = threads;
+  PlanOptions options;
+  options.bucket_bytes = bucket_bytes;
+  Signature signature;
+  for (const Value& fetch : made.fetches) signature.fetches.push_back(fetch.id());
+  for (const Value& target : made.targets) signature.targets.push_back(target.op().id());
+  Plan plan = make_plan(*made.graph, signature, topology, KernelCapabilities(cpu_kernels()), options).plan;
+  const TensorMap values = random_values(plan, 7);
+  PlanSession session(std::move(plan),
+                      Cluster::connect(ClusterOptions{.tasks = topology.size(), .threads = threads, .jobs = ""}));
+  session.restore(values);
+  Outcome outcome{session.run({}, 2), {}, 0, 0};
+  for (const TaskStats& task : session.stats().tasks) {
+    CHECK(task.measured == task.planned);
+    CHECK(task.peak_bytes <= task.planned_peak_bytes);
+    outcome.messages += task.measured.sent_messages;
+    outcome.bytes += task.measured.sent_bytes;
+  }
+  outcome.variables = session.variables();
+  return outcome;
+}
+
+TEST_CASE("random graphs over several hosts have the same bits with joined messages and without") {
+  int fewer = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const int tasks = 2 + static_cast<int>(seed % 3);
+    const test::RandomMeshGraph made = test::random_mesh_graph(seed, {.ops = 16, .tasks = tasks, .hosts = tasks});
+    const Outcome alone = run(made, 0, 1);
+    for (const int threads : {1, 2}) {
+      const Outcome joined = run(made, std::nullopt, threads);
+      REQUIRE(alone.fetched.size() == joined.fetched.size());
+      for (std::size_t i = 0; i < alone.fetched.size(); ++i) CHECK(alone.fetched[i].same_bits(joined.fetched[i]));
+      for (const auto& [name, value] : alone.variables) CHECK_MESSAGE(value.same_bits(joined.variables.at(name)), name);
+      CHECK(joined.bytes == alone.bytes);
+      fewer += joined.messages < alone.messages ? 1 : 0;
+    }
+  }
+  CHECK(fewer > 20);
+}
+
+}  // namespace
+}  // namespace ferry
