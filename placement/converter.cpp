@@ -94,6 +94,7 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout,
         return need(value, from.where, Layout(source.axes.size()), why.without_axes());  // its own copy
     }
     const Layout all(source.axes.size());
+    if (const PValueId parts = across(value, where, layout, why); parts != kNone) return parts;
     if (!target.single() && covers(source, target))
       return cut_after_moving(need(value, from.where, all, why.without_axes()), where, layout);
     const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
@@ -152,6 +153,66 @@ PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, con
   }
   const ProgramCollective broadcast{CollectiveKind::broadcast, Reduce::none, along(where, task, reached, rest)};
   return collective(value, broadcast, where, layout, why, of_place(value, why));
+}
+
+PValueId Converter::across(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const WhereId at = program_.values[value].where;
+  const std::vector<std::size_t> alike = axes_alike(value, where, layout);
+  if (alike.empty()) return kNone;
+  Layout there(program_.wheres[at].axes.size());
+  Why why_there{why.user, why.place, std::vector<NodeId>(there.size(), kNone)};
+  Axes source_axes(there.size()), split_axes(layout.size()), copied(layout.size());
+  for (std::size_t axis = 0, k = 0; axis < layout.size(); ++axis) {
+    split_axes[axis] = layout[axis].kind == Kind::split;
+    copied[axis] = !split_axes[axis];
+    if (!split_axes[axis]) continue;
+    source_axes[alike[k]] = true;
+    if (!why.axes.empty()) why_there.axes[alike[k]] = why.axes[axis];
+    there[alike[k++]] = layout[axis];
+  }
+  const PValueId cut = need(value, at, there, why_there);
+  const Where &source = program_.wheres[at], &target = program_.wheres[where];
+  const std::vector<std::size_t> givers = positions(source, 0, source_axes);
+  const std::vector<std::size_t> first_getters = positions(target, 0, split_axes);
+  Grouping groups;
+  for (std::size_t part = 0; part < givers.size(); ++part) {
+    std::vector<std::int32_t>& group = groups.emplace_back();
+    for (const std::size_t getter : positions(target, first_getters[part], copied))
+      group.push_back(target.tasks[getter]);
+    group.push_back(source.tasks[givers[part]]);
+  }
+  const auto root = static_cast<std::int32_t>(groups[0].size() - 1);
+  const Members members{.grouping = program_.intern(std::move(groups)), .root = root, .guest_root = true};
+  return collective(cut, {CollectiveKind::broadcast, Reduce::none, members}, where, layout, why, of_place(value, why));
+}
+
+std::vector<std::size_t> Converter::axes_alike(PValueId value, WhereId where, const Layout& layout) const {
+  const PValue& from = program_.values[value];
+  const Where &source = program_.wheres[from.where], &target = program_.wheres[where];
+  if (std::ranges::any_of(target.tasks, [&](std::int32_t task) { return source.has(task); })) return {};
+  std::vector<std::size_t> chosen, best;
+  std::int64_t least = 0;
+  Layout there(source.axes.size());
+  const auto choose = [&](const auto& self, std::size_t axis, std::size_t next) -> void {
+    while (axis < layout.size() && layout[axis].kind != Kind::split) ++axis;
+    if (axis == layout.size()) {
+      const std::int64_t cost = conversion_cost(program_, from.type, source, from.layout, there);
+      if (chosen.empty() || (!best.empty() && cost >= least)) return;
+      best = chosen;
+      least = cost;
+      return;
+    }
+    for (; next < source.axes.size(); ++next) {
+      if (source.axes[next] != target.axes[axis]) continue;
+      there[next] = layout[axis];
+      chosen.push_back(next);
+      self(self, axis + 1, next + 1);
+      chosen.pop_back();
+      there[next] = replicated();
+    }
+  };
+  choose(choose, 0, 0);
+  return best;
 }
 
 PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout& layout) {

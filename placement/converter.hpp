@@ -24,8 +24,8 @@ struct Why {
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
-/// reduce, each axis by axis; mesh -> other mesh by way of one task. A value goes to each device set and layout once,
-/// however many use it there.
+/// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task. A
+/// value goes to each device set and layout once, however many use it there.
 class Converter {
  public:
   explicit Converter(Program& program) : program_(program) {}
@@ -55,6 +55,12 @@ class Converter {
   };
 
   PValueId convert(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  /// From a mesh to one of other tasks: the value is laid there as it shall lie here, and each part is sent once. kNone
+  /// when the meshes share a task, or the source cannot be cut as the target wants.
+  PValueId across(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  /// For each split axis of `layout` an axis of the source with as many tasks, in order, so that the value is there
+  /// laid alike with the least to move; empty: there are none.
+  [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
   static bool has_device(const Where& mesh, const Where& device);
   static bool covers(const Where& source, const Where& target);
   /// A value that `task` holds whole goes to a device or mesh.

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/text.hpp"
 #include "placement/verify/verifier.hpp"
@@ -31,6 +33,7 @@ class Values {
   Values(const Plan& plan, const Tables& tables) : plan_(plan), tables_(tables) {}
 
   void check() {
+    ends_.resize(plan_.collectives.size());
     fed_.resize(plan_.feeds.size());
     fetched_.resize(plan_.fetches.size());
     for (class_ = 0; class_ < plan_.classes.size(); ++class_) {
@@ -40,6 +43,7 @@ class Values {
       for (std::uint32_t b = 0; b < here().buffers.size(); ++b) check_buffer(b);
       for (std::uint32_t r = 0; r < here().regions.size(); ++r) check_region(r);
     }
+    for (std::uint32_t c = 0; c < ends_.size(); ++c) check_ends(c);
     require_counts(fed_, plan_.feeds, "feed", 0);  // nobody may need it
     require_counts(fetched_, plan_.fetches, "fetch", 1);
   }
@@ -247,6 +251,60 @@ class Values {
     const bool cuts = exchanges || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
     check_splits(i, i.inputs, joins);
     check_splits(i, i.outputs, cuts);
+    note_window(i, i.inputs, ends_[i.target].in);
+    note_window(i, i.outputs, ends_[i.target].out);
+  }
+
+  /// What is put into a collective, and what comes out, is one value on all members.
+  void note_window(const Instruction& i, Range operands, std::optional<std::uint32_t>& window) const {
+    if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
+    const Buffer& b = operand(operands, 0);
+    if (window && *window != b.window) refuse_parts(i, b, "other members have parts of another value than ");
+    window = b.window;
+  }
+
+  /// Along the dims that a collective neither joins nor cuts, who gets a part is where that part comes from.
+  void check_ends(std::uint32_t c) {
+    if (!ends_[c].in || !ends_[c].out) return;
+    const std::vector<SplitDim> in = kept_splits(c, *ends_[c].in), out = kept_splits(c, *ends_[c].out);
+    const Schedule& schedule = plan_.schedules[plan_.collectives[c].schedule];
+    bool same = in.size() == out.size();
+    for (std::size_t k = 0; same && k < in.size(); ++k) {
+      same = in[k].dim == out[k].dim;
+      for (const auto& group : plan_.groupings[plan_.collectives[c].grouping])
+        same = same && part_of(in[k], group[giver(schedule)]) == part_of(out[k], group[getter(schedule)]);
+    }
+    if (!same) reject(described(plan_, c) + ": members get parts of other dims or places than are given");
+  }
+
+  /// The splits of a window but for that over the members.
+  [[nodiscard]] std::vector<SplitDim> kept_splits(std::uint32_t c, std::uint32_t window) {
+    std::vector<SplitDim> kept;
+    if (window == kNone) return kept;
+    const Collective& collective = plan_.collectives[c];
+    const Schedule& schedule = plan_.schedules[collective.schedule];
+    for (const SplitDim& split : plan_.windows[window].splits)
+      if (!places_agree(collective.grouping, split.grouping, schedule.guest_root ? schedule.root : -1))
+        kept.push_back(split);
+    return kept;
+  }
+
+  /// A member that has an input, and one that has an output.
+  static std::size_t giver(const Schedule& schedule) {
+    const bool root_gives = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::scatter;
+    return root_gives ? static_cast<std::size_t>(schedule.root) : no_guest(schedule);
+  }
+  static std::size_t getter(const Schedule& schedule) {
+    const bool root_gets = schedule.kind == CollectiveKind::gather || schedule.kind == CollectiveKind::reduce;
+    return root_gets ? static_cast<std::size_t>(schedule.root) : no_guest(schedule);
+  }
+  static std::size_t no_guest(const Schedule& schedule) { return schedule.guest_root && schedule.root == 0 ? 1 : 0; }
+
+  /// Which part of how many the task has.
+  [[nodiscard]] std::pair<std::int32_t, std::size_t> part_of(const SplitDim& split, std::int32_t task) const {
+    const Place place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
+    return {place.member,
+            place.group < 0 ? 0 : plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size()};
   }
 
   void check_splits(const Instruction& i, Range operands, bool over_members) {
@@ -350,6 +408,11 @@ class Values {
   const Plan& plan_;
   const Tables& tables_;
   std::uint32_t class_ = 0;
+  /// The windows of a collective's input and output; kNone: the whole value.
+  struct Ends {
+    std::optional<std::uint32_t> in, out;
+  };
+  std::vector<Ends> ends_;  // of each collective
   std::vector<int> fed_, fetched_;
   std::map<std::uint32_t, const Buffer*> variables_;  // by name
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;

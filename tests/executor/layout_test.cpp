@@ -262,5 +262,42 @@ TEST_CASE("a value goes from one task to every layout of a mesh and back, the ta
   }
 }
 
+/// A value goes from a mesh of these axes to one of others, laid in every way here and there.
+void goes_across(const std::vector<Mesh::Axis>& from, const std::vector<Mesh::Axis>& to) {
+  const Tensor x = counted({7, 5});
+  const auto tasks_of = [](const std::vector<Mesh::Axis>& axes) {
+    return std::accumulate(axes.begin(), axes.end(), 1,
+                           [](int n, const Mesh::Axis& axis) { return n * static_cast<int>(axis.size); });
+  };
+  const int givers = tasks_of(from), getters = tasks_of(to);
+  Graph g;
+  const MeshId first = g.mesh(from, "/job:first/task:*"), second = g.mesh(to, "/job:second/task:*");
+  RunRequest request;
+  for (const Layout& given : layouts_of(from.size(), 2))
+    for (const Layout& wanted : layouts_of(to.size(), 2)) {
+      Value there;
+      {
+        auto here = g.on(first);
+        there = identity(g.constant(x)).laid(given);
+      }
+      auto here = g.on(second);
+      request.fetches.push_back(identity(there).laid(wanted));
+    }
+  const std::string jobs = "first=0-" + std::to_string(givers - 1) + ",second=" + std::to_string(givers) + "-" +
+                           std::to_string(givers + getters - 1);
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = givers + getters, .threads = 1, .jobs = jobs}));
+  const std::vector<Tensor> got = session.run(request);
+  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+  for (const Tensor& tensor : got) CHECK_MESSAGE(tensor.same_bits(x), tensor.str() << " is not " << x.str());
+}
+
+TEST_CASE("a value goes from every layout of a mesh to every layout of a mesh of other tasks") {
+  goes_across({{"a", 2}}, {{"b", 2}});
+  goes_across({{"a", 3}}, {{"b", 2}});
+  goes_across({{"a", 2}, {"b", 2}}, {{"c", 2}});
+  goes_across({{"a", 2}}, {{"b", 2}, {"c", 2}});
+  goes_across({{"a", 3}, {"b", 2}}, {{"c", 2}, {"d", 3}});
+}
+
 }  // namespace
 }  // namespace ferry

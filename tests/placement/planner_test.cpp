@@ -6,12 +6,14 @@
 #include <array>
 
 #include "ops/array.hpp"
+#include "ops/gradient.hpp"
 #include "ops/host.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/optim.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "ops/state.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
 
@@ -179,6 +181,38 @@ TEST_CASE("a sum starts where its value is made and is waited for where it is us
         "collective_wait.reduce");
 }
 
+TEST_CASE("parts go from a mesh straight to a mesh of other tasks") {
+  Graph g;
+  Value made, used;
+  {
+    auto stage = g.on(g.mesh({{"dp", 2}, {"tp", 2}}, "/job:first/task:*"));
+    made = identity(g.constant(Tensor(DType::float32, {6, 4}))).laid({split(0), replicated()});
+  }
+  {
+    auto stage = g.on(g.mesh({{"dp", 2}, {"tp", 2}}, "/job:second/task:*"));
+    used = sum(identity(made).laid({split(0), replicated()}));
+  }
+  Topology topology = Topology::local(8);
+  for (std::size_t t = 0; t < 8; ++t) {
+    topology.tasks[t].job = t < 4 ? "first" : "second";
+    topology.tasks[t].index_in_job = static_cast<std::int32_t>(t % 4);
+  }
+  const Plan plan = test::planned(g, {used}, topology);
+  REQUIRE(plan.collectives.size() == 2);
+  const Collective& across = plan.collectives[0];
+  CHECK(plan.groupings[across.grouping] == Grouping{{4, 5, 0}, {6, 7, 2}});
+  CHECK(across.parts == std::vector<std::int64_t>{12});
+  CHECK_NOTHROW(require_verified(plan));
+
+  Plan crossed = plan;
+  Grouping& groups = crossed.groupings[across.grouping];
+  std::swap(groups[0].back(), groups[1].back());
+  const Verdict verdict = verify(crossed);
+  CHECK(!verdict.pass);
+  CHECK_MESSAGE(verdict.reason.find("members get parts of other dims or places than are given") != std::string::npos,
+                verdict.reason);
+}
+
 TEST_CASE("the same file on one task needs no messages") {
   Graph g;
   const MeshId dp = g.mesh("dp");
@@ -196,6 +230,29 @@ TEST_CASE("memory: a chain of adds runs in one buffer") {
   for (int i = 0; i < 50; ++i) last = last + last;
   const Plan plan = planned(g, {last}, 1, {}, {{x.id(), {1000}}});
   CHECK(plan.classes[0].devices[0].step_bytes == 4032);
+}
+
+TEST_CASE("memory: of the partial gradients of many layers few live at once") {
+  constexpr int kLayers = 32;
+  constexpr std::int64_t kUnits = 64;
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  Value y = g.constant(Tensor(DType::float32, {4, kUnits})).laid({split(0)});
+  Values weights, updates;
+  for (int layer = 0; layer < kLayers; ++layer) {
+    weights.push_back(g.variable("w" + std::to_string(layer), g.constant(Tensor(DType::float32, {kUnits, kUnits}))));
+    y = tanh(matmul(y, weights.back()));
+  }
+  const Values gradient = gradients(sum(y), weights);
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const auto i = static_cast<std::size_t>(layer);
+    const Value state =
+        g.variable("m" + std::to_string(layer), g.constant(Tensor(DType::float32, {kUnits, kUnits}))).laid({split(0)});
+    updates.push_back(assign(state, state * 0.9 + gradient[i]));
+  }
+  const Plan plan = planned(g, {}, 4, {updates.begin(), updates.end()});
+  const std::uint64_t of_gradients = kLayers * kUnits * kUnits * sizeof(float);
+  CHECK(plan.classes[0].devices[0].step_bytes < of_gradients / 2);
 }
 
 TEST_CASE("tasks of different collectives are of different classes") {
