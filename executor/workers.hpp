@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/asymmetric_fence.hpp"
 #include "base/event_count.hpp"
 #include "kernels/kernel.hpp"
 
@@ -65,7 +66,10 @@ class Workers final : public Parallel {
   template <class Ready>
   void sleep(const Ready& ready, std::chrono::microseconds at_most);
   /// To be called after a store that walkers may wait for.
-  void notify() { events_.notify(); }
+  void notify() {
+    fence_.light();
+    if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
+  }
   /// Turns of a spin loop that are worth while before sleeping.
   [[nodiscard]] int spins() const { return spins_; }
 
@@ -102,6 +106,21 @@ class Workers final : public Parallel {
     int walker_before_;
   };
 
+  /// Makes notify() wake while it lives.
+  class Drowsy {
+   public:
+    explicit Drowsy(Workers& workers) : workers_(workers) {
+      workers_.drowsy_.fetch_add(1, std::memory_order_relaxed);
+      workers_.fence_.heavy();
+    }
+    ~Drowsy() { workers_.drowsy_.fetch_sub(1, std::memory_order_relaxed); }
+    Drowsy(const Drowsy&) = delete;
+    Drowsy& operator=(const Drowsy&) = delete;
+
+   private:
+    Workers& workers_;
+  };
+
   void work(int walker);
   void stop();
   bool run_chunks(Slot& slot);
@@ -113,7 +132,9 @@ class Workers final : public Parallel {
   const int spins_;
   std::unique_ptr<Walker[]> walkers_;
   std::function<void()> poll_;
+  AsymmetricFence fence_;
   EventCount events_;
+  alignas(64) std::atomic<int> drowsy_{0};           // walkers that sleep, or are about to
   alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
   alignas(64) std::atomic<std::uint64_t> round_{0};  // of run()
   std::atomic<int> running_{0};                      // threads that have not returned from this round
@@ -141,6 +162,7 @@ void Workers::wait(const Ready& ready) {
 
 template <class Ready>
 void Workers::sleep(const Ready& ready, std::chrono::microseconds at_most) {
+  const Drowsy drowsy(*this);
   const std::uint32_t seen = events_.now();
   if (!ready() && open_.load() == 0) events_.wait(seen, at_most);
 }
