@@ -85,11 +85,22 @@ class Transport {
   }
   /// Starts to receive into `bytes`, which must not be touched until done.
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
+  /// Whether messages of so many bytes from that peer come without a receive(): take() gets them. The same for the life
+  /// of the transport; on one channel they are either all received or all taken.
+  [[nodiscard]] virtual bool takes(int peer, std::uint64_t bytes) const {
+    static_cast<void>(peer), static_cast<void>(bytes);
+    return false;
+  }
+  /// Makes progress; true when the next message of that channel has come, which is then in `bytes`. Where takes().
+  [[nodiscard]] virtual bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+    static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
+    return false;
+  }
   /// Makes progress; true once when the transfer is complete.
   [[nodiscard]] virtual bool done(Ticket ticket) = 0;
   /// Blocks the calling thread until progress is likely or `at_most` has passed: how this transport waits when nothing
-  /// is to be done. Call it only after done() was false for all that one waits for, and test again after it: it may
-  /// return early, and what came in between those calls is not missed.
+  /// is to be done. Call it only after done() or take() was false for all that one waits for, and test again after it:
+  /// it may return early, and what came in between those calls is not missed.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
   /// Memory to receive into without a copy on the way: that which other tasks of this host can write, too. Zeroed, at a

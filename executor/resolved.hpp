@@ -53,7 +53,8 @@ struct Resolved {
   enum Flag : std::uint8_t {
     kWaits = 1,    ///< before it: `waits`
     kPublish = 2,  ///< after it: others wait for this thread to be here
-    kPoll = 4      ///< after it: long enough that transfers should be moved on
+    kPoll = 4,     ///< after it: long enough that transfers should be moved on
+    kTaken = 8     ///< a receive and its wait: the transport has the message without the receive
   };
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;

@@ -195,7 +195,10 @@ struct TaskExecutor::State {
       case Do::send_wait:
         return wait_for(r, [&] { return arrived(*r.link); });
       case Do::receive_wait:
-        wait_for(r, [&] { return arrived(*r.link); });
+        if ((r.flags & Resolved::kTaken) != 0)
+          wait_for(r, [&] { return transport.take(r.link->peer, r.link->channel, {r.output, r.bytes}); });
+        else
+          wait_for(r, [&] { return arrived(*r.link); });
         ++walker.moved.received_messages;
         walker.moved.received_bytes += static_cast<std::int64_t>(r.bytes);
         return;
@@ -284,7 +287,10 @@ struct TaskExecutor::State {
     walker.moved.sent_bytes += static_cast<std::int64_t>(r.bytes);
   }
 
-  void receive(const Resolved& r) { start(r, transport.receive(r.link->peer, r.link->channel, {r.output, r.bytes})); }
+  void receive(const Resolved& r) {
+    if ((r.flags & Resolved::kTaken) != 0) return;
+    start(r, transport.receive(r.link->peer, r.link->channel, {r.output, r.bytes}));
+  }
 
   void start(const Resolved& r, Ticket ticket) {
     FERRY_ASSERT(!r.link->pending, "a channel is used again before its wait");

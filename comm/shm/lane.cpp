@@ -108,21 +108,48 @@ void Inbox::receive(std::uint32_t channel, Receiving& receiving) {
   Channel& state = channels_[channel];
   receiving.number = state.made++;
   receiving.next = nullptr;
-  if (!state.early.empty()) {
-    const Early early = state.early.front();
-    state.early.erase(state.early.begin());
-    check(channel, early.bytes, receiving.bytes);
-    copy_short(receiving.target, early.payload.data(), early.bytes);
-    receiving.complete = true;
-    return;
-  }
+  receiving.complete = take_early(state, channel, receiving.target, receiving.bytes);
+  if (receiving.complete) return;
   if (state.announced == receiving.number) check(channel, state.announced_bytes, receiving.bytes);
-  receiving.complete = false;
   (state.first == nullptr ? state.first : state.last->next) = &receiving;
   state.last = &receiving;
   ++waiting_;
   if (receiving.bytes > Cell::kInline)
     post(channel, static_cast<std::uint64_t>(receiving.target - own_.data()), receiving.bytes);
+}
+
+/// In the order in which they came, if any came before somebody asked.
+bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target, std::uint64_t bytes) {
+  if (channel.early.empty()) return false;
+  const Early early = channel.early.front();
+  channel.early.erase(channel.early.begin());
+  --early_;
+  check(number, early.bytes, bytes);
+  copy_short(target, early.payload.data(), bytes);
+  return true;
+}
+
+bool Inbox::take(std::uint32_t channel, std::byte* target, std::uint64_t bytes) {
+  if (early_ > 0 && take_early(channels_[channel], channel, target, bytes)) return true;
+  while (has_mail()) {
+    const Cell& cell = lane_.cells[cells_ % Lane::kCells];
+    const bool wanted = cell.channel == channel;
+    if (wanted) {
+      check(channel, cell.bytes, bytes);
+      copy_short(target, cell.payload.data(), bytes);
+    } else {
+      open(cell);
+    }
+    next_cell();
+    if (wanted) return true;
+  }
+  const Channel& state = channels_[channel];
+  if (state.announced != UINT64_MAX) check(channel, state.announced_bytes, bytes);
+  return false;
+}
+
+void Inbox::next_cell() {
+  if (++cells_ % kGiveBack == 0) lane_.cells_taken.store(cells_, std::memory_order_release);
 }
 
 void Inbox::skip(std::uint32_t channel, std::uint64_t bytes) {
@@ -160,13 +187,13 @@ bool Inbox::post_more() {
 bool Inbox::drain() {
   if (!has_mail()) return false;
   do {
-    take(lane_.cells[cells_ % Lane::kCells]);
-    if (++cells_ % kGiveBack == 0) lane_.cells_taken.store(cells_, std::memory_order_release);
+    open(lane_.cells[cells_ % Lane::kCells]);
+    next_cell();
   } while (has_mail());
   return true;
 }
 
-void Inbox::take(const Cell& cell) {
+void Inbox::open(const Cell& cell) {
   Channel& state = channels_[cell.channel];
   switch (static_cast<Cell::Kind>(cell.kind)) {
     case Cell::Kind::value:
@@ -175,6 +202,7 @@ void Inbox::take(const Cell& cell) {
         return complete(state, cell.payload.data());
       }
       state.early.push_back({cell.bytes, cell.payload});
+      ++early_;
       return;
     case Cell::Kind::landed:
       FERRY_ASSERT(state.first != nullptr && state.first->bytes == cell.bytes, "a message landed nowhere");

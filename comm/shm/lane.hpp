@@ -131,6 +131,9 @@ class Inbox {
   /// Makes the next receive of its channel; complete at once when the message is there already. `receiving` must stay
   /// where it is until it is complete.
   void receive(std::uint32_t channel, Receiving& receiving);
+  /// The next message of its channel, which is at most Cell::kInline bytes long and for which no receive was made;
+  /// false when it has not come.
+  [[nodiscard]] bool take(std::uint32_t channel, std::byte* target, std::uint64_t bytes);
   /// The next receive of its channel comes elsewhere.
   void skip(std::uint32_t channel, std::uint64_t bytes);
   /// Takes what has come; true when there was something.
@@ -143,6 +146,8 @@ class Inbox {
   [[nodiscard]] bool post_more();
   [[nodiscard]] bool has_unposted() const { return !unposted_.empty(); }
   [[nodiscard]] int waiting() const { return waiting_; }
+  /// Brings the next cell here, if it has been written: to be called some time before it is looked for.
+  void fetch_ahead() const { __builtin_prefetch(&lane_.cells[cells_ % Lane::kCells]); }
 
  private:
   struct Early {
@@ -162,7 +167,9 @@ class Inbox {
   };
   void post(std::uint32_t channel, std::uint64_t at, std::uint64_t bytes);
   [[nodiscard]] bool write_post(const Unposted& receive);
-  void take(const Cell& cell);
+  void open(const Cell& cell);
+  void next_cell();
+  [[nodiscard]] bool take_early(Channel& channel, std::uint32_t number, std::byte* target, std::uint64_t bytes);
   void complete(Channel& channel, const std::byte* payload);
   void check(std::uint32_t channel, std::uint64_t sent, std::uint64_t expected) const;
 
@@ -172,6 +179,7 @@ class Inbox {
   PerChannel<Channel> channels_;
   std::vector<Unposted> unposted_;
   std::uint32_t cells_ = 0;                    // read
+  std::uint32_t early_ = 0;                    // messages that wait in all channels
   std::uint32_t posts_ = 0, posts_taken_ = 0;  // written; of them taken, when last looked
   int waiting_ = 0;                            // receives under way
 };

@@ -1,7 +1,6 @@
 // Transport between tasks of one host through memory that they share, over another transport for everything else.
 #include <algorithm>
 #include <deque>
-#include <thread>
 #include <utility>
 
 #include "base/event_count.hpp"
@@ -21,6 +20,12 @@ constexpr std::uint32_t kControlEvery = 256;           // fruitless tests betwee
 constexpr microseconds kLookBelow{2000};               // longest sleep: failures are heard of there
 constexpr microseconds kLookBelowOften{50};            // while messages are under way there, too
 constexpr microseconds kShortSpin{2}, kLongSpin{100};  // of idle(), before it sleeps
+
+/// An address that no other living thread has.
+const void* this_thread() {
+  thread_local const char here = 0;
+  return &here;
+}
 
 struct Transfer {
   shm::Receiving receiving;          // of a receive
@@ -63,6 +68,8 @@ class ShmTransport final : public Transport {
   std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const override;
   std::span<const std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
+  bool takes(int peer, std::uint64_t bytes) const override;
+  bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
   void idle(microseconds at_most) override;
   std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override;
@@ -86,7 +93,7 @@ class ShmTransport final : public Transport {
 
   std::unique_ptr<Transport> inner_;
   shm::Host host_;
-  const std::thread::id owner_ = std::this_thread::get_id();
+  const void* const owner_ = this_thread();
   std::vector<std::unique_ptr<Peer>> peers_;  // by task; null: not of this host
   std::vector<Peer*> near_;
   std::deque<Transfer> store_;
@@ -120,7 +127,7 @@ Peer* ShmTransport::near(int peer) const {
 }
 
 void ShmTransport::check() {
-  if (std::this_thread::get_id() != owner_)
+  if (this_thread() != owner_)
     throw Error(Code::usage,
                 "transport " + std::string(name()) + ": used from another thread than the one that made it")
         .hint("call run() on the thread that called connect()");
@@ -157,6 +164,7 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
   if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
     count(bytes);
     to->doorbell->ring(host_.fenced);
+    to->in.fetch_ahead();
     return kComplete;
   }
   Transfer* transfer = take();
@@ -245,6 +253,21 @@ Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
   from->in.receive(channel, transfer->receiving);
   if (bytes.size() > shm::Cell::kInline) from->doorbell->ring(host_.fenced);
   return reinterpret_cast<Ticket>(transfer);
+}
+
+bool ShmTransport::takes(int peer, std::uint64_t bytes) const {
+  return bytes <= shm::Cell::kInline && near(peer) != nullptr;
+}
+
+bool ShmTransport::take(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  Inbox& in = peers_[static_cast<std::size_t>(peer)]->in;
+  if (in.take(channel, bytes.data(), bytes.size())) {
+    in.fetch_ahead();
+    return moved_ = true;
+  }
+  if (++tests_ % kControlEvery == 0) look_below();
+  moved_ = progress() || moved_;
+  return false;
 }
 
 bool ShmTransport::done(Ticket ticket) {

@@ -176,6 +176,77 @@ TEST_CASE("long messages of another size than their receives are errors") {
   }
 }
 
+/// Waits until the next message of the channel has come.
+void take(Transport& end, int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  const Deadline deadline = seconds(20);
+  while (!end.take(peer, channel, bytes)) {
+    if (deadline.expired()) throw Error(Code::stalled, "a message did not arrive");
+    end.idle(std::chrono::milliseconds(10));
+  }
+}
+
+TEST_CASE("short messages are taken without a receive, channels in any order, beside long ones that are received") {
+  on_two([](Transport& end) {
+    const int peer = 1 - end.task();
+    CHECK(end.takes(peer, 0));
+    CHECK(end.takes(peer, 48));
+    CHECK_FALSE(end.takes(peer, 49));
+    for (int round = 0; round < 100; ++round) {
+      CAPTURE(round);
+      Shared in(end, 300);
+      const Ticket receiving = end.receive(peer, 9, in.span);
+      std::vector<std::vector<std::byte>> out;
+      std::vector<Ticket> sends;
+      for (std::uint32_t channel = 0; channel < 4; ++channel)
+        for (int k = 0; k < 3; ++k) out.push_back(message(end.task(), peer, channel, 3 * round + k, 4 * channel));
+      out.push_back(message(end.task(), peer, 9, round, 300));
+      for (std::size_t i = 0; i < out.size(); ++i)
+        sends.push_back(end.send(peer, i < 12 ? static_cast<std::uint32_t>(i / 3) : 9, out[i]));
+      for (const std::uint32_t channel : {2U, 0U, 3U, 1U}) {
+        for (int k = 0; k < 3; ++k) {
+          std::vector<std::byte> got(4 * channel);
+          take(end, peer, channel, got);
+          CHECK(got == message(peer, end.task(), channel, 3 * round + k, got.size()));
+        }
+      }
+      finish(end, receiving);
+      CHECK(std::ranges::equal(in.span, message(peer, end.task(), 9, round, 300)));
+      for (const Ticket sending : sends) finish(end, sending);
+    }
+  });
+}
+
+TEST_CASE("a message of another size than what is taken is an error, also when it came before somebody asked") {
+  for (const std::size_t sent : {8U, 5000U}) {
+    for (const bool looked_for_others : {false, true}) {
+      CAPTURE(sent);
+      auto ends = inproc_transports(2);
+      run_tasks(2, [&](int task) {
+        const auto end =
+            shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+        const std::vector<std::byte> out(sent), mark(4);
+        std::vector<std::byte> in(16), other(4);
+        const auto error = error_in([&] {
+          if (task == 0) {
+            const Ticket sending = end->send(1, 4, out);
+            finish(*end, end->send(1, 5, mark));
+            finish(*end, sending);
+          } else {
+            if (looked_for_others) take(*end, 0, 5, other);
+            take(*end, 0, 4, in);
+          }
+          static_cast<void>(end->exchange("", seconds(20)));
+        });
+        if (task == 1) {
+          REQUIRE(error.has_value());
+          CHECK(error->text().find(std::to_string(sent) + " bytes sent, 16 expected") != std::string::npos);
+          end->abort({1, Code::bug, error->text()});
+        }
+      });
+    }
+  }
+}
+
 TEST_CASE("a window is where the next message lands") {
   on_two([](Transport& end) {
     constexpr std::size_t kBytes = 5000;
