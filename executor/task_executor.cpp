@@ -84,6 +84,7 @@ struct TaskExecutor::State {
   std::vector<Progress> progress;
   std::vector<Walker> walkers;
   std::vector<Link*> pending;  ///< the ledger: transfers under way, oldest first; of walker 0
+  bool in_collective = false;  ///< of walker 0
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   std::atomic<bool> stopping{false};
@@ -303,7 +304,17 @@ struct TaskExecutor::State {
     FERRY_ASSERT(!r.link->pending, "a collective is started again before its wait");
     r.link->before = r.link->call->moved();
     r.link->call->start();
-    if (!r.link->call->progress()) expect(r);
+    if (!move_on(*r.link->call)) expect(r);
+  }
+
+  /// Its folds are split into chunks, between which nothing is polled: that would begin them again.
+  bool move_on(GroupCall& call) {
+    const struct Folding {
+      explicit Folding(bool& now) : now(now) { now = true; }
+      ~Folding() { now = false; }
+      bool& now;
+    } folding(in_collective);
+    return call.progress();
   }
 
   /// Enters what was started into the ledger.
@@ -315,7 +326,7 @@ struct TaskExecutor::State {
 
   bool arrived(Link& link) {
     if (!link.pending) return true;
-    if (!(link.call != nullptr ? link.call->progress() : transport.done(link.ticket))) return false;
+    if (!(link.call != nullptr ? move_on(*link.call) : transport.done(link.ticket))) return false;
     link.pending = false;
     pending.erase(std::find(pending.begin(), pending.end(), &link));
     return true;
@@ -331,6 +342,7 @@ struct TaskExecutor::State {
 
   /// Between chunks of a kernel, which is not to be disturbed: an error shows again at the next wait.
   void poll_quietly() noexcept {
+    if (in_collective) return;
     try {
       static_cast<void>(poll());
     } catch (const Error&) {
