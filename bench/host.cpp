@@ -1,12 +1,15 @@
 // Two tasks of one host against hand-written MPI: what a message and a sum cost, how small tasks may be.
+#include <algorithm>
+
 #include "bench/benchmark.hpp"
+#include "bench/process.hpp"
 #include "bench/rank_pair.hpp"
 #include "bench/task_graph.hpp"
 
 namespace ferry::bench {
 namespace {
 
-constexpr int kWaits = 5, kSweeps = 5;
+constexpr int kWaits = 5, kSweeps = 5, kGloos = 3;
 
 /// How Open MPI may be tuned for one host. The best of them counts.
 const std::vector<Tuning>& tunings() {
@@ -38,6 +41,31 @@ std::vector<Figure> waiting(const std::string& figure) {
   return {figure_of(measured({.what = "wait." + figure, .pairs = kWaits}, unbound_ranks()))};
 }
 
+Figure against_mpi(const std::string& what, std::int64_t bytes) {
+  return against_best({.what = what, .number = bytes}, ranks(2), tunings());
+}
+
+/// Microseconds of a round by gloo; nothing where PyTorch, which brings it, is not installed.
+std::optional<double> round_by_gloo(std::int64_t bytes) {
+  const std::int64_t rounds = std::clamp<std::int64_t>((std::int64_t{1} << 28) / bytes, 8, 500);
+  const std::string micros = run_program({"python3", "-W", "ignore", beside_this_program("allreduce.py"),
+                                          std::to_string(bytes), std::to_string(rounds)})
+                                 .output;
+  if (micros.empty()) return std::nullopt;
+  return std::stod(micros);
+}
+
+/// Against MPI, and where gloo is faster against that.
+Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
+  const Figure by_mpi = against_mpi(what, bytes);
+  const std::optional<double> gloo = round_by_gloo(bytes);
+  if (!gloo || *gloo >= *by_mpi.peer_value) return by_mpi;
+  const auto ferry = [&] { return figure_of(measured({.what = what, .number = bytes}, ranks(2))).ferry; };
+  Figure figure = compare(kGloos, ferry, [&] { return *round_by_gloo(bytes); });
+  figure.peer = "gloo (PyTorch)";
+  return figure;
+}
+
 struct Size {
   const char* name;
   std::int64_t bytes;
@@ -65,21 +93,22 @@ std::vector<Benchmark> metg_benchmarks() {
 
 std::vector<Benchmark> host_benchmarks() {
   std::vector<Benchmark> all;
-  const auto add = [&](const std::string& what, std::initializer_list<Size> sizes) {
+  const auto add = [&](const std::string& what, std::initializer_list<Size> sizes,
+                       Figure (*measure)(const std::string& what, std::int64_t bytes)) {
     for (const Size& size : sizes)
-      all.push_back({what + "." + size.name, "us", Benchmark::Better::lower, "raw MPI", [what, bytes = size.bytes] {
-                       return std::vector<Figure>{against_best({.what = what, .number = bytes}, ranks(2), tunings())};
-                     }});
+      all.push_back({what + "." + size.name, "us", Benchmark::Better::lower, "raw MPI",
+                     [=, bytes = size.bytes] { return std::vector<Figure>{measure(what, bytes)}; }});
   };
   const auto add_waiting = [&](const std::string& figure, const char* unit, Benchmark::Better better) {
     all.push_back({"wait.2x2." + figure, unit, better, "MPI_Wait", [figure] { return waiting(figure); }});
   };
   add_waiting("latency", "us", Benchmark::Better::lower);
   add_waiting("kept", "%", Benchmark::Better::higher);
-  add("hop", {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}});
-  add("handover", {{"16MB", 16 << 20}});
+  add("hop", {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}}, against_mpi);
+  add("handover", {{"16MB", 16 << 20}}, against_mpi);
   add("allreduce",
-      {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}});
+      {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}},
+      against_mpi_and_gloo);
   for (Benchmark& metg : metg_benchmarks()) all.push_back(std::move(metg));
   return all;
 }
