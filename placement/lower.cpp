@@ -44,7 +44,7 @@ class ClassBuilder {
         task_(task),
         buffers_(program_, tables_, task, plan_class_),
         lists_(plan_class_),
-        under_way_(lists_, program_.values.size()) {}
+        under_way_(lists_, program_, shared.plan, shared.messages) {}
 
   PlanClass build() {
     plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);

@@ -21,14 +21,17 @@ class Numberer {
 
   MessageNumbers run() {
     numbers_.sent_on.resize(program_.nodes.size());
+    place_.resize(program_.nodes.size());
     region(0);
     return std::move(numbers_);
   }
 
  private:
   void region(RegionId id) {
+    std::uint32_t at = 0;
     for (NodeId node_id : program_.regions[id].order) {
       const Node& node = program_.nodes[node_id];
+      place_[node_id] = at++;
       if (node.kind == NodeKind::transfer) {
         channel(node_id);
       } else if (node.kind == NodeKind::collective) {
@@ -53,10 +56,26 @@ class Numberer {
     channel.line = tables_.line(program_.line(node));
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
-    if (node.inputs > 1) return;
     const PValueId sent = program_.inputs(node)[0];
+    numbers_.journeys.push_back({place_[starter(id)], used(node)});
+    if (node.inputs > 1) return;
     numbers_.transfers_after[program_.values[sent].producer].push_back(id);
     numbers_.sent_on[program_.values[sent].producer] = true;
+  }
+
+  /// The node after which a transfer starts: what makes its value, be it brought by other transfers.
+  NodeId starter(NodeId id) const {
+    for (;;) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::transfer || node.inputs > 1) return id;
+      id = program_.values[program_.inputs(node)[0]].producer;
+    }
+  }
+
+  std::uint32_t used(const Node& node) const {
+    std::uint32_t first = kNone;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) first = std::min(first, used_[node.first_output + k]);
+    return first;
   }
 
   std::uint32_t name_of(const Node& node) {
@@ -210,6 +229,8 @@ class Numberer {
   PlanTables& tables_;
   HostPatterns& hosts_;
   MessageNumbers numbers_;
+  const std::vector<std::uint32_t> used_ = first_uses(program_);                // of each value
+  std::vector<std::uint32_t> place_;                                            // of each node
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int32_t, bool, std::int64_t>, std::uint32_t>
       schedules_;

@@ -11,12 +11,18 @@
 
 namespace ferry {
 
+/// Where a channel's value is made, and where its receiver uses it first: positions in the order of their region.
+struct Journey {
+  std::uint32_t made = 0, used = 0;
+};
+
 /// Which channel or collectives a node of the program became.
 struct MessageNumbers {
   std::unordered_map<NodeId, std::uint32_t> channels;
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
-  std::vector<bool> sent_on;  ///< of each node: a transfer has its value
+  std::vector<Journey> journeys;  ///< of each channel
+  std::vector<bool> sent_on;      ///< of each node: a transfer has its value
   /// Transfers of one value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };

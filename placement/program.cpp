@@ -174,4 +174,19 @@ std::string Program::str() const {
   return text;
 }
 
+std::vector<std::uint32_t> first_uses(const Program& program) {
+  std::vector<std::uint32_t> first(program.values.size(), kNone);
+  for (const ProgramRegion& region : program.regions) {
+    const auto end = static_cast<std::uint32_t>(region.order.size());
+    for (const PValueId result : region.results) first[result] = end;
+    for (std::uint32_t at = end; at > 0; --at) {
+      const Node& node = program.nodes[region.order[at - 1]];
+      const bool is_view = node.kind == NodeKind::compute && node.def->is(kView);
+      const std::uint32_t use = is_view ? first[node.first_output] : at - 1;
+      for (const PValueId input : program.inputs(node)) first[input] = std::min(first[input], use);
+    }
+  }
+  return first;
+}
+
 }  // namespace ferry

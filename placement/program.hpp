@@ -221,6 +221,10 @@ class ProgramFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
+/// Of each value where its bytes are used first, through views, too: a position in the order of its region, the end of
+/// that for a result; kNone: nowhere.
+[[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
+
 /// The passes, in order. Each keeps the program legal and says in its header comment what it adds.
 
 /// Copies the ops that the fetches and targets need, with the types that the feeds' sizes give. (select.cpp)

@@ -18,20 +18,13 @@ void Regroup::enter(RegionId region) {
   after_.clear();
   const std::vector<NodeId>& order = program_.regions[region].order;
   for (std::size_t at = 0; at < order.size(); ++at) place_[order[at]] = at;
-  find_uses();
+  if (used_.empty()) used_ = first_uses(program_);
+  find_views();
 }
 
-void Regroup::find_uses() {
-  const std::vector<NodeId>& order = program_.regions[region_].order;
-  used_.clear();
+void Regroup::find_views() {
   views_.clear();
-  for (const PValueId result : program_.regions[region_].results) used_[result] = order.size();
-  for (std::size_t at = order.size(); at > 0; --at) {
-    const Node& node = program_.nodes[order[at - 1]];
-    const std::size_t use = is_view(node) ? used(node.first_output) : at - 1;
-    for (const PValueId input : program_.inputs(node)) used_[input] = std::min(used(input), use);
-  }
-  for (const NodeId id : order)
+  for (const NodeId id : program_.regions[region_].order)
     if (const Node& node = program_.nodes[id]; is_view(node))
       views_[program_.values[program_.stored(node.first_output)].producer].push_back(id);
 }
@@ -42,8 +35,7 @@ std::size_t Regroup::place(NodeId node) const {
 }
 
 std::size_t Regroup::used(PValueId value) const {
-  const auto found = used_.find(value);
-  return found == used_.end() ? kNowhere : found->second;
+  return used_[value] == kNone ? kNowhere : used_[value];
 }
 
 void Regroup::put(NodeId node, std::size_t place) {

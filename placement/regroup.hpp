@@ -41,13 +41,13 @@ class Regroup {
 
  private:
   static bool is_view(const Node& node) { return node.kind == NodeKind::compute && node.def->is(kView); }
-  void find_uses();
+  void find_views();
   void rename(PValueId& value) const;
 
   Program& program_;
   RegionId region_ = 0;
   std::unordered_map<NodeId, std::size_t> place_;
-  std::unordered_map<PValueId, std::size_t> used_;
+  std::vector<std::uint32_t> used_;                        // of each value, in its region
   std::unordered_map<NodeId, std::vector<NodeId>> views_;  // of what a node makes
   std::map<std::size_t, std::vector<NodeId>> after_;
   std::unordered_set<NodeId> moved_;  // stand elsewhere now, or are part of another node

@@ -22,11 +22,12 @@ Do wait_of(Do start) {
 void UnderWay::start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
                      const std::vector<std::uint32_t>& out, std::span<const PValueId> brings) {
   lists_.push(instruction, in, out);
+  if (instruction.what == Do::send) wait_for_answered();
   Started& started = started_[lists_.region()];
   Messages& list = brings.empty()                    ? started.leaving
                    : instruction.what == Do::receive ? started.received
                                                      : started.collected;
-  Message message{instruction, in, out, {brings.begin(), brings.end()}};
+  Message message{instruction, in, out, {brings.begin(), brings.end()}, false};
   message.wait.what = wait_of(instruction.what);
   list.push_back(std::move(message));
   for (PValueId value : brings) {
@@ -58,12 +59,31 @@ void UnderWay::finish() {
 }
 
 void UnderWay::wait(Messages& list, Messages::iterator message) {
-  lists_.push(message->wait, message->in, message->out);
+  const Instruction wait_for = message->wait;
+  lists_.push(wait_for, message->in, message->out);
   for (PValueId value : message->brings) {
     coming_[value] = false;
     places_.erase(value);
   }
   list.erase(message);
+  if (wait_for.what != Do::receive_wait) return;
+  for (Message& other : started_[lists_.region()].leaving)
+    other.answered = other.answered || is_over(other.wait, wait_for);
+}
+
+void UnderWay::wait_for_answered() {
+  Messages& leaving = started_[lists_.region()].leaving;
+  for (auto message = leaving.begin(); message != leaving.end();) {
+    const auto next = std::next(message);
+    if (message->answered) wait(leaving, message);
+    message = next;
+  }
+}
+
+/// Who sent what was received had got what was sent before.
+bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
+  return sent.what == Do::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
+         messages_.journeys[sent.target].used <= messages_.journeys[received.target].made;
 }
 
 }  // namespace ferry

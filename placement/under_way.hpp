@@ -9,17 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include "placement/messages.hpp"
 #include "placement/program.hpp"
 #include "placement/region_lists.hpp"
 
 namespace ferry {
 
-/// Adds messages to the lists: the instruction that starts one at once, the one that waits for it where a value that
-/// it brings is first used, else when too many are under way, else at the end of its region. Waits stand in the region
-/// of their start. `lists` must outlive it.
+/// Adds messages to the lists: the instruction that starts one at once, and the one that waits for it. What brings a
+/// value is waited for where that is first used. A send that has been answered, by a message that its receiver sends
+/// only when it has got the value, is waited for after the next send: nobody stands still for it, and the value's bytes
+/// are free again. All else when too many are under way, or at the end of the region. Waits stand in the region of
+/// their start. What is given must outlive it.
 class UnderWay {
  public:
-  UnderWay(RegionLists& lists, std::size_t values) : lists_(lists), coming_(values) {}
+  UnderWay(RegionLists& lists, const Program& program, const Plan& plan, const MessageNumbers& messages)
+      : lists_(lists), plan_(plan), messages_(messages), coming_(program.values.size()) {}
 
   /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that are there once it
   /// was waited for.
@@ -39,6 +43,7 @@ class UnderWay {
     Instruction wait;
     std::vector<std::uint32_t> in, out;
     std::vector<PValueId> brings;
+    bool answered = false;
   };
   using Messages = std::list<Message>;
   /// Of a region, in the order of their starts.
@@ -52,8 +57,12 @@ class UnderWay {
   };
 
   void wait(Messages& list, Messages::iterator message);
+  void wait_for_answered();
+  [[nodiscard]] bool is_over(const Instruction& sent, const Instruction& received) const;
 
   RegionLists& lists_;
+  const Plan& plan_;
+  const MessageNumbers& messages_;
   std::map<std::uint32_t, Started> started_;
   std::vector<bool> coming_;  // of each value
   std::unordered_map<PValueId, Place> places_;

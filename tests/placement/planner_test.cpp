@@ -105,6 +105,48 @@ TEST_CASE("a value goes to a task once, however many use it there") {
   CHECK(step_of(plan, 1) == "receive receive_wait Add Mul send send_wait");
 }
 
+TEST_CASE("a send is waited for once it has been answered, so that a chain between two tasks takes two buffers") {
+  Graph g;
+  Value value;
+  for (int k = 0; k < 20; ++k) {
+    auto here = g.device(k % 2 == 0 ? "/task:0" : "/task:1");
+    value = k == 0 ? g.variable("v", g.constant(Tensor(DType::float32, {1008}))) * 2.0 : value * 2.0;
+  }
+  const Plan plan = planned(g, {value}, 2);
+  const std::string step = step_of(plan, 1);
+  CHECK_MESSAGE(step.starts_with("receive receive_wait Mul send receive receive_wait Mul send send_wait receive"),
+                step);
+  for (const PlanClass& c : plan.classes) CHECK(c.devices[0].step_bytes <= 2 * 4032 + 64);
+}
+
+TEST_CASE("a send is not waited for when what comes was made without it") {
+  Graph g;
+  Value a, b, sum;
+  {
+    auto here = g.device("/task:0");
+    a = g.variable("v", g.constant(Tensor(DType::float32, {4}))) * 2.0;
+  }
+  {
+    auto there = g.device("/task:1");
+    b = g.variable("w", g.constant(Tensor(DType::float32, {4}))) * 2.0;
+  }
+  Value c;
+  {
+    auto here = g.device("/task:0");
+    c = b + a;
+  }
+  {
+    auto there = g.device("/task:1");
+    sum = a + b;
+  }
+  {
+    auto there = g.device("/task:1");
+    sum = sum + c;
+  }
+  const Plan plan = planned(g, {sum}, 2);
+  CHECK(step_of(plan, 0) == "Mul send receive receive_wait Add send receive receive_wait fetch send_wait send_wait");
+}
+
 TEST_CASE("an op without annotation goes where the fewest bytes move") {
   Graph g;
   auto big = g.variable("big", g.constant(Tensor(DType::float32, {1000}), on("/task:1")));
