@@ -128,6 +128,14 @@ TEST_CASE("a branch on a sum of all tasks") {
   });
 }
 
+TEST_CASE("sums of more than a thread folds at a time") {
+  same_on_all([](Graph& g) {
+    const Value x = g.constant(counted({7, 100'000})).laid({split(0)});
+    const Value total = sum(x, {0});
+    return Values{total, sum(total * total)};
+  });
+}
+
 TEST_CASE("a server outside the mesh: it scatters the batch, broadcasts its variable, gets the sum of the gradients") {
   const auto build = [](Graph& g, const std::string& server, const std::string& workers) {
     Value x, w, loss;
