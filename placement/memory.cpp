@@ -6,12 +6,15 @@
 #include <queue>
 
 #include "base/error.hpp"
+#include "placement/pack.hpp"
 #include "placement/thread_clocks.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr std::uint32_t kNever = 0xffffffffU;
+/// Buffers of a device that are placed by size at most: packing takes quadratic time.
+constexpr std::size_t kPacked = 4000;
 
 /// Where a region stands: its owner's position, its nesting.
 struct Place {
@@ -176,6 +179,8 @@ class Arena {
   }
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Nothing is to be taken any more.
+  void shrink(std::uint64_t bytes) { size_ = bytes; }
 
  private:
   using Free = std::map<std::uint64_t, std::uint64_t>;
@@ -346,7 +351,31 @@ class MemoryPlanner {
       }
       ending_[home * threads_ + home].push({lifetimes_.last_on(tail, home), turn[tail], tail});
     }
+    if (threads_ == 1) pack_devices(order);
     join_arenas(order);
+  }
+
+  /// In order of first touch large buffers find gaps of small ones. Where that took more than what lives at once, and
+  /// the plan is not too long, the buffers are placed anew by size.
+  void pack_devices(const std::vector<std::uint32_t>& order) {
+    for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
+      std::vector<std::uint32_t> heads;
+      std::vector<Piece> pieces;
+      for (std::uint32_t b : order) {
+        if (inherits_[b] || plan_.buffers[b].device != device) continue;
+        heads.push_back(b);
+        std::uint32_t tail = b;
+        while (heir_[tail] != kNone) tail = heir_[tail];
+        pieces.push_back({lives_[b].first, lives_[tail].last, padded(plan_.buffers[b])});
+      }
+      if (pieces.size() > kPacked || most_alive(pieces) == arenas_[device].size()) continue;
+      const std::uint64_t bytes = pack(pieces);
+      if (bytes >= arenas_[device].size()) continue;
+      arenas_[device].shrink(bytes);
+      for (std::size_t i = 0; i < heads.size(); ++i)
+        for (std::uint32_t b = heads[i]; b != kNone; b = heir_[b])
+          plan_.buffers[b].offset = pieces[i].offset + header(plan_.buffers[b]);
+    }
   }
 
   /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from thread to thread

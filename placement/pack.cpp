@@ -1,0 +1,86 @@
+#include "placement/pack.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+/// The begin of the smallest gap between `taken`, which is sorted by offset, that has `bytes`; else what is behind all.
+std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const Piece*>& taken) {
+  std::uint64_t end = 0, best = UINT64_MAX, smallest = UINT64_MAX;
+  for (const Piece* piece : taken) {
+    if (piece->offset >= end + bytes && piece->offset - end < smallest) {
+      smallest = piece->offset - end;
+      best = end;
+    }
+    end = std::max(end, piece->offset + piece->bytes);
+  }
+  return best == UINT64_MAX ? end : best;
+}
+
+/// One after another in this order.
+std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<Piece> pieces) {
+  std::uint64_t all = 0;
+  std::vector<const Piece*> placed, taken;  // both by offset
+  for (const std::uint32_t i : order) {
+    Piece& piece = pieces[i];
+    taken.clear();
+    std::ranges::copy_if(placed, std::back_inserter(taken),
+                         [&](const Piece* other) { return other->first <= piece.last && piece.first <= other->last; });
+    piece.offset = gap_for(piece.bytes, taken);
+    all = std::max(all, piece.offset + piece.bytes);
+    placed.insert(std::ranges::upper_bound(placed, piece.offset, {}, &Piece::offset), &piece);
+  }
+  return all;
+}
+
+struct Peak {
+  std::uint32_t time = 0;
+  std::uint64_t bytes = 0;
+};
+
+Peak peak_of(std::span<const Piece> pieces) {
+  std::vector<std::pair<std::uint64_t, std::int64_t>> changes;  // begins before ends of the same time
+  for (const Piece& piece : pieces) {
+    changes.emplace_back(2 * std::uint64_t{piece.first}, static_cast<std::int64_t>(piece.bytes));
+    changes.emplace_back(2 * std::uint64_t{piece.last} + 1, -static_cast<std::int64_t>(piece.bytes));
+  }
+  std::ranges::sort(changes);
+  std::int64_t alive = 0;
+  Peak peak;
+  for (const auto& [time, bytes] : changes) {
+    alive += bytes;
+    if (alive > static_cast<std::int64_t>(peak.bytes))
+      peak = {static_cast<std::uint32_t>(time / 2), static_cast<std::uint64_t>(alive)};
+  }
+  return peak;
+}
+
+}  // namespace
+
+std::uint64_t pack(std::span<Piece> pieces) {
+  std::vector<std::uint32_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t i) {
+    return std::pair(pieces[i].bytes, pieces[i].last - pieces[i].first);
+  });
+  const std::uint64_t by_size = pack_in(order, pieces);
+  const std::uint32_t peak = peak_of(pieces).time;
+  std::ranges::stable_partition(order,
+                                [&](std::uint32_t i) { return pieces[i].first <= peak && peak <= pieces[i].last; });
+  std::vector<Piece> other(pieces.begin(), pieces.end());
+  const std::uint64_t by_peak = pack_in(order, other);
+  if (by_peak < by_size) std::ranges::copy(other, pieces.begin());
+  return std::min(by_size, by_peak);
+}
+
+std::uint64_t most_alive(std::span<const Piece> pieces) {
+  return peak_of(pieces).bytes;
+}
+
+}  // namespace ferry

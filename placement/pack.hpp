@@ -1,0 +1,26 @@
+// pack: places for pieces of memory whose lives are known.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ferry {
+
+/// Memory that is taken from one point in time to another, both included.
+struct Piece {
+  std::uint32_t first = 0, last = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  ///< found by pack()
+};
+
+/// Gives each piece an offset, pieces that live together apart from each other, and returns the bytes that all take.
+/// The largest first, of these the longest lived, each into the smallest gap between those placed already that it fits
+/// into (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
+/// Net Inference", 2020); or in the same way first those that live when most bytes do, where that takes less. Takes
+/// quadratic time. Deterministic, thread-safe.
+[[nodiscard]] std::uint64_t pack(std::span<Piece> pieces);
+
+/// The most bytes that live at one time: no packing takes less.
+[[nodiscard]] std::uint64_t most_alive(std::span<const Piece> pieces);
+
+}  // namespace ferry

@@ -1,0 +1,102 @@
+// How much larger the arenas of a plan are than what lives in them at once:
+//
+//     arena FILE.plan…
+//
+// Prints for each plan the worst of its tasks: bytes of the arena, the most bytes that live at one time, their ratio.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/files.hpp"
+#include "placement/plan_file.hpp"
+
+using namespace ferry;
+
+namespace {
+
+/// When a buffer is live: positions of instructions, nested ones within their owner's.
+struct Life {
+  std::uint32_t first = kNone, last = 0;
+};
+
+/// The lives of one class's buffers, found from the instructions alone.
+class Lives {
+ public:
+  explicit Lives(const PlanClass& plan) : plan_(plan), all_(plan.buffers.size()) {
+    for (const std::uint32_t region : {0U, 1U}) walk(region);
+  }
+
+  /// Bytes of the arena that are taken at a position, by what is live there.
+  [[nodiscard]] std::uint64_t bytes_at(std::uint32_t position) const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+    for (std::uint32_t b = 0; b < all_.size(); ++b) {
+      const Buffer& buffer = plan_.buffers[b];
+      if (buffer.space != Buffer::Space::step || all_[b].first > position || all_[b].last < position) continue;
+      const std::uint64_t header = buffer.bounded ? kBufferAlign : 0;
+      const std::uint64_t bytes = std::max<std::uint64_t>(1, (buffer.bytes + kBufferAlign - 1) / kBufferAlign);
+      taken.emplace_back(buffer.offset - header, buffer.offset + bytes * kBufferAlign);
+    }
+    std::sort(taken.begin(), taken.end());
+    std::uint64_t sum = 0, end = 0;
+    for (const auto& [from, to] : taken) {
+      sum += to > std::max(from, end) ? to - std::max(from, end) : 0;
+      end = std::max(end, to);
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint32_t positions() const { return now_; }
+
+ private:
+  /// What is touched in a loop and around it lives through all of the loop.
+  void walk(std::uint32_t region) {
+    const Range range = plan_.regions[region].instructions;
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+      const Instruction& instruction = plan_.instructions[i];
+      const std::uint32_t begin = now_++;
+      if (instruction.what == Do::loop || instruction.what == Do::branch) {
+        const std::vector<Life> before = all_;
+        walk(instruction.target);
+        walk(instruction.other);
+        for (std::uint32_t b = 0; b < all_.size(); ++b)
+          if (before[b].first != kNone && all_[b].last > begin) all_[b].last = now_;
+      }
+      const std::uint32_t end = now_++;
+      for (const Range operands : {instruction.inputs, instruction.outputs})
+        for (std::uint32_t k = 0; k < operands.count; ++k) touch(plan_.operands[operands.begin + k], begin, end);
+      if (instruction.scratch != kNone) touch(instruction.scratch, begin, end);
+    }
+  }
+
+  void touch(std::uint32_t buffer, std::uint32_t begin, std::uint32_t end) {
+    Life& life = all_[storage_of(plan_, buffer)];
+    life.first = std::min(life.first, begin);
+    life.last = std::max(life.last, end);
+  }
+
+  const PlanClass& plan_;
+  std::vector<Life> all_;
+  std::uint32_t now_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const Plan plan = decode_plan(local_files().read(argv[i]).span(), argv[i]);
+    std::uint64_t arena = 0, live = 0;
+    double worst = 0;
+    for (const PlanClass& role : plan.classes) {
+      const Lives lives(role);
+      std::uint64_t most = 0, bytes = 0;
+      for (std::uint32_t at = 0; at < lives.positions(); ++at) most = std::max(most, lives.bytes_at(at));
+      for (const PlanDevice& device : role.devices) bytes += device.step_bytes;
+      const double ratio =
+          bytes == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(most, 1));
+      if (ratio < worst) continue;
+      worst = ratio, arena = bytes, live = most;
+    }
+    std::printf("%s %llu %llu %.4f\n", argv[i], static_cast<unsigned long long>(arena),
+                static_cast<unsigned long long>(live), worst);
+  }
+  return 0;
+}
