@@ -1,0 +1,88 @@
+// What instructions.py runs under valgrind to count instructions:
+//
+//     instructions walk|hop|take TIMES
+//
+// walk: a chain of ops that do nothing, on one thread. hop, take: one task's side of a chain that alternates between
+// two tasks, over a transport whose messages are all there at once; with take it has them without a receive.
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "bench/null_graphs.hpp"
+#include "executor/task_executor.hpp"
+#include "kernels/kernel.hpp"
+#include "ops/math.hpp"
+#include "tests/support/plans.hpp"
+
+using namespace ferry;
+
+namespace {
+
+/// The other task, which has always sent and received everything already.
+class Scripted final : public Transport {
+ public:
+  explicit Scripted(bool takes) : takes_(takes) {}
+  std::string_view name() const override { return "scripted"; }
+  int task() const override { return 0; }
+  int tasks() const override { return 2; }
+  bool any_thread() const override { return true; }
+  Ticket send(int, std::uint32_t, std::span<const std::byte>) override { return kComplete; }
+  Ticket receive(int, std::uint32_t, std::span<std::byte> bytes) override {
+    std::memset(bytes.data(), 0, bytes.size());
+    return kComplete + 1;
+  }
+  bool takes(int, std::uint64_t) const override { return takes_; }
+  bool take(int, std::uint32_t, std::span<std::byte> bytes) override {
+    std::memset(bytes.data(), 0, bytes.size());
+    return true;
+  }
+  bool done(Ticket) override { return true; }
+  void idle(std::chrono::microseconds) override {}
+  std::vector<std::string> exchange(std::string_view, const Deadline&) override { return {}; }
+  void abort(const Failure&) noexcept override {}
+  std::optional<Failure> failure() override { return std::nullopt; }
+  void close() override {}
+  WireCount sent() const override { return {}; }
+
+ private:
+  const bool takes_;
+};
+
+void walk(int times) {
+  const auto run = bench::null_run_by_ferry(bench::null_chain(1000), 1);
+  for (int i = 0; i < times; ++i) static_cast<void>(run());
+}
+
+/// 500 ops on each task.
+void hop(int times, bool takes) {
+  constexpr int kHops = 1000;
+  Graph g;
+  Value value = g.input("x", DType::float32, {1});
+  const Value first = value;
+  for (int k = 0; k < kHops; ++k) {
+    const auto here = g.device(k % 2 == 0 ? "/task:0" : "/task:1");
+    value = value + 1.0;
+  }
+  const Plan plan = test::planned(g, {value}, 2, {}, {{first.id(), {1}}});
+  Scripted transport(takes);
+  Workers workers({});
+  const ExecutorOptions options{.kernels = &cpu_kernel_levels().front()};
+  TaskExecutor executor(
+      plan, 0, transport, workers, [](std::string_view) -> std::byte* { return nullptr; }, options);
+  const Tensor feeds[] = {Tensor::of<float>({1}, {0.0F})};
+  std::vector<Tensor> fetched(1);
+  for (int i = 0; i < times; ++i) executor.step(i, feeds, fetched);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string_view what = argv[1];
+  const int times = std::atoi(argv[2]);
+  if (what == "walk")
+    walk(times);
+  else
+    hop(times, what == "take");
+  return 0;
+}
