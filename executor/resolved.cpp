@@ -16,7 +16,12 @@ constexpr std::uint64_t kPollBytes = 32 << 10;
 }  // namespace
 
 ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& context)
-    : plan_(plan), role_(plan.class_for(task)), task_(task), threads_(std::max(1U, role_.threads)) {
+    : plan_(plan),
+      role_(plan.class_for(task)),
+      task_(task),
+      threads_(std::max(1U, role_.threads)),
+      nothing_{
+          .inputs = {}, .outputs = {}, .scratch = {}, .parallel = context.parallel, .step = step_, .iterations = {}} {
   regions_ = role_.regions.size();
   place_buffers(context.variable, context.transport);
   describe_buffers();
@@ -166,7 +171,10 @@ void ResolvedPlan::mark_waits() {
     for (const Resolved& resolved : list) {
       const bool plain =
           resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty() && resolved.link == nullptr;
-      direct.push_back(plain ? Direct{resolved.kernel, resolved.run} : Direct{});
+      const bool nothing = resolved.what == Do::receive && resolved.flags == Resolved::kTaken;
+      direct.push_back(plain     ? Direct{resolved.kernel, resolved.run}
+                       : nothing ? Direct{[](KernelRun&) {}, &nothing_}
+                                 : Direct{});
     }
   }
 }

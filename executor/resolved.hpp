@@ -40,8 +40,8 @@ struct Extent {
   bool output = false;
 };
 
-/// What a walk needs of an instruction that runs a kernel and has nothing to do besides: a list of these stays in the
-/// caches. Of others `kernel` is null.
+/// What a walk needs of an instruction that runs a kernel, or nothing at all, and has nothing to do besides: a list of
+/// these stays in the caches. Of others `kernel` is null.
 struct Direct {
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
@@ -144,6 +144,7 @@ class ResolvedPlan {
   std::vector<std::vector<Resolved>> lists_;
   std::vector<std::vector<Direct>> direct_;  // of each list
   std::int64_t step_ = 0;
+  KernelRun nothing_;  // for what is a kernel that does nothing
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::vector<Extent> extents_;

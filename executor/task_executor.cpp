@@ -172,6 +172,9 @@ struct TaskExecutor::State {
   }
 
   void execute(Walker& walker, Resolved& r) {
+    constexpr std::uint8_t kBesides = Resolved::kWaits | Resolved::kPoll | Resolved::kPublish;
+    if ((r.flags & kBesides) == 0) [[likely]]
+      return perform(walker, r);
     if ((r.flags & Resolved::kWaits) != 0) await(walker, r);
     perform(walker, r);
     if ((r.flags & Resolved::kPoll) != 0 && !pending.empty()) static_cast<void>(poll());
@@ -194,7 +197,8 @@ struct TaskExecutor::State {
       case Do::receive:
         return receive(r);
       case Do::send_wait:
-        return wait_for(r, [&] { return arrived(*r.link); });
+        if (r.link->pending) wait_for(r, [&] { return arrived(*r.link); });
+        return;
       case Do::receive_wait:
         if ((r.flags & Resolved::kTaken) != 0)
           wait_for(r, [&] { return transport.take(r.link->peer, r.link->channel, {r.output, r.bytes}); });
@@ -241,7 +245,7 @@ struct TaskExecutor::State {
                                std::to_string(extent.bound));
   }
 
-  void loop(Walker& walker, const Resolved& r) {
+  [[gnu::noinline]] void loop(Walker& walker, const Resolved& r) {
     std::int64_t& iteration = resolved.iterations(walker.thread)[walker.loops++];
     iteration = 0;
     for (;;) {
@@ -255,14 +259,14 @@ struct TaskExecutor::State {
 
   static bool truth(const Resolved& r) { return *reinterpret_cast<const bool*>(r.input); }
 
-  void feed(const Resolved& r) {
+  [[gnu::noinline]] void feed(const Resolved& r) {
     const std::span<const std::byte> bytes = feeds[r.target].bytes();
     FERRY_ASSERT(bytes.size() == r.bytes, "a feed has other bytes than its buffer");
     if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
   }
 
   /// Into the tensor of the step before, unless somebody has kept that.
-  void fetch(const Resolved& r) {
+  [[gnu::noinline]] void fetch(const Resolved& r) {
     const PlanPort& port = resolved.plan().fetches[r.target];
     Tensor& out = fetched[r.target];
     const bool bounded = !r.extents.empty();
@@ -379,6 +383,11 @@ struct TaskExecutor::State {
   /// for the deadline.
   template <class Ready>
   void wait_for(const Resolved& r, const Ready& ready) {
+    if (!ready()) wait_longer(r, ready);
+  }
+
+  template <class Ready>
+  [[gnu::noinline]] void wait_longer(const Resolved& r, const Ready& ready) {
     for (int i = workers.spins() / kSpinShare; i > 0; --i) {
       if (ready()) return;
       if (!workers.help() && i % kPauseEvery == 0) spin_pause();
