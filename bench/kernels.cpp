@@ -1,4 +1,5 @@
-// Large kernels, each alone in the step of a session: products of matrices, convolutions.
+// Large kernels, each alone in the step of a session: products of matrices, convolutions, a chain of elementwise ops.
+#include <cstring>
 #include <memory>
 
 #include "base/clock.hpp"
@@ -9,6 +10,7 @@
 #include "ops/conv.hpp"
 #include "ops/gradient.hpp"
 #include "ops/linalg.hpp"
+#include "ops/math.hpp"
 #include "ops/random.hpp"
 
 namespace ferry::bench {
@@ -16,7 +18,7 @@ namespace {
 
 constexpr int kPairs = 5;
 
-/// A session whose step computes one op from variables.
+/// A session whose step computes one op from variables, or a few.
 class OneOp {
  public:
   /// `make`: the op's output, from variables of these sizes with random numbers.
@@ -102,6 +104,37 @@ std::vector<Figure> convolutions(const ConvShape& shape) {
   return figures;
 }
 
+// ---- Elementwise ops, beside memcpy ----
+
+/// Ten ops that do little for each element.
+Value ten_ops(const Value& x) {
+  const Value a = maximum(x * 0.5 + 1.0, -1.0);
+  const Value b = relu(-(square(a - 0.25) * 2.0) + 3.0);
+  return minimum(b, 2.0);
+}
+
+/// Parts: on one and two threads. memcpy is on one.
+std::vector<Figure> chains() {
+  constexpr std::int64_t kElements = 64 << 18;  // of 4 bytes
+  constexpr int kSteps = 5;
+  std::vector<float> from(kElements, 1), to(kElements, 2);
+  const auto copy = [&] {
+    const TimePoint begin = system_clock().now();
+    for (int i = 0; i < kSteps; ++i) std::memcpy(to.data(), from.data(), kElements * sizeof(float));
+    return std::chrono::duration<double, std::milli>(system_clock().now() - begin).count() / kSteps;
+  };
+  std::vector<Figure> figures;
+  for (int threads : {1, 2}) {
+    OneOp chain(
+        {{kElements}}, [](const Values& x) { return ten_ops(x[0]); }, threads, kSteps);
+    Figure figure = compare(
+        kPairs, [&] { return chain.run() * 1e3; }, copy);
+    figure.part = std::to_string(threads);
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
 }  // namespace
 
 std::vector<Benchmark> kernel_benchmarks() {
@@ -118,6 +151,7 @@ std::vector<Benchmark> kernel_benchmarks() {
   for (const ConvShape& shape : kShapes)
     all.push_back(
         {"conv." + shape.name, "ms", Benchmark::Better::lower, "PyTorch", [&shape] { return convolutions(shape); }});
+  all.push_back({"chain10.64MB", "ms", Benchmark::Better::lower, "memcpy", chains});
   return all;
 }
 

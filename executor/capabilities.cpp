@@ -15,6 +15,11 @@ std::uint32_t KernelCapabilities::in_place(std::string_view op, DeviceKind kind)
   return kernel == nullptr ? 0 : kernel->in_place;
 }
 
+bool KernelCapabilities::elementwise(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel != nullptr && kernel->elementwise;
+}
+
 bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const {
   const Kernel* kernel = find(op, kind);
   return kernel != nullptr && kernel->scratch_bytes != nullptr;

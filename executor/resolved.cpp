@@ -38,7 +38,8 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   extents_.reserve(operands);
   runs_.reserve(role_.instructions.size());
   lists_.resize(regions_ * threads_);
-  for (std::uint32_t region = 0; region < regions_; ++region) resolve_region(region, context);
+  for (std::uint32_t region = 0; region < regions_; ++region)
+    if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, context);
   find_windows(context.kernels);
   mark_waits();
 }
@@ -71,7 +72,7 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
   for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
     const std::uint32_t root = storage_of(role_, b);
     const Buffer& buffer = role_.buffers[root];
-    if (buffer.space == Buffer::Space::none) continue;
+    if (buffer.space != Buffer::Space::step && buffer.space != Buffer::Space::state) continue;
     const auto& arenas = buffer.space == Buffer::Space::state ? state_arenas_ : step_arenas_;
     addresses_[b] = (own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root]) +
                     (role_.buffers[b].offset - buffer.offset);
@@ -137,20 +138,34 @@ void ResolvedPlan::find_windows(const KernelTable& kernels) {
   for (const Instruction& instruction : role_.instructions)
     for (const Range range : {instruction.inputs, instruction.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) ++touches[storage_of(role_, operand(range, k))];
+  struct Maker {
+    Resolved* resolved;
+    std::uint32_t member;
+  };
   for (std::uint32_t region = 0; region < regions_; ++region) {
-    std::unordered_map<std::uint32_t, Resolved*> makers;
+    std::unordered_map<std::uint32_t, Maker> makers;
     for (Resolved& resolved : list(region, 0)) {
       const Instruction& instruction = *resolved.plan;
       if (instruction.what == Do::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
           kernels.find(plan_.string(instruction.op))->streams)
-        makers[operand(instruction.outputs, 0)] = &resolved;
+        makers[operand(instruction.outputs, 0)] = {&resolved, 0};
+      for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m) {
+        const TileMember& member = resolved.tiles->members[m];
+        const std::uint32_t made = operand(member.plan->outputs, 0);
+        if (!member.streams) continue;
+        makers[made] = {&resolved, m};
+        --touches[made];  // by its member and by the region's owner: one of them counts
+      }
       if (instruction.what != Do::send) continue;
       const std::uint32_t b = operand(instruction.inputs, 0);
       const Buffer& buffer = role_.buffers[b];
       // Touched by its maker, the send and the send_wait.
       if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.bytes < kWorthwhile || touches[b] != 3)
         continue;
-      if (const auto maker = makers.find(b); maker != makers.end()) maker->second->link = resolved.link;
+      const auto maker = makers.find(b);
+      if (maker == makers.end()) continue;
+      maker->second.resolved->link = resolved.link;
+      maker->second.resolved->member = maker->second.member;
     }
   }
 }
@@ -207,6 +222,8 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   switch (instruction.what) {
     case Do::kernel:
       return resolve_kernel(resolved, instruction, context, depth);
+    case Do::tiles:
+      return resolve_tiles(resolved, instruction, context, depth);
     case Do::collective:
       return resolve_collective(resolved, instruction, context);
     case Do::collective_wait:
@@ -241,12 +258,15 @@ bool ResolvedPlan::runs_first(const Instruction& instruction) const {
   return true;
 }
 
+const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const KernelTable& kernels) const {
+  const std::string_view op = plan_.string(instruction.op);
+  if (const Kernel* kernel = kernels.find(op)) return *kernel;
+  throw Error(Code::plan, "there is no kernel for " + std::string(op)).at(plan_.line(instruction.line));
+}
+
 void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                   std::uint32_t depth) {
-  const std::string_view op = plan_.string(instruction.op);
-  const Kernel* kernel = context.kernels.find(op);
-  if (kernel == nullptr)
-    throw Error(Code::plan, "there is no kernel for " + std::string(op)).at(plan_.line(instruction.line));
+  const Kernel& kernel = kernel_of(instruction, context.kernels);
   find_extents(resolved, instruction);
   const std::size_t first = arrays_.size();
   std::vector<Type> inputs, outputs;
@@ -259,7 +279,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
     outputs.push_back(type(operand(instruction.outputs, k)));
   }
   KernelState* state = nullptr;
-  if (kernel->prepare != nullptr) {
+  if (kernel.prepare != nullptr) {
     static const Attrs kNoAttrs;
     const KernelSetup setup{.name = plan_.string(instruction.name),
                             .attrs = instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs],
@@ -268,9 +288,9 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .files = context.files,
                             .data_folder = context.data_folder,
                             .seed = context.seed,
-                            .first = kernel->effect && runs_first(instruction)};
+                            .first = kernel.effect && runs_first(instruction)};
     try {
-      states_.push_back(kernel->prepare(setup));
+      states_.push_back(kernel.prepare(setup));
     } catch (const Error& error) {
       throw located(error, plan_, instruction, task_);
     }
@@ -288,7 +308,38 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .step = step_,
                             .iterations = {iterations_[instruction.thread].data(), depth}});
   resolved.run = &runs_.back();
-  resolved.kernel = kernel->run;
+  resolved.kernel = kernel.run;
+}
+
+void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                 std::uint32_t depth) {
+  const Buffer& out = role_.buffers[operand(instruction.outputs, 0)];
+  TileWork& work = tiles_.emplace_back(TileWork{.elements = static_cast<std::int64_t>(out.bytes / size_of(out.dtype)),
+                                                .tile = instruction.other,
+                                                .parallel = context.parallel,
+                                                .step = step_,
+                                                .iterations = {iterations_[instruction.thread].data(), depth},
+                                                .members = {},
+                                                .arrays = {},
+                                                .streams = {}});
+  const Range members = role_.regions[instruction.target].instructions;
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+    const Instruction& member = role_.instructions[m];
+    const Kernel& kernel = kernel_of(member, context.kernels);
+    if (!kernel.elementwise)
+      throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+          .at(plan_.line(member.line));
+    work.members.push_back({kernel.run, member.inputs.count, kernel.streams, false, &member});
+    for (const Range range : {member.inputs, member.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        const Buffer& buffer = role_.buffers[operand(range, k)];
+        const bool slot = buffer.space == Buffer::Space::tile;
+        const std::uint32_t b = operand(range, k);
+        work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory});
+      }
+  }
+  work.finish();
+  resolved.tiles = &work;
 }
 
 void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,

@@ -15,6 +15,7 @@
 #include "comm/group.hpp"
 #include "comm/transport.hpp"
 #include "executor/arena.hpp"
+#include "executor/tiles.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/plan.hpp"
 
@@ -67,7 +68,9 @@ struct Resolved {
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  Link* link = nullptr;               ///< of a kernel: output 0 is for this one alone, and may be written where it goes
+  Link* link = nullptr;  ///< of a kernel: output 0 is for this one alone, and may be written where it goes
+  TileWork* tiles = nullptr;
+  std::uint32_t member = 0;           ///< of `tiles`: the one whose output `link` is for
   const Instruction* plan = nullptr;  ///< for messages
 };
 
@@ -125,8 +128,11 @@ class ResolvedPlan {
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;
   void resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                       std::uint32_t depth);
+  void resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                     std::uint32_t depth);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
+  [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const KernelTable& kernels) const;
   [[nodiscard]] Array array(std::uint32_t buffer);
   [[nodiscard]] Type type(std::uint32_t buffer) const;
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t i) const { return role_.operands[range.begin + i]; }
@@ -147,6 +153,7 @@ class ResolvedPlan {
   KernelRun nothing_;  // for what is a kernel that does nothing
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
+  std::deque<TileWork> tiles_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;
   std::vector<Link> links_;                        // of channels, then of collectives, by number

@@ -32,6 +32,9 @@ struct SessionOptions {
   /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
   /// message between hosts. Not given: as the topology's links suggest. The same on all tasks.
   std::optional<std::int64_t> bucket_bytes;
+  /// Elementwise ops on at least so many elements are run together, a few elements at a time, and what only they use
+  /// takes no memory; 0: none is. The same on all tasks.
+  std::int64_t fuse_from = PlanOptions().fuse_from;
   const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
   std::string trace_file;                ///< Chrome trace of all tasks, written by task 0 when the session closes
 };

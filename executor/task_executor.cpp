@@ -125,6 +125,8 @@ struct TaskExecutor::State {
       check_interrupt();
       walk(walker, region);
     } catch (const Stopped&) {
+    } catch (const FailedMember& failed) {
+      fail(located(failed.error, resolved.plan(), *failed.member, resolved.task()));
     } catch (const Error& error) {
       const Code code = error.code();
       const bool told =
@@ -188,6 +190,9 @@ struct TaskExecutor::State {
     switch (r.what) {
       case Do::kernel:
         return run_kernel(r);
+      case Do::tiles:
+        if (r.link != nullptr) place_output(r);
+        return r.tiles->run();
       case Do::copy:
         ++walker.moved.copies;
         if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);
@@ -225,7 +230,9 @@ struct TaskExecutor::State {
 
   /// Lets a kernel write its output where the send after it would copy it, if the receiver is ready.
   void place_output(const Resolved& r) {
-    r.link->written = transport.window(r.link->peer, r.link->channel, r.bytes);
+    const std::uint64_t bytes = resolved.plan().channels[r.link->channel].bytes;
+    r.link->written = transport.window(r.link->peer, r.link->channel, bytes);
+    if (r.tiles != nullptr) return r.tiles->place(r.member, r.link->written);
     r.run->stream = r.link->written != nullptr;
     r.run->outputs[0].data = r.run->stream ? r.link->written : r.output;
   }

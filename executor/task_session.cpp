@@ -105,6 +105,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.reasons = options_.reasons;
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = options_.bucket_bytes;
+  options.fuse_from = options_.fuse_from;
   const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
   PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);

@@ -20,7 +20,8 @@ std::string text(std::string_view name) {
 
 std::string title(const Plan& plan, const Instruction& instruction) {
   const std::string name = text(plan.string(instruction.name));
-  if (instruction.what == Do::kernel) return text(plan.string(instruction.op)) + " " + name;
+  if (instruction.what == Do::kernel || instruction.what == Do::tiles)
+    return text(plan.string(instruction.op)) + " " + name;
   return std::string(name_of(instruction.what)) + " " + name;
 }
 

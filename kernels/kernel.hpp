@@ -76,9 +76,12 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
   Parallel& parallel;
-  bool stream = false;  ///< output 0 lies in another task's memory: written around the caches (base/stream_copy.hpp)
-  const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
+  bool stream = false;       ///< output 0 is not read here soon: written around the caches (base/stream_copy.hpp)
+  const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
+  /// For a kernel that says `elementwise`: it computes only the elements [first, last) of output 0, in this thread, and
+  /// touches no others of the arrays that have as many. last < 0: all of them.
+  std::int64_t first = 0, last = -1;
 };
 
 /// The kernel of one op. Instances are constexpr and live for ever.
@@ -91,7 +94,10 @@ struct Kernel {
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
   bool streams = false;        ///< heeds KernelRun::stream
-  bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
+  /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
+  /// KernelRun::first, and needs no state and no scratch.
+  bool elementwise = false;
+  bool effect = false;  ///< does something besides its outputs, which one task is to do: KernelSetup::first
 };
 
 /// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is

@@ -16,6 +16,8 @@ class Capabilities {
   [[nodiscard]] virtual bool has_kernel(std::string_view op, DeviceKind kind) const = 0;
   /// Mask of the inputs whose bytes output 0 may take.
   [[nodiscard]] virtual std::uint32_t in_place(std::string_view op, DeviceKind kind) const = 0;
+  /// Whether the kernel can compute any run of elements of its output alone, from those of its inputs.
+  [[nodiscard]] virtual bool elementwise(std::string_view op, DeviceKind kind) const = 0;
   /// Whether scratch_bytes() may be other than 0.
   [[nodiscard]] virtual bool has_scratch(std::string_view op, DeviceKind kind) const = 0;
   /// Bytes that one run of the kernel needs besides inputs and outputs.

@@ -12,6 +12,7 @@
 #include "graph/core_ops.hpp"
 #include "placement/class_buffers.hpp"
 #include "placement/classes.hpp"
+#include "placement/fuse_elements.hpp"
 #include "placement/memory.hpp"
 #include "placement/messages.hpp"
 #include "placement/plan_tables.hpp"
@@ -44,6 +45,7 @@ class ClassBuilder {
         task_(task),
         buffers_(program_, tables_, task, plan_class_),
         lists_(plan_class_),
+        fusable_{{}, program_.options.fuse_from},
         under_way_(lists_, program_, shared.plan, shared.messages) {}
 
   PlanClass build() {
@@ -53,6 +55,8 @@ class ClassBuilder {
     emit_region(0, 1);
     finish_step();
     in_region(0, [&] { under_way_.finish(); });
+    fuse_elements(plan_class_, lists_, tables_, fusable_);
+    settle_threads();
     lists_.join();
     place_strands(plan_class_, work_);
     plan_memory(plan_class_);
@@ -66,7 +70,7 @@ class ClassBuilder {
     DeviceKind kind = DeviceKind::cpu;
     std::uint32_t op = kNone;
     std::uint32_t in_place = 0;
-    bool scratch = false;
+    bool scratch = false, elementwise = false;
   };
 
   PlanClass& plan() { return plan_class_; }
@@ -178,7 +182,7 @@ class ClassBuilder {
     if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
     instruction.op = facts_.op;
     instruction.attrs = tables_.attrs(node.attrs);
-    if (lists_.region() == 1 && plan().threads > 1 && is_free(node)) instruction.thread = kAnyThread;
+    if ((spreads(lists_.region()) || facts_.elementwise) && is_free(node)) instruction.thread = kAnyThread;
     in_.clear();
     out_.clear();
     for (std::uint32_t i = 0; i < node.inputs; ++i)
@@ -192,6 +196,15 @@ class ClassBuilder {
     lists_.push(instruction, in_, out_, facts_.in_place);
   }
 
+  /// Threads other than the first may have instructions of the region.
+  [[nodiscard]] bool spreads(std::uint32_t region) const { return region == 1 && plan_class_.threads > 1; }
+
+  void settle_threads() {
+    for (std::uint32_t region = 0; region < lists_.regions(); ++region)
+      for (Instruction& instruction : lists_.list(region))
+        if (!spreads(region)) instruction.thread = 0;
+  }
+
   /// Any thread may run it: it has no effect, and the user did not order it among others.
   bool is_free(const Node& node) const {
     const Op op = node.graph->op(node.op);
@@ -202,8 +215,14 @@ class ClassBuilder {
   KernelFacts facts_of(const OpDef& def, DeviceKind kind) {
     if (def.flops > 0) work_[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
     const Capabilities& kernels = *program_.capabilities;
-    return {&def, kind, tables_.string(def.name), kernels.in_place(def.name, kind),
-            kernels.has_scratch(def.name, kind)};
+    const KernelFacts facts{&def,
+                            kind,
+                            tables_.string(def.name),
+                            kernels.in_place(def.name, kind),
+                            kernels.has_scratch(def.name, kind),
+                            kernels.elementwise(def.name, kind)};
+    if (facts.elementwise) fusable_.ops.insert(facts.op);
+    return facts;
   }
 
   std::vector<Type> types_of(const std::vector<std::uint32_t>& buffers) {
@@ -443,6 +462,7 @@ class ClassBuilder {
   PlanClass plan_class_;
   ClassBuffers buffers_;
   RegionLists lists_;
+  Fusable fusable_;
   UnderWay under_way_;
   std::unordered_map<std::uint32_t, double> work_;  // nanoseconds for each output element, by op
   KernelFacts facts_;                               // of the last kernel

@@ -262,22 +262,50 @@ class MemoryPlanner {
   void find_heirs() {
     heir_.assign(plan_.buffers.size(), kNone);
     inherits_.assign(plan_.buffers.size(), false);
-    for (std::uint32_t i = 0; i < plan_.instructions.size(); ++i) {
-      const Instruction& instruction = plan_.instructions[i];
-      if (instruction.in_place == 0 || instruction.outputs.count == 0) continue;
-      const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin]);
+    for (const Region& region : plan_.regions)
+      for (std::uint32_t k = 0; k < region.instructions.count && region.kind != Region::Kind::tile; ++k)
+        find_heirs(region.instructions.begin + k);
+  }
+
+  void find_heirs(std::uint32_t i) {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.what != Do::tiles && instruction.in_place == 0) return;
+    for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
+      const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
       if (lives_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
-      if (!is_whole(plan_.operands[instruction.outputs.begin])) continue;
-      for (std::uint32_t k = 0; k < instruction.inputs.count && k < 32; ++k) {
-        if ((instruction.in_place >> k & 1U) == 0) continue;
-        const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
+      if (!is_whole(plan_.operands[instruction.outputs.begin + o])) continue;
+      for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
         if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
-        if (!may_inherit(in, out, lifetimes_.position(i)) || !others_done(in, i)) continue;
+        const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
+        if (!may_write_over(instruction, o, k) || !may_inherit(in, out, lifetimes_.position(i)) || !others_done(in, i))
+          continue;
         heir_[in] = out;
         inherits_[out] = true;
         break;
       }
     }
+  }
+
+  /// The instruction is done with input k, or with each element of it, before it writes output o.
+  bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
+    if (instruction.what != Do::tiles) return o == 0 && in_place(instruction, k);
+    const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
+    const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
+    if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
+    const Range members = plan_.regions[instruction.target].instructions;
+    bool written = false, free = true;
+    for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+      const Instruction& member = plan_.instructions[m];
+      const bool writes = plan_.operands[member.outputs.begin] == out;
+      written = written || writes;
+      for (std::uint32_t n = 0; n < member.inputs.count && written; ++n)
+        if (storage_of(plan_, plan_.operands[member.inputs.begin + n]) == storage_of(plan_, in))
+          free = free && writes && in_place(member, n);
+    }
+    return written && free;
+  }
+  static bool in_place(const Instruction& instruction, std::uint32_t k) {
+    return k < 32 && (instruction.in_place >> k & 1U) != 0;
   }
 
   bool may_inherit(std::uint32_t in, std::uint32_t out, std::uint32_t position) const {

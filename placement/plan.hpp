@@ -54,7 +54,8 @@ struct Buffer {
   enum class Space : std::uint8_t {
     step,   ///< in the step's arena: reused by others once its last reader is done
     state,  ///< kept from step to step: variables, values computed once
-    none    ///< sizes only: an input whose elements the kernel does not read
+    none,   ///< sizes only: an input whose elements the kernel does not read
+    tile    ///< only the elements of one tile are ever there, at this place among kTileBytes that each thread has
   };
   Space space = Space::step;
   DType dtype = DType::float32;
@@ -74,6 +75,10 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
+/// What a thread has for the buffers of a tile region: with what the region reads and writes it stays in the cache.
+inline constexpr std::uint64_t kTileBytes = 24576;
+/// Kernels of a tile region, and inputs of each of them, at most.
+inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
 
 /// What an instruction does.
 enum class Do : std::uint8_t {
@@ -88,9 +93,10 @@ enum class Do : std::uint8_t {
   /// Starts collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends). Before
   /// its collective_wait input 0 must not be written, output 0 and scratch must not be touched.
   collective,
-  loop,            ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
-  branch,          ///< region `target` when input 0 (bool) is true, else region `other`
-  collective_wait  ///< until collective `target` is done: same input, output and scratch
+  loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
+  branch,           ///< region `target` when input 0 (bool) is true, else region `other`
+  collective_wait,  ///< until collective `target` is done: same input, output and scratch
+  tiles             ///< region `target` for `other` elements at a time of all that its values have; `op` lists its ops
 };
 
 [[nodiscard]] std::string_view name_of(Do what);
@@ -121,7 +127,8 @@ struct Instruction {
 
 /// Instructions with an order of their own.
 struct Region {
-  enum class Kind : std::uint8_t { setup, step, condition, body, branch };
+  /// tile: elementwise kernels on values of as many elements, each run for a few of them after another.
+  enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
   Kind kind = Kind::step;
   Range instructions;  ///< into PlanClass::instructions
   bool operator==(const Region&) const = default;

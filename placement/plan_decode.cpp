@@ -203,7 +203,7 @@ class Decoder {
     result.operands = numbers(*c.operands());
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.thread(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
-      return Instruction{one_of(i.what(), Do::collective_wait),
+      return Instruction{one_of(i.what(), Do::tiles),
                          i.thread(),
                          i.op(),
                          i.name(),
@@ -218,7 +218,7 @@ class Decoder {
                          range(i.waits())};
     });
     result.regions = list(*c.regions(), [](const fbs::Region& r) {
-      return Region{one_of(r.kind(), Region::Kind::branch), range(r.instructions())};
+      return Region{one_of(r.kind(), Region::Kind::tile), range(r.instructions())};
     });
     result.variables = list(*c.variables(), [](const fbs::Variable& v) { return PlanVariable{v.name(), v.buffer()}; });
     result.threads = c.threads();
@@ -229,7 +229,7 @@ class Decoder {
     if (std::uint64_t{b.sizes().begin()} + b.sizes().count() > sizes.size())
       malformed("the sizes of a buffer lie outside their table");
     Buffer result;
-    result.space = one_of(b.space(), Buffer::Space::none);
+    result.space = one_of(b.space(), Buffer::Space::tile);
     result.device = b.device();
     result.offset = b.offset();
     result.bytes = b.bytes();

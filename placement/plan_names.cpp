@@ -3,9 +3,9 @@
 namespace ferry {
 
 std::string_view name_of(Do what) {
-  static constexpr std::string_view kNames[] = {"kernel",     "feed",      "fetch",   "copy",
-                                                "send",       "send_wait", "receive", "receive_wait",
-                                                "collective", "loop",      "branch",  "collective_wait"};
+  static constexpr std::string_view kNames[] = {
+      "kernel", "feed",   "fetch",           "copy", "send", "send_wait", "receive", "receive_wait", "collective",
+      "loop",   "branch", "collective_wait", "tiles"};
   return kNames[static_cast<std::size_t>(what)];
 }
 

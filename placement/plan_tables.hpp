@@ -23,6 +23,7 @@ class PlanTables {
   explicit PlanTables(Plan& plan) : plan_(plan) {}
 
   std::uint32_t string(std::string_view text);
+  [[nodiscard]] std::string_view text(std::uint32_t string) const { return plan_.strings[string]; }
   /// The string that is the op's name, or its first output's. Equal names of ops of different graphs have different
   /// numbers.
   std::uint32_t op_name(const Graph& graph, OpId op);

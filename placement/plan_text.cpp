@@ -6,8 +6,8 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kSpaces[] = {"step", "state", "sizes"};
-constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch"};
+constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
+constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch", "tile"};
 
 std::string count(std::uint64_t n, std::string_view noun) {
   return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
@@ -192,6 +192,11 @@ std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& 
     case Do::branch:
       text = std::string(name_of(instruction.what)) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
+             std::to_string(instruction.other);
+      break;
+    case Do::tiles:
+      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
              std::to_string(instruction.other);
       break;
     default:

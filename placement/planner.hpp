@@ -39,6 +39,8 @@ struct PlanOptions {
   /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
   /// message between hosts. Not given: by the topology's links.
   std::optional<std::int64_t> bucket_bytes;
+  /// Elementwise ops on at least so many elements are run together, a few elements at a time; 0: none is.
+  std::int64_t fuse_from = 16384;
   /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };

@@ -11,12 +11,15 @@ void RegionLists::reserve(std::size_t instructions, std::size_t operands) {
   plan_.operands.reserve(operands);
 }
 
+std::uint32_t RegionLists::add(Region::Kind kind) {
+  plan_.regions.push_back({kind, {}});
+  lists_.emplace_back();
+  return static_cast<std::uint32_t>(lists_.size() - 1);
+}
+
 std::pair<std::uint32_t, std::uint32_t> RegionLists::add(Region::Kind first, Region::Kind second) {
-  const auto at = static_cast<std::uint32_t>(plan_.regions.size());
-  plan_.regions.push_back({first, {}});
-  plan_.regions.push_back({second, {}});
-  lists_.resize(plan_.regions.size());
-  return {at, at + 1};
+  const std::uint32_t at = add(first);
+  return {at, add(second)};
 }
 
 void RegionLists::push(Instruction instruction, const Buffers& in, const Buffers& out, std::uint32_t in_place) {

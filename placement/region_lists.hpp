@@ -30,6 +30,9 @@ class RegionLists {
   [[nodiscard]] std::uint32_t region() const { return region_; }
   /// Instructions go to that region from now on; gives the one before.
   std::uint32_t enter(std::uint32_t region) { return std::exchange(region_, region); }
+  [[nodiscard]] std::size_t regions() const { return lists_.size(); }
+  [[nodiscard]] std::vector<Instruction>& list(std::uint32_t region) { return lists_[region]; }
+  std::uint32_t add(Region::Kind kind);
   /// Two new regions, of a loop or a branch.
   std::pair<std::uint32_t, std::uint32_t> add(Region::Kind first, Region::Kind second);
 

@@ -13,10 +13,13 @@ Verdict verify(const Plan& plan) {
   };
   try {
     verifier::check_structure(plan);
+    const std::size_t tile_regions = verifier::check_tiles(plan);
     const verifier::Tables tables(plan);
     verifier::check_values(plan, tables);
     proved(
         "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
+    if (tile_regions > 0)
+      proved(counted(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
     verifier::check_messages(plan, tables);
     verifier::check_buckets(plan, tables);
     proved(counted(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");

@@ -133,6 +133,7 @@ class Drawing {
               {std::string(plan_.string(variable.name)), sizes_text(buffer)}, "shape=cylinder", kOfVariables);
     }
     for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
+      if (role.regions[region].kind == Region::Kind::tile) continue;  // drawn as one box where it is run
       const Range range = role.regions[region].instructions;
       for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
         draw(task, role, region, i, role.instructions[i]);
@@ -149,7 +150,7 @@ class Drawing {
       }
     }
     const Index box =
-        what.what == Do::collective ? collective(task, what.target) : instruction(task, region, number, what);
+        what.what == Do::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
     if (what.what == Do::send) sent_[what.target] = box;
     if (what.what == Do::receive) received_[what.target] = box;
     for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
@@ -174,9 +175,12 @@ class Drawing {
     return drawn_.size() - 1;
   }
 
-  Index instruction(int task, std::uint32_t region, std::uint32_t number, const Instruction& what) {
-    const bool kernel = what.what == Do::kernel;
-    const Index box = add(std::to_string(number), task, region, {title(what)}, "", kernel ? kOfKernels : kOfPorts);
+  Index instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
+                    const Instruction& what) {
+    const bool kernel = what.what == Do::kernel || what.what == Do::tiles;
+    std::vector<std::string> lines{title(what)};
+    if (what.what == Do::tiles) lines = titles(role, role.regions[what.target].instructions);
+    const Index box = add(std::to_string(number), task, region, lines, "", kernel ? kOfKernels : kOfPorts);
     drawn_[box].kernel = kernel;
     return box;
   }
@@ -234,6 +238,13 @@ class Drawing {
     kept_[storage_of(role, buffer)] = loop;
   }
 
+  std::vector<std::string> titles(const PlanClass& role, Range instructions) const {
+    std::vector<std::string> all;
+    for (std::uint32_t i = 0; i < instructions.count; ++i)
+      all.push_back(title(role.instructions[instructions.begin + i]));
+    return all;
+  }
+
   std::string title(const Instruction& what) const {
     switch (what.what) {
       case Do::kernel:
@@ -275,7 +286,8 @@ class Drawing {
       if (!other.kernel || to[before].size() != 1 || other.task != drawn_[i].task || other.region != drawn_[i].region)
         continue;
       box_[i] = box_[before];
-      drawn_[box_[i]].lines.push_back(drawn_[i].lines[0]);
+      std::vector<std::string>& lines = drawn_[box_[i]].lines;
+      lines.insert(lines.end(), drawn_[i].lines.begin(), drawn_[i].lines.end());
     }
   }
 

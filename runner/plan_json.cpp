@@ -51,6 +51,8 @@ Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction
   return json;
 }
 
+constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
+
 Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) {
   Json json = {{"name", plan.string(buffer.name)},
                {"dtype", name_of(buffer.dtype)},
@@ -60,13 +62,13 @@ Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) 
     json["view_of"] = buffer.view_of;
     json["from_byte"] = buffer.offset - role.buffers[buffer.view_of].offset;
   } else if (buffer.space != Buffer::Space::none) {
-    json[buffer.space == Buffer::Space::step ? "step_offset" : "state_offset"] = buffer.offset;
+    json[std::string(kSpaces[static_cast<std::size_t>(buffer.space)]) + "_offset"] = buffer.offset;
   }
   return json;
 }
 
 Json class_json(const Plan& plan, std::uint32_t index) {
-  constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch"};
+  constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
   const PlanClass& role = plan.classes[index];
   Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
   for (const PlanDevice& device : role.devices)

@@ -39,9 +39,12 @@ void compare(KernelRun& run) {
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];
   if (is_integer(divisor.dtype)) {
+    const std::int64_t count = divisor.count();
+    const bool in_part = run.last >= 0 && count == run.outputs[0].count();
     dispatch_among<std::int32_t, std::int64_t, std::uint8_t>(divisor.dtype, [&](auto zero) {
-      const auto* values = divisor.as<const decltype(zero)>();
-      if (std::find(values, values + divisor.count(), zero) != values + divisor.count())
+      const auto* begin = divisor.as<const decltype(zero)>() + (in_part ? run.first : 0);
+      const auto* end = begin + (in_part ? run.last - run.first : count);
+      if (std::find(begin, end, zero) != end)
         throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
     });
   }
@@ -58,23 +61,35 @@ void select(KernelRun& run) {
 constexpr std::uint32_t kEither = 0b11;
 
 constexpr Kernel kKernels[] = {
-    {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither, .streams = true},
-    {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither, .streams = true},
-    {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither, .streams = true},
-    {.op = "Div", .run = divide, .in_place = kEither, .streams = true},
-    {.op = "Pow", .run = binary_floats<functors::Pow>, .in_place = kEither, .streams = true},
-    {.op = "Maximum", .run = binary_numbers<functors::Maximum>, .in_place = kEither, .streams = true},
-    {.op = "Minimum", .run = binary_numbers<functors::Minimum>, .in_place = kEither, .streams = true},
-    {.op = "ReluGrad", .run = binary_numbers<functors::ReluGrad>, .in_place = kEither, .streams = true},
-    {.op = "Equal", .run = compare<functors::Equal>, .streams = true},
-    {.op = "NotEqual", .run = compare<functors::NotEqual>, .streams = true},
-    {.op = "Less", .run = compare<functors::Less>, .streams = true},
-    {.op = "LessEqual", .run = compare<functors::LessEqual>, .streams = true},
-    {.op = "Greater", .run = compare<functors::Greater>, .streams = true},
-    {.op = "GreaterEqual", .run = compare<functors::GreaterEqual>, .streams = true},
-    {.op = "And", .run = binary_bools<functors::And>, .in_place = kEither, .streams = true},
-    {.op = "Or", .run = binary_bools<functors::Or>, .in_place = kEither, .streams = true},
-    {.op = "Select", .run = select, .in_place = 0b110, .streams = true},
+    {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Div", .run = divide, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Pow", .run = binary_floats<functors::Pow>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Maximum",
+     .run = binary_numbers<functors::Maximum>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "Minimum",
+     .run = binary_numbers<functors::Minimum>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "ReluGrad",
+     .run = binary_numbers<functors::ReluGrad>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "Equal", .run = compare<functors::Equal>, .streams = true, .elementwise = true},
+    {.op = "NotEqual", .run = compare<functors::NotEqual>, .streams = true, .elementwise = true},
+    {.op = "Less", .run = compare<functors::Less>, .streams = true, .elementwise = true},
+    {.op = "LessEqual", .run = compare<functors::LessEqual>, .streams = true, .elementwise = true},
+    {.op = "Greater", .run = compare<functors::Greater>, .streams = true, .elementwise = true},
+    {.op = "GreaterEqual", .run = compare<functors::GreaterEqual>, .streams = true, .elementwise = true},
+    {.op = "And", .run = binary_bools<functors::And>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Or", .run = binary_bools<functors::Or>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Select", .run = select, .in_place = 0b110, .streams = true, .elementwise = true},
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ void cast(KernelRun& run) {
   });
 }
 
-constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast}};
+constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .elementwise = true}};
 
 }  // namespace
 

@@ -148,7 +148,7 @@ void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...>) {
   const auto nest = make_nest<kInputs>(run.inputs, output);
   const auto last = static_cast<std::size_t>(nest.dims - 1);
   const bool moves[] = {(nest.steps[I][last] != 0)...};
-  for_chunks(run.parallel, output.count(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+  const auto compute = [&](std::int64_t begin, std::int64_t end) {
     alignas(64) Out tile[kStreamTile];
     Walk<kInputs> walk(nest, begin);
     while (begin < end) {
@@ -163,7 +163,11 @@ void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...>) {
       begin += n;
     }
     if (run.stream) stream_fence();
-  });
+  };
+  if (run.last >= 0)
+    compute(run.first, run.last);
+  else
+    for_chunks(run.parallel, output.count(), kElementGrain, compute);
 }
 
 /// output 0 = f(inputs...), element by element, with numpy's broadcasting. `In` are the inputs' element types.

@@ -23,19 +23,19 @@ void not_elements(KernelRun& run) {
 constexpr std::uint32_t kFirst = 1;
 
 constexpr Kernel kKernels[] = {
-    {.op = "Neg", .run = unary_numbers<functors::Neg>, .in_place = kFirst, .streams = true},
-    {.op = "Abs", .run = unary_numbers<functors::Abs>, .in_place = kFirst, .streams = true},
-    {.op = "Sign", .run = unary_numbers<functors::Sign>, .in_place = kFirst, .streams = true},
-    {.op = "Square", .run = unary_numbers<functors::Square>, .in_place = kFirst, .streams = true},
-    {.op = "Relu", .run = unary_numbers<functors::Relu>, .in_place = kFirst, .streams = true},
-    {.op = "Exp", .run = unary_floats<functors::Exp>, .in_place = kFirst, .streams = true},
-    {.op = "Log", .run = unary_floats<functors::Log>, .in_place = kFirst, .streams = true},
-    {.op = "Sqrt", .run = unary_floats<functors::Sqrt>, .in_place = kFirst, .streams = true},
-    {.op = "Rsqrt", .run = unary_floats<functors::Rsqrt>, .in_place = kFirst, .streams = true},
-    {.op = "Tanh", .run = unary_floats<functors::Tanh>, .in_place = kFirst, .streams = true},
-    {.op = "Sigmoid", .run = unary_floats<functors::Sigmoid>, .in_place = kFirst, .streams = true},
-    {.op = "Erf", .run = unary_floats<functors::Erf>, .in_place = kFirst, .streams = true},
-    {.op = "Not", .run = not_elements, .in_place = kFirst, .streams = true},
+    {.op = "Neg", .run = unary_numbers<functors::Neg>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Abs", .run = unary_numbers<functors::Abs>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Sign", .run = unary_numbers<functors::Sign>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Square", .run = unary_numbers<functors::Square>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Relu", .run = unary_numbers<functors::Relu>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Exp", .run = unary_floats<functors::Exp>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Log", .run = unary_floats<functors::Log>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Sqrt", .run = unary_floats<functors::Sqrt>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Rsqrt", .run = unary_floats<functors::Rsqrt>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Tanh", .run = unary_floats<functors::Tanh>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Sigmoid", .run = unary_floats<functors::Sigmoid>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Erf", .run = unary_floats<functors::Erf>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Not", .run = not_elements, .in_place = kFirst, .streams = true, .elementwise = true},
 };
 
 }  // namespace

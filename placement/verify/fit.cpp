@@ -30,7 +30,9 @@ std::string bytes_text(std::uint64_t bytes) {
 std::string largest_buffers(const Plan& plan, const PlanClass& c) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
-    if (c.buffers[b].view_of == kNone && c.buffers[b].space != Buffer::Space::none) ids.push_back(b);
+    if (c.buffers[b].view_of == kNone && c.buffers[b].space != Buffer::Space::none &&
+        c.buffers[b].space != Buffer::Space::tile)
+      ids.push_back(b);
   std::stable_sort(ids.begin(), ids.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return c.buffers[a].bytes > c.buffers[b].bytes; });
   ids.resize(std::min(ids.size(), kShown));

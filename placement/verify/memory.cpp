@@ -161,13 +161,16 @@ class ClassMemory {
   ClassMemory(const Plan& plan, const PlanClass& plan_class)
       : plan_(plan),
         class_(plan_class),
-        arenas_(2 * plan_class.devices.size()),
+        arenas_(2 * plan_class.devices.size() + 1),
+        slot_bytes_(plan_class.buffers.size(), 0),
         effects_(plan_class.regions.size()),
         sending_(arenas_),
         receiving_(arenas_) {}
 
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
+    for (const Instruction& i : class_.instructions)
+      if (i.what == Do::tiles) measure_slots(i);
     for (std::uint32_t region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
@@ -189,7 +192,7 @@ class ClassMemory {
   void check_place(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (b.view_of != kNone) check_view(id);
-    if (b.space == Buffer::Space::none) return;
+    if (b.space == Buffer::Space::none || b.space == Buffer::Space::tile) return;
     const PlanDevice& device = class_.devices[b.device];
     const std::uint64_t arena = b.space == Buffer::Space::step ? device.step_bytes : device.state_bytes;
     if (b.bounded && b.offset < kExtentBytes) reject(name(id) + " has no room for its extent");
@@ -207,8 +210,19 @@ class ClassMemory {
       reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
   }
 
+  void measure_slots(const Instruction& tiles) {
+    each_instruction(tiles.target, [&](const Instruction& i) {
+      for (const Range range : {i.inputs, i.outputs})
+        each(range, [&](std::uint32_t id, std::uint32_t) {
+          slot_bytes_[id] = std::uint64_t{tiles.other} * size_of(class_.buffers[id].dtype);
+        });
+    });
+  }
+
+  /// The last arena is that of slots, which begin anew in each tile region.
   [[nodiscard]] Span span(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
+    if (b.space == Buffer::Space::tile) return {arenas_ - 1, b.offset, b.offset + slot_bytes_[id]};
     return {2 * b.device + (b.space == Buffer::Space::state ? 1U : 0U), b.offset - (b.bounded ? kExtentBytes : 0),
             b.offset + b.bytes};
   }
@@ -262,8 +276,9 @@ class ClassMemory {
         append(effects_[region], effects_of(i));
         return;
       }
+      if (i.what == Do::tiles) find_effects(i.target);
       each_written(i, [&](std::uint32_t id) {
-        if (!has_bytes(id)) return;
+        if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
         const Span at = span(id);
         effects_[region][at.arena].assign(at.begin, at.end, {storage(id), false});
       });
@@ -319,6 +334,7 @@ class ClassMemory {
   void execute(Contents& memory, const Instruction& i) {
     if (i.what == Do::loop) return loop(memory, i);
     if (i.what == Do::branch) return branch(memory, i);
+    if (i.what == Do::tiles) return tiles(memory, i);
     read(memory, i.inputs, i);
     check_sharing(i);
     if (is_wait(i)) return end_message(memory, i);
@@ -340,6 +356,16 @@ class ClassMemory {
       (written ? receiving_ : sending_).end({i.what == Do::collective_wait, i.target, id}, span(id));
     });
     check_under_way(i);
+    read(memory, i.outputs, i);
+  }
+
+  /// Kernels whose elements at one place depend on each other alone: run one after another they do what they do tile by
+  /// tile.
+  void tiles(Contents& memory, const Instruction& i) {
+    memory.back() = {};
+    read(memory, i.inputs, i);
+    check_under_way(i);
+    walk(memory, i.target);
     read(memory, i.outputs, i);
   }
 
@@ -428,7 +454,8 @@ class ClassMemory {
   const Plan& plan_;
   const PlanClass& class_;
   std::size_t arenas_;
-  std::vector<Effects> effects_;  // of each region
+  std::vector<std::uint64_t> slot_bytes_;  // of each buffer
+  std::vector<Effects> effects_;           // of each region
   UnderWay sending_, receiving_;
 };
 

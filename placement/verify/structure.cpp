@@ -152,7 +152,8 @@ class Structure {
 
   void check_buffer(const PlanClass& c, const Buffer& buffer) const {
     require(buffer.device < c.devices.size() && string_ok(buffer.name), "a buffer is out of range");
-    const std::uint64_t align = buffer.view_of == kNone ? kBufferAlign : size_of(buffer.dtype);
+    const bool packed = buffer.view_of != kNone || buffer.space == Buffer::Space::tile;
+    const std::uint64_t align = packed ? size_of(buffer.dtype) : kBufferAlign;
     require(buffer.space == Buffer::Space::none || (align > 0 && buffer.offset % align == 0),
             "a buffer is misaligned at " + std::to_string(buffer.offset));
     require(buffer.window == kNone || (buffer.window < plan_.windows.size() &&
@@ -207,10 +208,19 @@ class Structure {
       case Do::branch:
         fits = one_in && i.target < c.regions.size() && i.other < c.regions.size();
         break;
+      case Do::tiles:
+        fits = !none_out && i.target < c.regions.size() && i.other != kNone;
+        break;
       default:
         fits = false;
     }
     require(fits, "the operands of a " + std::string(name_of(i.what)) + " do not fit");
+  }
+
+  static std::vector<std::uint32_t> regions_of(const Instruction& i) {
+    if (i.what == Do::tiles) return {i.target};
+    if (i.what == Do::loop || i.what == Do::branch) return {i.target, i.other};
+    return {};
   }
 
   /// Regions are disjoint, cover the instructions, and each but the first two has exactly one owner.
@@ -224,10 +234,7 @@ class Structure {
         require(!covered[at], "two regions share an instruction");
         covered[at] = true;
         const Instruction& i = c.instructions[at];
-        if (i.what == Do::loop || i.what == Do::branch) {
-          ++owners[i.target];
-          ++owners[i.other];
-        }
+        for (std::uint32_t owned : regions_of(i)) ++owners[owned];
       }
     }
     for (bool is : covered) require(is, "an instruction in no region");
@@ -248,9 +255,9 @@ class Structure {
       require(depth <= kDeepest, "regions are nested too deep");
       for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
         const Instruction& i = c.instructions[region.instructions.begin + k];
-        if (i.what == Do::loop || i.what == Do::branch) {
-          open.insert(open.end(), {i.target, i.other});
-          depths.insert(depths.end(), {depth + 1, depth + 1});
+        for (std::uint32_t owned : regions_of(i)) {
+          open.push_back(owned);
+          depths.push_back(depth + 1);
         }
       }
     }

@@ -93,7 +93,7 @@ class Threads {
 
   void access(std::uint32_t id, bool writes, const Instruction& i, const Moment& now) {
     const Buffer& b = class_.buffers[id];
-    if (b.space == Buffer::Space::none) return;
+    if (b.space == Buffer::Space::none || b.space == Buffer::Space::tile) return;
     auto& bytes = memory_[2 * b.device + (b.space == Buffer::Space::state ? 1 : 0)];
     const std::uint64_t begin = b.offset - (b.bounded ? kExtentBytes : 0), end = b.offset + b.bytes;
     if (begin >= end) return;

@@ -63,6 +63,9 @@ struct Tables {
 
 /// Every index is in range, regions form a tree, sizes are what dtypes and dims say.
 void check_structure(const Plan& plan);
+/// Tile regions are what can be run tile by tile: kernels of one output, on values of as many elements or broadcast to
+/// them, that touch no other value's elements; what lies in slots is used there alone. Gives their number.
+std::size_t check_tiles(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.
 void check_values(const Plan& plan, const Tables& tables);

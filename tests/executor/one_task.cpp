@@ -11,10 +11,12 @@ struct Outcome {
   RunStats stats;
 };
 
-Outcome run(std::uint64_t seed, int tasks) {
+Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from) {
   const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), tasks);
   const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""});
-  Session session(*made.graph, cluster);
+  SessionOptions options;
+  options.fuse_from = fuse_from;
+  Session session(*made.graph, cluster, options);
   RunRequest request;
   request.fetches = made.fetches;
   request.targets = made.targets;
@@ -27,7 +29,7 @@ Outcome run(std::uint64_t seed, int tasks) {
 }  // namespace
 
 std::string differs_from_one_task(std::uint64_t seed, int tasks) {
-  const Outcome alone = run(seed, 1), spread = run(seed, tasks);
+  const Outcome alone = run(seed, 1, 0), spread = run(seed, tasks, seed % 2 == 0 ? 2 : 0);
   for (const RunStats& stats : {alone.stats, spread.stats})
     for (const TaskStats& task : stats.tasks)
       if (task.measured != task.planned)

@@ -16,12 +16,16 @@ namespace {
 
 constexpr int kOfEach = 25;
 
+/// Half of them with tile regions, where two elementwise ops meet.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
+  PlanOptions options;
+  if (seed / 2 % 2 == 0) options.fuse_from = 2;
   if (seed % 2 == 0)
-    return test::random_plan(seed, {.ops = 12, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4)});
+    return test::random_plan(
+        seed, {.ops = 12, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4), .fuse_from = options.fuse_from});
   const test::RandomGraph made = test::random_graph(seed, 30, tasks);
-  return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made));
+  return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made), options);
 }
 
 /// True when the cause says what is broken: a task, an op, a value, a channel or collective, or which table.

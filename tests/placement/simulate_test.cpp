@@ -20,11 +20,16 @@ std::uint64_t plans_to_simulate() {
   return wanted == nullptr ? 300 : std::strtoull(wanted, nullptr, 10);
 }
 
+/// Half of them with tile regions, where two elementwise ops meet.
 Plan some_plan(std::uint64_t seed, int ops, int tasks) {
+  PlanOptions options;
+  if (seed / 2 % 2 == 0) options.fuse_from = 2;
   if (seed % 2 == 0)
-    return test::random_plan(seed, {.ops = ops, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4)});
+    return test::random_plan(
+        seed,
+        {.ops = ops, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4), .fuse_from = options.fuse_from});
   const test::RandomGraph made = test::random_graph(seed, ops * 2, tasks);
-  return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made));
+  return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made), options);
 }
 
 /// Exchanges two instructions of one region of one class; false when there are none.

@@ -74,5 +74,17 @@ TEST_CASE("a drawing leads all values of a bucket into its message and all sums 
   CHECK(count(dot, "c0_0 -> ") == 4);
 }
 
+TEST_CASE("a tile region is one box with all its kernels, and in JSON a region with slots") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::float32, {20000}));
+  const Plan plan = test::planned(g, {(x * 2.0 + x).named("y")}, 1);
+  CHECK(count(plan_dot(plan), R"([label="Constant constant\nMul mul\nAdd y", )") == 1);
+  const auto json = nlohmann::json::parse(plan_json(plan));
+  CHECK(json["classes"][0]["regions"][2]["kind"] == "tile");
+  CHECK(json["classes"][0]["regions"][2]["instructions"].size() == 2);
+  CHECK(plan_json(plan).find("\"tile_offset\": 0") != std::string::npos);
+  CHECK(plan_json(plan).find("\"do\": \"tiles\"") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ferry

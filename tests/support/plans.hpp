@@ -16,6 +16,9 @@ class AllKernels final : public Capabilities {
   [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind) const override {
     return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
   }
+  [[nodiscard]] bool elementwise(std::string_view op, DeviceKind) const override {
+    return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less";
+  }
   [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
                                            std::span<const Type>) const override {

@@ -85,7 +85,7 @@ class MeshGraph {
       case 6:
         return maximum(x, max(dice_.of(values), {1}, true));
       default:
-        return -x;
+        return (x + 1.0) * -x;
     }
   }
 
@@ -148,7 +148,9 @@ RandomMeshGraph random_mesh_graph(std::uint64_t seed, const RandomPlanOptions& o
 
 Plan random_plan(std::uint64_t seed, const RandomPlanOptions& options) {
   const RandomMeshGraph made = random_mesh_graph(seed, options);
-  return planned(*made.graph, made.fetches, made.topology, made.targets);
+  PlanOptions plan_options;
+  plan_options.fuse_from = options.fuse_from;
+  return planned(*made.graph, made.fetches, made.topology, made.targets, {}, plan_options);
 }
 
 }  // namespace ferry::test

@@ -8,6 +8,7 @@
 
 #include "graph/graph.hpp"
 #include "placement/plan.hpp"
+#include "placement/planner.hpp"
 
 namespace ferry::test {
 
@@ -16,6 +17,7 @@ struct RandomPlanOptions {
   int tasks = 4;        ///< of one host
   int hosts = 1;        ///< that share the tasks
   bool control = true;  ///< loops and branches
+  std::int64_t fuse_from = PlanOptions().fuse_from;
 };
 
 /// A random graph on a mesh and on single tasks, as random_plan has it.

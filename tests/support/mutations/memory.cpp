@@ -45,7 +45,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t c = 0; c < plan.classes.size(); ++c)
     for (const Instruction& i : plan.classes[c].instructions) {
-      if (i.what == Do::copy || i.what == Do::loop || i.what == Do::branch) continue;
+      if (i.what != Do::kernel && i.what != Do::collective) continue;
       for (std::uint32_t k = 0; k < i.inputs.count && i.outputs.count > 0; ++k) {
         const std::uint32_t in = operand(plan.classes[c], i.inputs, k), out = operand(plan.classes[c], i.outputs, 0);
         if (of_one_arena(plan.classes[c], in, out) && (i.in_place >> k & 1U) == 0) pairs.emplace_back(c, in, out);

@@ -7,7 +7,7 @@ namespace ferry::test {
 std::vector<Mutation> mutations() {
   std::vector<Mutation> all;
   for (const auto family : {channel_mutations(), collective_mutations(), bucket_mutations(), schedule_mutations(),
-                            memory_mutations(), value_mutations(), region_mutations()})
+                            memory_mutations(), tile_mutations(), value_mutations(), region_mutations()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -1,0 +1,69 @@
+// TileWork: elementwise kernels that go over their values together, a tile at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "kernels/kernel.hpp"
+#include "placement/plan.hpp"
+
+namespace ferry {
+
+/// What a kernel of a tile region threw.
+struct FailedMember {
+  Error error;
+  const Instruction* member;
+};
+
+/// An input or output of a kernel of a tile region.
+struct TileArray {
+  static constexpr std::uint64_t kInMemory = UINT64_MAX;
+  Array array;
+  std::byte* home = nullptr;       ///< of its buffer; null in a slot
+  std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kTileBytes
+};
+
+/// An array in memory with as many elements as the region works on.
+struct TileStream {
+  const std::byte* data;
+  std::int64_t element_bytes;
+  bool written;
+};
+
+struct TileMember {
+  void (*kernel)(KernelRun&);
+  std::uint32_t inputs;
+  bool streams;             ///< the kernel heeds KernelRun::stream
+  bool stream = false;      ///< KernelRun::stream
+  const Instruction* plan;  ///< for messages
+};
+
+/// A tile region, ready to run.
+struct TileWork {
+  std::int64_t elements = 0, tile = 0;
+  Parallel& parallel;
+  const std::int64_t& step;
+  std::span<const std::int64_t> iterations;
+  std::vector<TileMember> members;
+  std::vector<TileArray> arrays;    ///< of the members, one after another: inputs, then the output
+  std::vector<TileStream> streams;  ///< of the arrays, each once
+
+  /// The output of `member`, which no other member reads, goes to `where` from now on, around the caches; null: to its
+  /// buffer.
+  void place(std::uint32_t member, std::byte* where);
+
+  /// To be called when all members are there.
+  void finish();
+
+  /// Runs all members for each tile; tiles are split over the threads. What no other instruction reads lies in slots
+  /// on the thread's stack. Throws FailedMember.
+  void run() const;
+
+ private:
+  void run_tiles(std::int64_t begin, std::int64_t end) const;
+  void fetch_ahead(std::int64_t begin, std::size_t member) const;
+};
+
+}  // namespace ferry

@@ -1,0 +1,160 @@
+// Tile regions: a loop over tiles may stand in the place of whole kernels only if an element of a result needs nothing
+// but the elements at its own place, or a value that the region does not write.
+#include <algorithm>
+#include <set>
+
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+class Tiles {
+ public:
+  Tiles(const Plan& plan, const PlanClass& plan_class)
+      : plan_(plan), class_(plan_class), slot_of_(plan_class.buffers.size(), kNone) {}
+
+  std::size_t check() {
+    std::size_t found = 0;
+    for (const Instruction& i : class_.instructions) {
+      if (i.what != Do::tiles) continue;
+      check_region(i);
+      ++found;
+    }
+    for (std::size_t r = 0; r < class_.regions.size(); ++r)
+      if (class_.regions[r].kind == Region::Kind::tile && !owned_.contains(r))
+        reject("malformed plan: region " + std::to_string(r) + " is a tile region and not run as one");
+    for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
+      each_instruction(r, [&](const Instruction& i) { check_slots(i, r); });
+    for (const Buffer& b : class_.buffers)
+      if (b.view_of != kNone && in_slot(b.view_of)) reject(named(b.view_of) + " lies in a slot and has a view");
+    return found;
+  }
+
+ private:
+  // ---- Names and places ----
+
+  [[nodiscard]] std::string named(std::uint32_t b) const {
+    return "buffer " + std::to_string(b) + " ('" + std::string(plan_.string(class_.buffers[b].name)) + "')";
+  }
+  [[nodiscard]] bool in_slot(std::uint32_t b) const { return class_.buffers[b].space == Buffer::Space::tile; }
+  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range.begin + k]; }
+  /// The buffer of which this one is another shape.
+  [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
+    const std::uint32_t of = class_.buffers[b].view_of;
+    return of != kNone && class_.buffers[of].bytes == class_.buffers[b].bytes ? of : b;
+  }
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(operand(range, k));
+  }
+  template <class F>
+  void each_instruction(std::uint32_t region, F f) const {
+    const Range range = class_.regions[region].instructions;
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+  }
+  [[nodiscard]] std::uint64_t count(std::uint32_t b) const {
+    return class_.buffers[b].bytes / size_of(class_.buffers[b].dtype);
+  }
+
+  // ---- A region ----
+
+  void check_region(const Instruction& tiles) {
+    const Region& region = class_.regions[tiles.target];
+    if (region.kind != Region::Kind::tile || tiles.other == 0 || region.instructions.count == 0 ||
+        region.instructions.count > kTileKernels)
+      reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.target) + " is no tile region");
+    owned_.insert(tiles.target);
+    elements_ = count(operand(tiles.outputs, 0));
+    std::set<std::uint32_t> read, written;
+    each_instruction(tiles.target, [&](const Instruction& i) {
+      check_member(i, tiles);
+      each(i.inputs, [&](std::uint32_t b) {
+        if (!in_slot(b) && !written.contains(whole(b))) read.insert(b);
+      });
+      each(i.outputs, [&](std::uint32_t b) {
+        if (!in_slot(b)) written.insert(whole(b));
+      });
+    });
+    if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs are not those of its kernels");
+    if (listed(tiles.outputs) != written) reject(describe(plan_, tiles) + ": its outputs are not those of its kernels");
+    for (std::uint32_t w : written) {
+      for (std::uint32_t other : written) check_apart(tiles, w, other);
+      for (std::uint32_t other : read) check_apart(tiles, w, other);
+    }
+  }
+
+  [[nodiscard]] std::set<std::uint32_t> listed(Range range) const {
+    std::set<std::uint32_t> all;
+    each(range, [&](std::uint32_t b) { all.insert(b); });
+    return all.size() == range.count ? all : std::set<std::uint32_t>{kNone};
+  }
+
+  void check_member(const Instruction& i, const Instruction& tiles) {
+    if (i.what != Do::kernel || i.thread != 0 || i.waits.count > 0 || i.scratch != kNone || i.outputs.count != 1 ||
+        i.inputs.count > kTileInputs)
+      reject(describe(plan_, i) + " cannot be run tile by tile");
+    const std::uint32_t out = operand(i.outputs, 0);
+    if (count(out) != elements_ || elements_ == 0 || !plain(out))
+      reject(describe(plan_, i) + " makes " + named(out) + ", which has not the " + std::to_string(elements_) +
+             " elements of its tile region");
+    if (in_slot(out) &&
+        class_.buffers[out].offset + std::uint64_t{tiles.other} * size_of(class_.buffers[out].dtype) > kTileBytes)
+      reject(describe(plan_, i) + ": " + named(out) + " ends behind the slots of its thread");
+    each(i.inputs, [&](std::uint32_t b) {
+      if (!plain(b) || !broadcasts(class_.buffers[b].sizes, class_.buffers[out].sizes) ||
+          (in_slot(b) && count(b) != elements_))
+        reject(describe(plan_, i) + " reads " + named(b) + ", which is not broadcast to its result");
+    });
+  }
+
+  [[nodiscard]] bool plain(std::uint32_t b) const {
+    return !class_.buffers[b].bounded && class_.buffers[b].space != Buffer::Space::none;
+  }
+
+  static bool broadcasts(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
+    for (std::size_t d = 1; d <= from.size(); ++d) {
+      const std::int64_t size = from[from.size() - d];
+      if (size != 1 && (d > to.size() || size != to[to.size() - d])) return false;
+    }
+    return true;
+  }
+
+  /// What is written shares no bytes with others, unless their elements coincide: then the order of the kernels, which
+  /// check_memory looks at, holds for each tile.
+  void check_apart(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
+    const Buffer& a = class_.buffers[written];
+    const Buffer& b = class_.buffers[other];
+    if (written == other || a.space != b.space || a.device != b.device) return;
+    if (a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) return;
+    if (a.offset != b.offset || size_of(a.dtype) != size_of(b.dtype) || count(other) != elements_)
+      reject(describe(plan_, tiles) + " writes " + named(written) + " over other elements of " + named(other));
+  }
+
+  /// A slot has a value only while the tiles of one region are computed.
+  void check_slots(const Instruction& i, std::uint32_t region) {
+    for (const Range range : {i.inputs, i.outputs})
+      each(range, [&](std::uint32_t b) {
+        if (!in_slot(b)) return;
+        if (slot_of_[b] == kNone) slot_of_[b] = region;
+        if (class_.regions[region].kind != Region::Kind::tile || slot_of_[b] != region)
+          reject(describe(plan_, i) + " uses " + named(b) + ", which lies in a slot of a tile region");
+      });
+    if (i.scratch != kNone && in_slot(i.scratch)) reject(describe(plan_, i) + ": its scratch buffer lies in a slot");
+  }
+
+  const Plan& plan_;
+  const PlanClass& class_;
+  std::vector<std::uint32_t> slot_of_;  // of each buffer: the tile region that uses it
+  std::set<std::size_t> owned_;         // tile regions
+  std::uint64_t elements_ = 0;          // of the region at hand
+};
+
+}  // namespace
+
+std::size_t check_tiles(const Plan& plan) {
+  std::size_t found = 0;
+  for (const PlanClass& plan_class : plan.classes) found += Tiles(plan, plan_class).check();
+  return found;
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,127 @@
+// Elementwise ops run tile by tile: the bits of the same ops one after another, on any number of threads and tasks.
+#include "executor/tiles.hpp"
+
+#include <doctest/doctest.h>
+
+#include "executor/session.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "ops/state.hpp"
+#include "tests/executor/one_task.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kMany = 100'003;  // tiles of other sizes at the end
+
+std::unique_ptr<Session> session_on(const Graph& g, int tasks, int threads, std::int64_t fuse_from) {
+  SessionOptions options;
+  options.fuse_from = fuse_from;
+  return std::make_unique<Session>(
+      g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = threads, .transport = "inproc", .jobs = ""}),
+      options);
+}
+
+std::size_t tile_regions(Session& session, const RunRequest& request) {
+  std::size_t found = 0;
+  for (const PlanClass& role : session.plan(request).plan.classes)
+    for (const Region& region : role.regions) found += region.kind == Region::Kind::tile ? 1 : 0;
+  return found;
+}
+
+/// What a run gives with every op alone on one thread; the same bits must come tile by tile, on one and two threads.
+void check_same(const Graph& g, const RunRequest& request, std::size_t regions, int tasks = 1) {
+  const std::vector<Tensor> expected = session_on(g, 1, 1, 0)->run(request);
+  for (int threads : {1, 2})
+    for (std::int64_t from : {1000, 150}) {
+      CAPTURE(threads);
+      CAPTURE(from);
+      const auto session = session_on(g, tasks, threads, from);
+      CHECK(tile_regions(*session, request) == regions);
+      const std::vector<Tensor> got = session->run(request);
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].same_bits(expected[i]));
+      for (const TaskStats& task : session->stats().tasks) CHECK(task.measured == task.planned);
+    }
+}
+
+TEST_CASE("ops of several types, broadcast values and values used outside have the same bits tile by tile") {
+  Graph g;
+  const Value x = normal(g, {41, 2439 + 2});
+  const Value bias = normal(g, {41, 1}), row = normal(g, {2441});
+  const Value a = x + bias, b = maximum(a, row) * a;
+  const Value small = cast(b * 100.0, DType::int32), chosen = select(less(small, 7), a, exp(b));
+  RunRequest request;
+  request.fetches = {a, chosen, small, sum(chosen)};
+  check_same(g, request, 1);
+}
+
+TEST_CASE("variables are updated in place, and read as they were before the step") {
+  Graph g;
+  const Value w = g.variable("w", normal(g, {kMany})), v = g.variable("v", normal(g, {kMany}));
+  const Value x = normal(g, {kMany});
+  RunRequest request;
+  request.fetches = {w, v, sum(w * v)};
+  request.targets = momentum({{w, x}}, 0.5);
+  const Value next = v - w * x;
+  request.targets.push_back(assign(v, next));
+  request.steps = 3;
+  check_same(g, request, 1);
+}
+
+TEST_CASE("a value that is sent alone is computed where it goes") {
+  Graph g;
+  Value made, y;
+  {
+    const auto here = g.device("/task:0");
+    made = exp(normal(g, {kMany}) * 0.5) + 1.0;
+  }
+  {
+    const auto here = g.device(DeviceSpec::parse("/task:1"));
+    y = made * 2.0;
+  }
+  RunRequest request;
+  request.fetches = {sum(y)};
+  request.steps = 3;
+  const std::vector<Tensor> expected = session_on(g, 2, 1, 0)->run(request);
+  const auto session = session_on(g, 2, 1, 1000);
+  CHECK(tile_regions(*session, request) == 1);
+  CHECK(session->run(request)[0].same_bits(expected[0]));
+}
+
+TEST_CASE("what a kernel of a tile region throws names its op and the user's line") {
+  Graph g;
+  const Value x = g.input("x", DType::int32, {kMany}), y = g.input("y", DType::int32, {kMany});
+  const Value quotient = ((x / y).named("quotient") + 1).named("more");
+  RunRequest request;
+  request.fetches = {quotient};
+  request.feeds["x"] = Tensor(DType::int32, {kMany});
+  const auto divisors = [](std::int32_t last) {
+    Tensor made(DType::int32, {kMany});
+    for (std::int32_t& d : made.mutable_data<std::int32_t>()) d = 3;
+    made.mutable_data<std::int32_t>()[kMany - 1] = last;
+    return made;
+  };
+  request.feeds["y"] = divisors(3);
+  for (int threads : {1, 2}) {
+    const auto session = session_on(g, 1, threads, 1000);
+    CHECK(tile_regions(*session, request) == 1);
+    CHECK_NOTHROW(session->run(request));
+    RunRequest bad = request;
+    bad.feeds["y"] = divisors(0);
+    try {
+      session->run(bad);
+      FAIL("nothing thrown");
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::numeric);
+      CHECK(error.text().find("Div \"quotient\" on task 0: an integer is divided by zero") != std::string::npos);
+      CHECK(error.text().find("tiles_test.cpp:") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,194 @@
+// The pass that joins elementwise ops into tile regions: what it joins, what it leaves, and what takes memory then.
+#include "placement/fuse_elements.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "ops/control.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "ops/state.hpp"
+#include "placement/plan_text.hpp"
+#include "placement/verify.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kMany = 100000;
+
+Plan verified(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets = {},
+              std::int64_t fuse_from = 10000) {
+  test::Feeds feeds;
+  for (OpId op = 0; op < g.size(); ++op)
+    if (&g.op(op).def() == &kInput) feeds[g.op(op).output(0)] = g.type(g.op(op).output(0)).shape.sizes();
+  PlanOptions options;
+  options.fuse_from = fuse_from;
+  Plan plan = test::planned(g, fetches, 1, targets, feeds, options);
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  return plan;
+}
+
+/// The step's kernels and tile regions in order: "MatMul, Mul+Add".
+std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
+  const PlanClass& role = plan.classes[0];
+  std::vector<std::string> ops;
+  for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
+    const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
+    if (i.what == Do::kernel || i.what == Do::tiles) ops.emplace_back(plan.string(i.op));
+  }
+  return join(ops, ", ");
+}
+
+/// Lines of the plan's text that have `part`.
+std::string lines_with(const Plan& plan, const std::string& part) {
+  std::string found;
+  const std::string text = text_of(plan);
+  for (const std::string_view line : split(text, '\n'))
+    if (line.find(part) != std::string_view::npos) found.append(line) += "\n";
+  return found;
+}
+
+Value many(Graph& g, const std::string& name, std::int64_t n = kMany) {
+  return g.input(name, DType::float32, {n});
+}
+
+TEST_CASE("a chain becomes one instruction that writes its last value alone") {
+  Graph g;
+  const auto here = g.line({"model.cpp", 7});
+  const Value x = many(g, "x"), y = many(g, "y");
+  const Plan plan = verified(g, {((x * y + y) * x).named("z")});
+  CHECK(kernels_of(plan) == "Mul+Add+Mul");
+  CHECK(lines_with(plan, "Mul+Add+Mul") == "    2 Mul+Add+Mul z (%0, %1) region 2 by 1536 -> %4  at model.cpp:7\n");
+  CHECK(lines_with(plan, " tile+") == "  %2 mul float32[100000] tile+0\n  %3 add float32[100000] tile+0\n");
+  CHECK(kernels_of(plan, 2) == "Mul, Add, Mul");
+  CHECK(plan.classes[0].devices[0].step_bytes == 2 * 400000);
+}
+
+TEST_CASE("nothing is joined below the number of elements from which it pays, or where that is 0") {
+  Graph g;
+  const Value x = many(g, "x");
+  const Value z = (x * 2.0 + 1.0).named("z");
+  CHECK(kernels_of(verified(g, {z}, {}, kMany)) == "Mul+Add");
+  CHECK(kernels_of(verified(g, {z}, {}, kMany + 1)) == "Mul, Add");
+  CHECK(kernels_of(verified(g, {z}, {}, 0)) == "Mul, Add");
+}
+
+TEST_CASE("a momentum update reads weights, velocity and gradient once and writes two of them in place") {
+  Graph g;
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {kMany})));
+  const Value gradient = many(g, "gradient");
+  const Plan plan = verified(g, {}, momentum({{w, gradient}}, 0.1));
+  CHECK(kernels_of(plan) == "Mul+Add+Mul+Sub");
+  CHECK(lines_with(plan, " copy ") == "");
+  CHECK(plan.classes[0].devices[0].step_bytes == 400000);  // the gradient's
+}
+
+TEST_CASE("an op between two others keeps its place, and they are joined where it allows that") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {300, 400}), w = g.input("w", DType::float32, {400, 400});
+  const Value before = x * 2.0;
+  const Value other = matmul(x, w);
+  SUBCASE("the first may come later") {
+    CHECK(kernels_of(verified(g, {(before + other).named("z")})) == "MatMul, Mul+Add");
+  }
+  SUBCASE("the second may come earlier") {
+    CHECK(kernels_of(verified(g, {matmul(before, w), before + x, other})) == "Mul+Add, MatMul, MatMul");
+  }
+  SUBCASE("neither") {
+    const Value product = matmul(before, w);
+    CHECK(kernels_of(verified(g, {(before + product).named("z")})) == "Mul, MatMul, Add");
+  }
+}
+
+TEST_CASE("broadcast values and values of other shapes with as many elements take part") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {20, 50, 100});
+  const Value bias = g.input("bias", DType::float32, {50, 1});
+  const Value z = maximum(x + bias, 0.0);
+  CHECK(kernels_of(verified(g, {z})) == "Add+Maximum");
+  CHECK(kernels_of(verified(g, {bias * 2.0 + 1.0, z})) == "Add+Maximum, Mul, Add");
+  CHECK(kernels_of(verified(g, {reshape(z, {-1}) * 3.0})) == "Add+Maximum+Mul");
+}
+
+TEST_CASE("what is used outside is written once, in place where the kernels allow it") {
+  Graph g;
+  const Value x = many(g, "x");
+  const Value a = x * 2.0, b = a + 1.0, c = b - a;
+  const Plan plan = verified(g, {sum(b), sum(c)});
+  CHECK(kernels_of(plan) == "Mul+Add+Sub, Sum, Sum");
+  CHECK(plan.classes[0].devices[0].step_bytes < 2 * 400000 + 1000);  // x's bytes become those of b or c
+}
+
+TEST_CASE("ops with nothing in common stay apart, and so do those that share but a number") {
+  Graph g;
+  const Value x = many(g, "x"), y = many(g, "y"), rate = g.input("rate", DType::float32, {});
+  CHECK(kernels_of(verified(g, {x * rate, y * rate})) == "Mul, Mul");
+  CHECK(kernels_of(verified(g, {x * y, x + y})) == "Mul+Add");
+}
+
+TEST_CASE("ops that the user orders are left where they are") {
+  Graph g;
+  const Value x = many(g, "x");
+  const Value a = x * 2.0;
+  Value b;
+  {
+    const Value earlier[] = {a};
+    const auto later = g.after(earlier);
+    b = a + 1.0;
+  }
+  CHECK(kernels_of(verified(g, {b})) == "Mul, Add");
+}
+
+TEST_CASE("regions have groups of their own") {
+  Graph g;
+  const Value x = many(g, "x");
+  const Value y = cond(
+      less(sum(x), 0.0), [&] { return Values{(x * 2.0 + 1.0) * x}; }, [&] { return Values{x - 1.0}; })[0];
+  const Plan plan = verified(g, {y});
+  CHECK(kernels_of(plan, 2) == "Mul+Add+Mul");
+  CHECK(kernels_of(plan, 3) == "Sub");
+}
+
+TEST_CASE("messages start no later") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::float32, {kMany}), on("/task:0"));
+  Value a, there, b;
+  {
+    const auto here = g.device("/task:0");
+    a = x * 2.0;
+  }
+  {
+    const auto other = g.device("/task:1");
+    there = a - 1.0;
+  }
+  {
+    const auto here = g.device("/task:0");
+    b = a + 3.0;
+  }
+  PlanOptions options;
+  options.fuse_from = 1000;
+  const Plan plan = test::planned(g, {there, b}, 2, {}, {}, options);
+  CHECK(verify(plan).pass);
+  CHECK(kernels_of(plan).find('+') == std::string::npos);
+}
+
+TEST_CASE("a group has no more kernels than its thread's slots were made for") {
+  Graph g;
+  const Value x = many(g, "x");
+  Value y = x;
+  for (int i = 0; i < 100; ++i) y = y * 0.5;
+  const Plan plan = verified(g, {y});
+  std::size_t groups = 0;
+  for (const Region& region : plan.classes[0].regions) groups += region.kind == Region::Kind::tile ? 1 : 0;
+  CHECK(groups == 4);
+}
+
+}  // namespace
+}  // namespace ferry
