@@ -229,22 +229,7 @@ class Coalescer {
     for (std::size_t receiver = 0; receiver < batch.transfers[0].size(); ++receiver) {
       std::vector<NodeId> joined;
       for (const std::vector<NodeId>& of_value : batch.transfers) joined.push_back(of_value[receiver]);
-      explain(joined);
       regroup_.join(std::move(joined), batch.made);
-    }
-  }
-
-  void explain(const std::vector<NodeId>& joined) {
-    if (!program_.options.reasons) return;
-    for (const NodeId id : joined) {
-      const Node& node = program_.nodes[id];
-      const NodeId first = joined[id == joined[0] ? 1 : 0];
-      const std::string others = program_.name(program_.nodes[first]) +
-                                 (joined.size() > 2 ? " and " + std::to_string(joined.size() - 2) + " more" : "");
-      program_.reasons.push_back({program_.name(node),
-                                  "goes to " + program_.where(node).str() + " in one message with " + others +
-                                      ", which are made before one of them is needed",
-                                  program_.line(node)});
     }
   }
 

@@ -432,6 +432,7 @@ void Converter::explain(PValueId value, const std::string& what, const Why& why,
     reason.constraint = program_.name(program_.nodes[cited.node]);
     reason.of_layout = cited.layout;
   }
+  program_.reason_of[program_.values[value].producer] = program_.reasons.size();
   program_.reasons.push_back(std::move(reason));
 }
 

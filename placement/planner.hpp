@@ -45,7 +45,7 @@ struct PlanOptions {
   std::function<void(std::string_view pass, double seconds)> on_pass;
 };
 
-/// Why an op is where it is, why a transfer exists, or what it shares a message with: for `ferry explain`.
+/// Why an op is where it is, or why a transfer exists: for `ferry explain`.
 struct Reason {
   std::string subject;  ///< name of the op or value
   std::string text;
@@ -55,11 +55,13 @@ struct Reason {
   /// and fetched. Without that annotation the transfer is not made, or for another reason.
   std::string constraint = {};
   bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
+  /// Of a transfer or sum that shares its message: a number that all have which do. 0: it has a message of its own.
+  std::uint32_t message = 0;
 };
 
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;        ///< for each op and transfer, in plan order, when asked for
+  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order, when asked for
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 

@@ -162,6 +162,7 @@ struct Program {
   std::unordered_map<PValueId, Wish> wishes;
   Causes causes;
   std::vector<Reason> reasons;
+  std::unordered_map<NodeId, std::size_t> reason_of;  ///< of transfers and collectives: index into `reasons`
   std::vector<std::string> warnings;
 
   [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {

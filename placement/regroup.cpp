@@ -59,6 +59,9 @@ NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
     moved_.insert(id);
   }
   const NodeId joined = program_.add(Node(program_.nodes[messages[0]]), values, types);
+  for (const NodeId id : messages)
+    if (const auto reason = program_.reason_of.find(id); reason != program_.reason_of.end())
+      program_.reasons[reason->second].message = joined;
   for (std::size_t k = 0; k < results.size(); ++k) {
     const PValueId fresh = program_.nodes[joined].first_output + static_cast<PValueId>(k);
     program_.values[fresh] = program_.values[results[k]];

@@ -20,6 +20,7 @@ std::string reasons_json(const PlanResult& result) {
   for (const Reason& reason : result.reasons) {
     all.push_back({{"subject", reason.subject}, {"reason", reason.text}, {"line", reason.line.str()}});
     if (!reason.constraint.empty()) all.back()["constraint"] = reason.constraint;
+    if (reason.message > 0) all.back()["message"] = reason.message;
   }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

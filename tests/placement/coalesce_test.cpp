@@ -241,7 +241,7 @@ TEST_CASE("explain says with what a value shares a message") {
   given.options.reasons = true;
   given.fetches = {given.sum_on(1, {given.made("a"), given.made("b"), given.made("c")})};
   const std::string text = explain(given.planned(), "b");
-  CHECK_MESSAGE(text.find("goes to /task:1/cpu:0 in one message with a and 1 more") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("in one message with a at ") != std::string::npos, text);
 }
 
 }  // namespace

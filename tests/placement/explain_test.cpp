@@ -15,6 +15,7 @@
 #include "ops/optim.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
 
@@ -28,12 +29,11 @@ struct Job {
   test::Feeds feeds = {};
 };
 
-PlanResult planned(const Job& job) {
+PlanResult planned(const Job& job, PlanOptions options = {}) {
   Signature signature;
   for (const Value& fetch : job.fetches) signature.fetches.push_back(fetch.id());
   for (const Value& target : job.targets) signature.targets.push_back(target.op().id());
   for (const auto& [value, sizes] : job.feeds) signature.feeds.push_back({value, 0, sizes});
-  PlanOptions options;
   options.reasons = true;
   return make_plan(job.graph, signature, job.topology, test::AllKernels(), options);
 }
@@ -185,6 +185,23 @@ TEST_CASE("explain: collectives of a data-parallel step go back to the split of 
   check_all_necessary(job);
 }
 
+TEST_CASE("explain names the sums that share a message, with their lines") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value x = uniform(g, {8, 6}, -1, 1).laid({split(0)});
+  Values fetches;
+  for (const std::string name : {"a", "b", "c", "d", "e"})
+    fetches.push_back(identity(sum(x, {0}).named(name)).laid({replicated()}));
+  const int line = __LINE__ - 1;
+  const PlanResult shared = planned({g, Topology::local(2), fetches, {}});
+  const std::string at = " at " + std::string(__FILE__) + ":" + std::to_string(line);
+  CHECK(explain(shared, "b").find("in one message with a" + at + ", c" + at + ", d" + at + " and 1 more\n") !=
+        std::string::npos);
+  PlanOptions alone;
+  alone.bucket_bytes = 0;
+  CHECK(explain(planned({g, Topology::local(2), fetches, {}}, alone)).find("in one message") == std::string::npos);
+}
+
 TEST_CASE("explain: a feed is scattered because of another value's annotation") {
   Graph g;
   Value x, labels, apart, loss;
@@ -248,10 +265,12 @@ TEST_CASE("explain has one reason for each op and each transfer") {
     const PlanResult result = planned({*made.graph, made.topology, made.fetches, made.targets});
     const Plan& plan = result.plan;
     std::map<std::string, int> ops, moved;
+    std::map<std::uint32_t, int> messages;
     std::size_t channels = 0;
     for (const Reason& reason : result.reasons) {
       CHECK(reason.line.known());
       ++(reason.transfer ? moved : ops)[reason.subject];
+      if (reason.message > 0) ++messages[reason.message];
       channels += reason.transfer && reason.text.starts_with("transfer from") ? 1 : 0;
     }
     for (const auto& op : ops) CHECK_MESSAGE(op.second == 1, op.first);
@@ -259,6 +278,7 @@ TEST_CASE("explain has one reason for each op and each transfer") {
       for (const Instruction& instruction : role.instructions)
         if (instruction.what == Do::kernel) CHECK(ops.contains(std::string(plan.string(instruction.name))));
     CHECK(channels == plan.channels.size());
+    for (const auto& message : messages) CHECK(message.second > 1);
     for (const Collective& collective : plan.collectives) {
       const std::string_view name = plan.string(collective.name);  // of a bucket: "a and 2 more"
       CHECK_MESSAGE(moved.contains(std::string(name.substr(0, name.find(" and ")))), name);
