@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -223,6 +224,8 @@ struct Plan {
   std::vector<Collective> collectives;
   std::vector<PlanClass> classes;
   std::vector<std::uint32_t> class_of;  ///< of each task
+  /// PlanOptions::bucket_bytes with which it was made: as measured (`--tune`) or asked for. None: by the links.
+  std::optional<std::int64_t> bucket_bytes;
 
   [[nodiscard]] std::string_view string(std::uint32_t id) const {
     return id == kNone ? std::string_view() : strings[id];

@@ -56,6 +56,8 @@ class Decoder {
     plan.collectives = list(*file_.collectives(), collective);
     plan.classes = list(*file_.classes(), role);
     plan.class_of = numbers(*file_.class_of());
+    if (file_.bucket_bytes() < -1) malformed("the size of its buckets is " + std::to_string(file_.bucket_bytes()));
+    if (file_.bucket_bytes() >= 0) plan.bucket_bytes = file_.bucket_bytes();
     return plan;
   }
 

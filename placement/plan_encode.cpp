@@ -71,7 +71,7 @@ class Encoder {
     const auto classes = tables(plan.classes, [&](const PlanClass& c) { return encode_class(c); });
     const auto class_of = out_.CreateVector(plan.class_of);
     out_.Finish(fbs::CreatePlan(out_, topology, strings, lines, attrs, groupings, windows, feeds, fetches, channels,
-                                schedules, collectives, classes, class_of));
+                                schedules, collectives, classes, class_of, plan.bucket_bytes.value_or(-1)));
     return std::as_bytes(std::span(out_.GetBufferPointer(), out_.GetSize()));
   }
 

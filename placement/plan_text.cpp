@@ -54,6 +54,8 @@ class Printer {
 
   std::string text() {
     totals();
+    if (plan_.bucket_bytes)
+      line("sums in buckets of " + count(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
     ports("feeds", plan_.feeds, " from task ");
     ports("fetches", plan_.fetches, " to task ");
     channels();

@@ -1,6 +1,7 @@
 #include "placement/planner.hpp"
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "graph/legality.hpp"
 #include "placement/program.hpp"
 
@@ -36,6 +37,8 @@ class Pipeline {
 
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                      const Capabilities& capabilities, const PlanOptions& options) {
+  if (options.bucket_bytes && *options.bucket_bytes < 0)
+    throw Error(Code::usage, "buckets of " + std::to_string(*options.bucket_bytes) + " bytes").hint("0 or more");
   check_legal(graph);
   Pipeline pipeline(options);
   Topology planned_on = topology;
@@ -50,6 +53,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   PlanResult result;
   result.plan = pipeline.run("lower", [&] { return lower(program); });
   result.plan.topology = topology;
+  result.plan.bucket_bytes = options.bucket_bytes;
   result.reasons = std::move(program.reasons);
   result.warnings = std::move(program.warnings);
   return result;

@@ -108,6 +108,7 @@ std::string plan_json(const Plan& plan) {
   for (const Channel& channel : plan.channels) json["channels"].push_back(channel_json(plan, channel));
   for (const Collective& collective : plan.collectives)
     json["collectives"].push_back(collective_json(plan, collective));
+  if (plan.bucket_bytes) json["bucket_bytes"] = *plan.bucket_bytes;
   for (std::uint32_t c = 0; c < plan.classes.size(); ++c) json["classes"].push_back(class_json(plan, c));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -104,6 +104,12 @@ TEST_CASE("a bucket takes no more once it has the bytes of eight latencies") {
   CHECK(planned(given).collectives.size() == 1);
 }
 
+TEST_CASE("a bucket of less than no bytes is refused") {
+  Given given;
+  given.bucket_bytes = -1;
+  CHECK_THROWS_WITH_AS(static_cast<void>(planned(given)), doctest::Contains("buckets of -1 bytes"), Error);
+}
+
 TEST_CASE("how many bytes fill a bucket depends on the links between its members") {
   Given given;
   auto all = given.graph.on(given.graph.mesh("dp"));

@@ -57,6 +57,7 @@ TEST_CASE("a plan comes back from its bytes with every field") {
   CHECK(back.collectives == plan.collectives);
   CHECK(back.classes == plan.classes);
   CHECK(back.class_of == plan.class_of);
+  CHECK(back.bucket_bytes == plan.bucket_bytes);
 }
 
 TEST_CASE("the bits of floats and the sizes of shapes survive") {
@@ -79,7 +80,7 @@ TEST_CASE("the fingerprint tells plans apart, tensors included") {
 }
 
 TEST_CASE("the bytes of a plan are the same from every compiler") {
-  CHECK(hex_digest(encode_plan(test::every_field())) == "dc25dbd1147ad9aa6e9d5fd607cfca35");
+  CHECK(hex_digest(encode_plan(test::every_field())) == "201d36f51f51563dcb35d3ea5e142dfb");
 }
 
 TEST_CASE("a plan with an index out of range is refused even when its hash fits") {
@@ -100,6 +101,7 @@ TEST_CASE("a plan with an index out of range is refused even when its hash fits"
   CHECK(has(refusal_after([](Plan& p) { p.classes[0].operands[0] = 77; }), "operand"));
   CHECK(has(refusal_after([](Plan& p) { p.classes[0].instructions[0].inputs = {1, kNone}; }), "instruction"));
   CHECK(has(refusal_after([](Plan& p) { p.classes[0].regions[1].instructions = {3, 900}; }), "region"));
+  CHECK(has(refusal_after([](Plan& p) { p.bucket_bytes = -2; }), "the size of its buckets is -2"));
 }
 
 TEST_CASE("a plan with an unknown kind is refused") {

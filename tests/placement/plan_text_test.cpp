@@ -45,6 +45,13 @@ TEST_CASE("a plan's text has its channels, classes and instructions") {
   CHECK(text == text_of(three_machines().plan));
 }
 
+TEST_CASE("a plan's text has the size of its buckets, if one was chosen") {
+  Plan plan = three_machines().plan;
+  CHECK(line_with(text_of(plan), "buckets") == "");
+  plan.bucket_bytes = 4096;
+  CHECK(line_with(text_of(plan), "buckets") == "sums in buckets of 4096 bytes");
+}
+
 TEST_CASE("explain has a reason for each op and transfer") {
   const PlanResult result = three_machines();
   const std::string all = explain(result);

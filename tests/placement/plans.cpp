@@ -133,6 +133,7 @@ Plan every_field() {
   plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0}};
   plan.classes = {busy_class(), receiving_class()};
   plan.class_of = {0, 1};
+  plan.bucket_bytes = 1 << 20;
   return plan;
 }
 

@@ -30,6 +30,10 @@ TEST_CASE("a plan as JSON has all its parts") {
   CHECK(json["classes"].size() == 3);
   CHECK(json["classes"][2]["tasks"] == std::vector<int>{2});
   CHECK(plan_json(three_machines()).find("\"op\": \"Add\"") != std::string::npos);
+  CHECK_FALSE(json.contains("bucket_bytes"));
+  Plan plan = three_machines();
+  plan.bucket_bytes = 4096;
+  CHECK(nlohmann::json::parse(plan_json(plan))["bucket_bytes"] == 4096);
 }
 
 TEST_CASE("a plan as a drawing has a box for each task and an edge for each message") {
