@@ -288,7 +288,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .files = context.files,
                             .data_folder = context.data_folder,
                             .seed = context.seed,
-                            .first = kernel.effect && runs_first(instruction)};
+                            .first = kernel.effect && context.effects && runs_first(instruction)};
     try {
       states_.push_back(kernel.prepare(setup));
     } catch (const Error& error) {

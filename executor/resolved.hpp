@@ -82,6 +82,7 @@ struct ResolveContext {
   FileSystem* files = nullptr;
   std::string_view data_folder;
   std::uint64_t seed = 0;
+  bool effects = true;  ///< ExecutorOptions::effects
   /// Address of a variable's bytes by its name.
   const std::function<std::byte*(std::string_view)>& variable;
 };

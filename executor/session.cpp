@@ -96,6 +96,17 @@ std::vector<Tensor> Session::run(const RunRequest& request) {
   return state_->run(state_->graph, request);
 }
 
+Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
+  if (options.steps < 0 || options.rounds < 1)
+    throw Error(Code::usage,
+                "tune: " + std::to_string(options.steps) + " steps in " + std::to_string(options.rounds) + " rounds")
+        .hint("0 or more steps in 1 or more rounds");
+  return state_->group.of_first<Tuned>([&](TaskSession& task) {
+    task.compare_graphs(state_->graph);
+    return task.tune(state_->graph, request, options);
+  });
+}
+
 TensorMap Session::variables() {
   // Reading a variable is a fetch like any other; the handles only name values of the graph, which stays as it is.
   auto& graph = const_cast<Graph&>(state_->graph);

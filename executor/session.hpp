@@ -20,6 +20,7 @@
 
 namespace ferry {
 
+class Clock;
 class KernelTable;
 
 struct SessionOptions {
@@ -70,6 +71,23 @@ struct RunRequest {
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
 };
 
+/// How Session::tune measures.
+struct TuneOptions {
+  std::int64_t steps = 0;  ///< of each measurement; 0: as many as take about 20 ms
+  int rounds = 3;          ///< measurements of each size, of which the least counts
+  Clock* clock = nullptr;  ///< null: system_clock(). Task 0 reads it, before and after each measurement
+};
+
+/// What Session::tune found, the same on all tasks.
+struct Tuned {
+  struct Size {
+    std::optional<std::int64_t> bucket_bytes;  ///< as SessionOptions::bucket_bytes
+    double seconds = 0;                        ///< of a step; 0: not measured, for there is no other size
+  };
+  std::vector<Size> sizes;  ///< first what the session had, then those with other plans, each plan once
+  std::size_t chosen = 0;
+};
+
 /// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a second run at
 /// once is refused with Error(usage). Plans are made once for each (fetches, targets, feed types) and kept.
 ///
@@ -88,6 +106,13 @@ class Session {
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
   /// Steps inside the runtime; the fetches of the last one.
   std::vector<Tensor> run(const RunRequest& request);
+
+  /// Measures `request` with buckets of several sizes, and uses the best from now on (SessionOptions::bucket_bytes).
+  /// The session keeps what it has unless another size is 2 % faster. Task 0 measures and decides for all. The steps
+  /// that it takes leave nothing behind: variables, the number of the next step, stats and traces are as before; Print
+  /// prints nothing, and RunRequest::on_step is not called. Memory: a copy of the variables that a step writes. Errors
+  /// as run(). All tasks call it.
+  Tuned tune(const RunRequest& request, const TuneOptions& options = {});
 
   /// Variables by name: whole values, on task 0 (undefined elsewhere). All tasks call it.
   [[nodiscard]] TensorMap variables();

@@ -54,6 +54,7 @@ struct TaskExecutor::State {
                   .files = the_options.files != nullptr ? the_options.files : &local_files(),
                   .data_folder = the_options.data_folder,
                   .seed = the_options.seed,
+                  .effects = the_options.effects,
                   .variable = variable}),
         transport(the_transport),
         workers(the_workers),

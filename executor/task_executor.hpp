@@ -28,6 +28,7 @@ struct ExecutorOptions {
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   Trace* trace = nullptr;                        ///< null: nothing is traced
   std::uint64_t plan_id = 0;                     ///< the plan's in traces
+  bool effects = true;  ///< false: of kernels with `effect` no task is the one to do it (KernelSetup::first)
 };
 
 /// One task's part of a plan, with resolved addresses. A step allocates nothing of ferry's own and looks nothing up.

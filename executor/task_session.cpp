@@ -96,22 +96,27 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::verified(PlanResult result,
 }
 
 std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key, const Graph& graph,
-                                                         const Signature& signature) {
+                                                         const Signature& signature, BucketBytes bucket_bytes) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end()) return found->second;
   PlanOptions options;
   options.soft_placement = options_.soft_placement;
   options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
   options.reasons = options_.reasons;
   options.one_host = cluster_.options().invariant > 0;
-  options.bucket_bytes = options_.bucket_bytes;
+  options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.fuse_from;
   const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
   PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
   std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
-  return plans_[key] = std::move(planned);
+  return plans_[{key, bucket_bytes}] = std::move(planned);
+}
+
+void PlanCache::keep(BucketBytes bucket_bytes) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(plans_, [&](const auto& entry) { return entry.first.second != bucket_bytes; });
 }
 
 // ---- One task ----
@@ -127,35 +132,9 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
                 .crowded = cluster.crowded,
                 .on_start = cluster.pins ? [cores = *cluster.pins](int walker) { pin_to_core(cores, walker); }
                                          : std::function<void(int)>()}),
-      variables_(task) {
+      variables_(task),
+      bucket_bytes_(options.bucket_bytes) {
   if (!options.trace_file.empty()) trace_.emplace(task, workers_.threads());
-}
-
-/// What fails in here ends the job: the others are told, and this session is not used again.
-template <class F>
-auto TaskSession::guarded(F f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    failed_ = true;
-    transport_.abort({task_, error.code(), error.text()});
-    throw;
-  } catch (const std::exception& error) {
-    failed_ = true;
-    transport_.abort({task_, Code::bug, error.what()});
-    throw;
-  }
-}
-
-/// What fails in here fails on all tasks alike, so that none need be told.
-template <class F>
-void TaskSession::together(F f) {
-  try {
-    f();
-  } catch (const Error&) {
-    failed_ = true;
-    throw;
-  }
 }
 
 std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
@@ -203,10 +182,14 @@ void TaskSession::initialise(const Graph& graph, const Signature& signature, int
   run_steps(graph, init, {});
 }
 
+std::string TaskSession::key_of(const Graph& graph, const Agreed& agreed) {
+  return (graph.entries().empty() ? "restore " : "") + agreed.key;
+}
+
 TaskSession::Prepared& TaskSession::prepare(const Graph& graph, const Agreed& agreed) {
-  const std::string key = (graph.entries().empty() ? "restore " : "") + agreed.key;
-  Prepared& prepared = prepared_[key];
-  return prepared.planned ? prepared : prepare(prepared, plans_.get(key, graph, agreed.signature));
+  const std::string key = key_of(graph, agreed);
+  Prepared& prepared = prepared_[{key, bucket_bytes_}];
+  return prepared.planned ? prepared : prepare(prepared, plans_.get(key, graph, agreed.signature, bucket_bytes_));
 }
 
 TaskSession::Prepared& TaskSession::prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned) {
@@ -236,7 +219,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
 
 std::vector<Tensor> TaskSession::run_plan(const std::shared_ptr<const PlanCache::Planned>& planned,
                                           const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
-  Prepared& prepared = prepared_["plan"];
+  Prepared& prepared = prepared_[{"plan", bucket_bytes_}];
   if (!prepared.planned) prepare(prepared, planned);
   return execute(prepared, steps, next_step_["plan"], feeds, on_step);
 }
@@ -247,20 +230,11 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
   return guarded([&] {
     const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
     if (!prepared.executor || bound != prepared.bound) {
-      ExecutorOptions options;
-      options.seed = options_.seed;
-      options.data_folder = options_.data_folder;
-      options.kernels = options_.kernels;
-      options.deadline = cluster_.options.deadline;
-      options.trace = trace_ ? &*trace_ : nullptr;
-      options.plan_id = prepared.planned->fingerprint;
-      prepared.executor = std::make_unique<TaskExecutor>(
-          plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); }, options);
+      prepared.executor = executor_for(*prepared.planned, false);
       prepared.bound = bound;
     }
-    std::vector<Tensor> given(plan.feeds.size()), fetched(plan.fetches.size());
-    for (std::size_t i = 0; i < given.size(); ++i)
-      if (plan.feeds[i].task == task_) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
+    const std::vector<Tensor> given = given_feeds(plan, feeds);
+    std::vector<Tensor> fetched(plan.fetches.size());
     step_seconds_.clear();
     TimePoint looked = system_clock().now();
     for (std::int64_t i = 0; i < steps; ++i, ++step) {
@@ -278,6 +252,27 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
     last_ = &prepared;
     return fetched;
   });
+}
+
+std::unique_ptr<TaskExecutor> TaskSession::executor_for(const PlanCache::Planned& planned, bool measured) {
+  ExecutorOptions options;
+  options.seed = options_.seed;
+  options.data_folder = options_.data_folder;
+  options.kernels = options_.kernels;
+  options.deadline = cluster_.options.deadline;
+  options.trace = trace_ && !measured ? &*trace_ : nullptr;
+  options.plan_id = planned.fingerprint;
+  options.effects = !measured;
+  return std::make_unique<TaskExecutor>(
+      planned.result.plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); },
+      options);
+}
+
+std::vector<Tensor> TaskSession::given_feeds(const Plan& plan, const TensorMap& feeds) const {
+  std::vector<Tensor> given(plan.feeds.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (plan.feeds[i].task == task_) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
+  return given;
 }
 
 void TaskSession::set_variable(std::string_view name, const Type& type, const Tensor& value) {

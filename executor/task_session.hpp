@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "executor/agreement.hpp"
 #include "executor/cluster_state.hpp"
 #include "executor/session.hpp"
@@ -20,6 +21,9 @@
 #include "placement/planner.hpp"
 
 namespace ferry {
+
+/// SessionOptions::bucket_bytes.
+using BucketBytes = std::optional<std::int64_t>;
 
 /// The plans of a session, shared by the tasks of this process: made once, verified. Thread-safe.
 class PlanCache {
@@ -32,15 +36,17 @@ class PlanCache {
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
   /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
   [[nodiscard]] static std::shared_ptr<const Planned> verified(PlanResult result, std::uint64_t of_plan);
-  /// Errors as make_plan; an error is not kept.
+  /// With buckets of that size. Errors as make_plan; an error is not kept.
   [[nodiscard]] std::shared_ptr<const Planned> get(const std::string& key, const Graph& graph,
-                                                   const Signature& signature);
+                                                   const Signature& signature, BucketBytes bucket_bytes);
+  /// Forgets the plans of other sizes.
+  void keep(BucketBytes bucket_bytes);
 
  private:
   const Cluster& cluster_;
   const SessionOptions& options_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Planned>> plans_;
+  std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<const Planned>> plans_;
 };
 
 class TaskSession {
@@ -67,6 +73,8 @@ class TaskSession {
   [[nodiscard]] Tensor variable(std::string_view name);
   /// Agrees and plans.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
+  /// Session::tune.
+  Tuned tune(const Graph& graph, const RunRequest& request, const TuneOptions& options);
   [[nodiscard]] RunStats stats();
   /// Error(code) on all tasks, with the first `problem` that is not empty.
   void agree_on_problem(const std::string& problem, Code code);
@@ -85,6 +93,7 @@ class TaskSession {
   [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
+  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned);
   void compare_fingerprints(const PlanCache::Planned& planned);
@@ -92,10 +101,48 @@ class TaskSession {
   /// Steps of a prepared plan, counted on from `step`.
   std::vector<Tensor> execute(Prepared& prepared, std::int64_t steps, std::int64_t& step, const TensorMap& feeds,
                               const OnStep& on_step);
+  /// `measured`: of steps that leave nothing behind.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> executor_for(const PlanCache::Planned& planned, bool measured);
+  /// Those of the plan's feeds that this task gives.
+  [[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds) const;
+
+  using Candidates = std::vector<std::shared_ptr<const PlanCache::Planned>>;
+  /// The plans with buckets of several sizes; what the session has comes first.
+  [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
+  /// Seconds from the first of `steps` steps until all tasks are done with the last, on `clock`. They leave nothing
+  /// behind.
+  [[nodiscard]] double measure(const PlanCache::Planned& planned, const Agreed& agreed, const TensorMap& feeds,
+                               std::int64_t steps, Clock& clock);
+  /// Seconds of a step with each plan, as task 0 measures them.
+  void measure_all(const Candidates& plans, const Agreed& agreed, const TensorMap& feeds, const TuneOptions& options,
+                   std::span<Tuned::Size> sizes);
+  /// Task 0's number, on all tasks.
+  [[nodiscard]] double of_first(double number);
+  /// f(). What fails in it ends the job: the others are told, and this session is not used again.
   template <class F>
-  auto guarded(F f);
+  auto guarded(F f) {
+    try {
+      return f();
+    } catch (const Error& error) {
+      failed_ = true;
+      transport_.abort({task_, error.code(), error.text()});
+      throw;
+    } catch (const std::exception& error) {
+      failed_ = true;
+      transport_.abort({task_, Code::bug, error.what()});
+      throw;
+    }
+  }
+  /// f(). What fails in it fails on all tasks alike, so that none need be told.
   template <class F>
-  void together(F f);
+  void together(F f) {
+    try {
+      f();
+    } catch (const Error&) {
+      failed_ = true;
+      throw;
+    }
+  }
 
   const int task_;
   Transport& transport_;
@@ -105,10 +152,11 @@ class TaskSession {
   Workers workers_;
   VariableStore variables_;
   std::optional<Trace> trace_;
-  std::map<std::string, Prepared> prepared_;
+  std::map<std::pair<std::string, BucketBytes>, Prepared> prepared_;
   std::map<std::string, std::int64_t> next_step_;  ///< by request
   Prepared* last_ = nullptr;
-  WireCount wire_;  ///< of its last step
+  BucketBytes bucket_bytes_;  ///< of all plans from now on
+  WireCount wire_;            ///< of its last step
   std::vector<double> step_seconds_;
   bool compared_ = false;
   bool failed_ = false;

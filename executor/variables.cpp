@@ -150,6 +150,21 @@ std::byte* VariableStore::address(std::string_view name) const {
   return variables_.find(name)->second.bytes.get();
 }
 
+VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) const {
+  Bytes all;
+  for (const std::string& name : names) {
+    const Variable& variable = variables_.find(name)->second;
+    const std::byte* const bytes = variable.bytes.get();
+    all[name].assign(bytes, bytes + bytes_of(variable.parts[static_cast<std::size_t>(task_)], variable.dtype));
+  }
+  return all;
+}
+
+void VariableStore::put_back(const Bytes& all) {
+  for (const auto& [name, bytes] : all)
+    std::copy(bytes.begin(), bytes.end(), variables_.find(name)->second.bytes.get());
+}
+
 bool VariableStore::has_value(std::string_view name) const {
   const auto found = variables_.find(name);
   return found != variables_.end() && found->second.has_value;

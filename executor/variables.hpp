@@ -37,6 +37,12 @@ class VariableStore {
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
   [[nodiscard]] std::byte* address(std::string_view name) const;
 
+  /// The bytes that this task has of these variables, as they are now, by name.
+  using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
+  [[nodiscard]] Bytes copy(const std::vector<std::string>& names) const;
+  /// Undoes what was written since the copy; nothing has been bound otherwise or set meanwhile.
+  void put_back(const Bytes& bytes);
+
   [[nodiscard]] bool has_value(std::string_view name) const;
   void set_has_value(std::string_view name);
 

@@ -1,39 +1,12 @@
 // A value that several tasks hold is printed once.
 #include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
-#include <sstream>
 
 #include "executor/session.hpp"
 #include "ops/control.hpp"
 #include "ops/math.hpp"
-#include "tests/support/temp_folder.hpp"
+#include "tests/support/errors_of.hpp"
 
 namespace ferry {
-namespace {
-
-/// What `run` writes to stderr.
-template <class F>
-std::string errors_of(const F& run) {
-  const test::TempFolder folder;
-  const std::string path = folder / "stderr";
-  std::fflush(stderr);
-  const int kept = ::dup(STDERR_FILENO);
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  ::dup2(::fileno(file), STDERR_FILENO);
-  run();
-  std::fflush(stderr);
-  ::dup2(kept, STDERR_FILENO);
-  ::close(kept);
-  std::fclose(file);
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 TEST_CASE("one of the tasks that hold a value prints it") {
   Graph g;
@@ -42,7 +15,7 @@ TEST_CASE("one of the tasks that hold a value prints it") {
     const auto mesh = g.on(g.mesh("all"));
     shown = print(g.constant({1, 2}) + 1, "value");
   }
-  const std::string text = errors_of([&] {
+  const std::string text = test::errors_of([&] {
     Session session(g, Cluster::connect(ClusterOptions{.tasks = 3, .threads = 1, .jobs = ""}));
     CHECK(session.run({shown})[0].str() == "[2 3]");
   });
