@@ -59,15 +59,6 @@ void add_zeros(const Graph& graph, const Shapes& shapes, Selection& selection) {
   }
 }
 
-/// The plan's fetches get the names that the entry has for them.
-void name_fetches(Plan& plan, const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (plan.string(plan.fetches[i].name) == names[i]) continue;
-    plan.fetches[i].name = static_cast<std::uint32_t>(plan.strings.size());
-    plan.strings.push_back(names[i]);
-  }
-}
-
 PlanResult plan_of_graph(const PlanCommandOptions& options) {
   const std::unique_ptr<Graph> graph = load_graph(options.file, default_ops());
   if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);

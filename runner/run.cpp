@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/files.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "executor/session.hpp"
+#include "placement/plan_file.hpp"
 #include "runner/command_line.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
@@ -14,6 +16,7 @@
 #include "runner/model_files.hpp"
 #include "runner/progress.hpp"
 #include "runner/selection.hpp"
+#include "runner/tuning_text.hpp"
 
 namespace ferry {
 namespace {
@@ -38,10 +41,12 @@ class Run {
     options.trace_file = options_.trace;
     Session session(graph_, cluster_, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
+    if (options_.tune) tune(session);
     Results results{selection_.names, all_steps(session), {}, {}};
     if (!options_.stats.empty()) results.stats = session.stats();
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
+    if (!options_.save_plan.empty()) save_plan(session);
     session.close();
     if (is_main()) deliver(options_, results);
   }
@@ -56,6 +61,19 @@ class Run {
                                    "' reads no data in batches, so it has no epochs")
           .hint("--steps N");
     return options_.epochs * data_.steps;
+  }
+
+  void tune(Session& session) {
+    const Tuned tuned = session.tune(selection_.request);
+    if (is_main()) log_info(tuning_text(tuned));
+  }
+
+  /// That of the steps, not of the eval entry.
+  void save_plan(Session& session) {
+    Plan plan = session.plan(selection_.request).plan;
+    if (!is_main()) return;
+    name_fetches(plan, selection_.names);
+    local_files().write(options_.save_plan, encode_plan(plan));
   }
 
   std::vector<Tensor> all_steps(Session& session) {

@@ -65,6 +65,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--deadline", options.deadline_seconds, "No progress for this long ends the job; default 60")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  app.add_flag("--tune", options.tune,
+               "Measures steps with sums in messages of several sizes first, and runs with the best");
+  app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan")
+      ->type_name("FILE.plan");
   app.add_option("--trace", options.trace, "What ran when on each task, for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE.json");
   app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")

@@ -33,6 +33,8 @@ struct RunOptions : JobOptions {
   std::string model, save;
   std::uint64_t seed = 0;
   std::string data, trace, stats;
+  bool tune = false;
+  std::string save_plan;
 };
 
 /// What of the options is a session's.

@@ -122,6 +122,14 @@ Selection select_entry(Graph& graph, std::string_view wanted, const std::vector<
   return selection;
 }
 
+void name_fetches(Plan& plan, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (plan.string(plan.fetches[i].name) == names[i]) continue;
+    plan.fetches[i].name = static_cast<std::uint32_t>(plan.strings.size());
+    plan.strings.push_back(names[i]);
+  }
+}
+
 std::vector<bool> needed_ops(const Graph& graph, const Selection& selection) {
   std::vector<bool> needed(graph.size(), false);
   for (const Value& value : selection.request.fetches) needed[graph.producer(value.id())] = true;

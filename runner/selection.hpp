@@ -25,6 +25,9 @@ struct Selection {
 /// value inside a body from one that does not exist, and refuses a name given twice.
 [[nodiscard]] Selection select_entry(Graph& graph, std::string_view entry, const std::vector<std::string>& fetches);
 
+/// Gives the fetches of a selection's plan the names that the entry has for them.
+void name_fetches(Plan& plan, const std::vector<std::string>& names);
+
 /// For each op of the graph, whether the selection needs it.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
 
