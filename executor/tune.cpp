@@ -14,16 +14,20 @@
 namespace ferry {
 namespace {
 
-/// Beside what the session has: each sum alone, then from a few pages to what keeps any link busy.
+/// Beside what the session has: each value alone, then from a few pages to what keeps any link busy.
 constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
 constexpr double kMeasuredSeconds = 0.02;
 constexpr double kMostSteps = 1000;
 
-/// Both are plans of one request: then they differ in their buckets alone, which these tell apart.
-bool same_buckets(const Plan& a, const Plan& b) {
+/// Both are plans of one request: then they differ only in what shares a message, which names and sizes tell.
+bool same_messages(const Plan& a, const Plan& b) {
   return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
                     [&](const Collective& one, const Collective& other) {
                       return a.string(one.name) == b.string(other.name) && one.parts == other.parts;
+                    }) &&
+         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
+                    [&](const Channel& one, const Channel& other) {
+                      return a.string(one.name) == b.string(other.name) && one.bytes == other.bytes;
                     });
 }
 
@@ -90,7 +94,7 @@ TaskSession::Candidates TaskSession::candidates(const Graph& graph, const Agreed
   for (const BucketBytes& size : sizes) {
     auto planned = plans_.get(key_of(graph, agreed), graph, agreed.signature, size);
     const bool known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
-      return same_buckets(planned->result.plan, other->result.plan);
+      return same_messages(planned->result.plan, other->result.plan);
     });
     if (known) continue;
     together([&] { compare_fingerprints(*planned); });

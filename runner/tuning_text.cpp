@@ -12,14 +12,14 @@ std::string text_of(const Tuned::Size& size) {
   char time[32];
   std::snprintf(time, sizeof time, "%.4g ms with ", size.seconds * 1e3);
   if (!size.bucket_bytes) return time + std::string("buckets as the links suggest");
-  if (*size.bucket_bytes == 0) return time + std::string("each sum alone");
+  if (*size.bucket_bytes == 0) return time + std::string("each value alone");
   return time + ("buckets of " + human_bytes(static_cast<std::uint64_t>(*size.bucket_bytes)));
 }
 
 }  // namespace
 
 std::string tuning_text(const Tuned& tuned) {
-  if (tuned.sizes.size() == 1) return "--tune: no sums of the step can share messages";
+  if (tuned.sizes.size() == 1) return "--tune: no values of the step can share messages";
   std::vector<Tuned::Size> others = tuned.sizes;
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(tuned.chosen));
   std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });

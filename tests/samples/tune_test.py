@@ -34,7 +34,7 @@ def tuned_run_is_that_of_its_plan(folder, ranks=0):
     text = run("plan", folder / "tuned.plan")
     chosen = re.search(r"ms with ([^;]*);", output).group(1)
     assert ("sums in buckets of" in text) == (chosen != "buckets as the links suggest"), (text, chosen)
-    if chosen == "each sum alone":
+    if chosen == "each value alone":
         assert "sums in buckets of 0 bytes" in text, text
     _, of_plan = stats_of(folder, folder / "tuned.plan", "--steps", 5, "--model", folder / "tuned", ranks=ranks)
     assert [task["sent_messages"] for task in of_plan["tasks"]] == [task["sent_messages"] for task in stats["tasks"]]
@@ -46,7 +46,7 @@ def tuned_run_over_mpi_is_that_of_its_plan(folder):
 
 def nothing_to_tune_on_one_task(folder):
     output = run("run", FILE, *STEPS, "--tune", "--tasks", 1)
-    assert "--tune: no sums of the step can share messages" in output, output
+    assert "--tune: no values of the step can share messages" in output, output
 
 
 def tune_with_shards_keeps_their_bits(folder):
