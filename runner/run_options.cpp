@@ -66,7 +66,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
   app.add_flag("--tune", options.tune,
-               "Measures steps with sums in messages of several sizes first, and runs with the best");
+               "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
+               "--tune of its own, --tune=true");
   app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan")
       ->type_name("FILE.plan");
   app.add_option("--trace", options.trace, "What ran when on each task, for ui.perfetto.dev or chrome://tracing")
