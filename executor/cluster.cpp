@@ -175,6 +175,19 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
   return result;
 }
 
+/// As if so many hosts shared them.
+void spread(std::vector<Introduction>& tasks, int hosts) {
+  const auto count = static_cast<int>(tasks.size());
+  if (hosts > count)
+    throw Error(Code::usage,
+                "--hosts " + std::to_string(hosts) + ": there are only " + std::to_string(count) + " tasks")
+        .hint("--tasks " + std::to_string(hosts));
+  for (int task = 0; task < count; ++task) {
+    Introduction& it = tasks[static_cast<std::size_t>(task)];
+    it.host_name = it.proof = "host " + std::to_string(process_of_task(task, count, hosts));
+  }
+}
+
 /// Which process has each of the tasks.
 std::vector<int> processes_of(int tasks, int processes) {
   std::vector<int> result;
@@ -190,6 +203,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   std::vector<Introduction> tasks;
   if (processes == 1) {
     tasks.assign(options.invariant > 0 ? static_cast<std::size_t>(std::max(options.tasks, 1)) : local.size(), me);
+    if (options.hosts > 0) spread(tasks, options.hosts);
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     tasks = introductions(*local[0], me, options);

@@ -33,6 +33,8 @@ struct ClusterOptions {
   /// as many. Each process hosts a block of tasks, which share its threads and memory. Results depend on this number
   /// alone, bit for bit.
   int invariant = 0;
+  /// Of virtual tasks: plans are made as if so many hosts like this one shared them, in order; 0: they are on this one.
+  int hosts = 0;
 };
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them

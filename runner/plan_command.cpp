@@ -45,6 +45,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--save", options->save, "Writes the plan")->type_name("FILE.plan");
   add_examples(*command, R"(
     ferry plan add.pb --tasks 3                  as text
+    ferry plan add.pb --tasks 4 --hosts 2        as on two hosts with two tasks each
     ferry plan add.pb --tasks 3 --svg add.svg    as a picture
     ferry plan model.pb --entry predict --shape x=64,784 --save model.plan)");
   command->callback([&action, options] { action = [options] { return plan(*options); }; });

@@ -142,7 +142,7 @@ class Drawing {
 
   void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what) {
     if (is_wait(what.what) || is_number(role, what)) return;
-    if (what.what == Do::send) {
+    if (what.what == Do::send && !parts_.contains(role.operands[what.inputs.begin])) {
       const Index from = maker(role, role.operands[what.inputs.begin]);
       if (from != kNothing) {
         sent_[what.target] = from;

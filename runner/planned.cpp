@@ -80,6 +80,9 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
 void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   app.add_option("FILE", options.file, "A graph (.pb, .pbtxt) or a plan (.plan)")->required();
   add_job_options(app, options);
+  app.add_option("--hosts", options.cluster.hosts,
+                 "Plans for so many hosts like this one, which share the tasks in order; default: one")
+      ->check(CLI::Range(1, 1 << 16));
   app.add_option("--shape", options.shapes, "An input's shape, where the graph leaves it open; repeatable")
       ->type_name("NAME=SIZE,SIZE")
       ->allow_extra_args(false);
