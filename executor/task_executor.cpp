@@ -178,7 +178,12 @@ struct TaskExecutor::State {
     constexpr std::uint8_t kBesides = Resolved::kWaits | Resolved::kPoll | Resolved::kPublish;
     if ((r.flags & kBesides) == 0) [[likely]]
       return perform(walker, r);
-    if ((r.flags & Resolved::kWaits) != 0) await(walker, r);
+    if ((r.flags & Resolved::kWaits) != 0) {
+      // What it waits for is another line than what it reads: both come at once.
+      if (r.run != nullptr)
+        for (const Array& input : r.run->inputs) __builtin_prefetch(input.data);
+      await(walker, r);
+    }
     perform(walker, r);
     if ((r.flags & Resolved::kPoll) != 0 && !pending.empty()) static_cast<void>(poll());
     if ((r.flags & Resolved::kPublish) != 0) {
