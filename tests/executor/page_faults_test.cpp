@@ -19,14 +19,14 @@ std::int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-/// Of steps of training a network whose values take some megabytes, the first 20 not counted.
+/// Of steps of training a network whose values take a hundred pages and more, the first 20 not counted.
 std::int64_t faults_of_training(int tasks, int threads, std::int64_t steps) {
   constexpr std::int64_t kWarmUp = 20;
   Graph g;
   const auto everywhere = g.on(g.mesh("dp"));
-  const Value images = g.variable("images", normal(g, {512, 300})).laid({split(0)});
-  const Value labels = g.variable("labels", argmax(normal(g, {512, 10}))).laid({split(0)});
-  const Value w1 = g.variable("w1", normal(g, {300, 600})), w2 = g.variable("w2", normal(g, {600, 10}));
+  const Value images = g.variable("images", normal(g, {128, 200})).laid({split(0)});
+  const Value labels = g.variable("labels", argmax(normal(g, {128, 10}))).laid({split(0)});
+  const Value w1 = g.variable("w1", normal(g, {200, 300})), w2 = g.variable("w2", normal(g, {300, 10}));
   const Value loss = mean(softmax_cross_entropy(matmul(relu(matmul(images, w1)), w2), labels));
   RunRequest request;
   request.fetches = {loss};
@@ -48,7 +48,7 @@ std::int64_t faults_of_training(int tasks, int threads, std::int64_t steps) {
 
 /// A page is touched first a few more times, where a thread's stack or the heap grows; not in each step.
 TEST_CASE("arenas are reused: steps after the first touch no new pages") {
-  constexpr std::int64_t kSteps = 200;
+  constexpr std::int64_t kSteps = 100;
   CHECK(faults_of_training(1, 1, kSteps) < kSteps / 10);
   CHECK(faults_of_training(1, 2, kSteps) < kSteps / 10);
   CHECK(faults_of_training(2, 1, kSteps) < kSteps / 10);
