@@ -15,6 +15,7 @@
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 #include "ops/state.hpp"
+#include "tests/executor/outcome.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/random_plan.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -22,48 +23,21 @@
 namespace ferry {
 namespace {
 
-struct Outcome {
-  std::vector<Tensor> fetched;
-  TensorMap variables;
-  std::int64_t messages = 0, bytes = 0;  ///< sent by all tasks in the last step
-};
-
-/// Numbers whose sums show in which order they were added.
 TensorMap random_values(const TensorMap& like, std::uint64_t seed) {
   test::Dice dice(seed);
   TensorMap values;
-  for (const auto& [name, tensor] : like) {
-    Tensor value(tensor.dtype(), tensor.sizes());
-    for (float& element : value.mutable_data<float>())
-      element = static_cast<float>(dice.below(2000001) - 1000000) * 1e-6F;
-    values[name] = value;
-  }
+  for (const auto& [name, tensor] : like) values[name] = test::random_tensor(tensor.dtype(), tensor.sizes(), dice);
   return values;
 }
 
-Outcome run(const Graph& graph, const RunRequest& request, int tasks, std::optional<std::int64_t> bucket_bytes) {
+test::Outcome run(const Graph& graph, const RunRequest& request, int tasks, std::optional<std::int64_t> bucket_bytes) {
   SessionOptions options;
   options.bucket_bytes = bucket_bytes;
   Session session(graph, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}), options);
   static_cast<void>(session.run(request));
   session.restore(random_values(session.variables(), 7));
-  Outcome outcome{session.run(request), {}, 0, 0};
-  for (const TaskStats& task : session.stats().tasks) {
-    CHECK(task.measured == task.planned);
-    CHECK(task.peak_bytes <= task.planned_peak_bytes);
-    outcome.messages += task.measured.sent_messages;
-    outcome.bytes += task.measured.sent_bytes;
-  }
-  outcome.variables = session.variables();
-  return outcome;
-}
-
-void check_same(const Outcome& alone, const Outcome& bucketed) {
-  REQUIRE(alone.fetched.size() == bucketed.fetched.size());
-  for (std::size_t i = 0; i < alone.fetched.size(); ++i)
-    CHECK_MESSAGE(alone.fetched[i].same_bits(bucketed.fetched[i]), alone.fetched[i].str()
-                                                                       << " is not " << bucketed.fetched[i].str());
-  for (const auto& [name, value] : alone.variables) CHECK_MESSAGE(value.same_bits(bucketed.variables.at(name)), name);
+  const std::vector<Tensor> fetched = session.run(request);
+  return {session, fetched};
 }
 
 TEST_CASE("a network that is trained in buckets of any size has the same bits") {
@@ -87,11 +61,11 @@ TEST_CASE("a network that is trained in buckets of any size has the same bits") 
       request.fetches = {loss};
       request.targets = momentum(gradients_of(loss, weights), 0.01, 0.9);
     }
-    const Outcome alone = run(g, request, tasks, 0);
+    const test::Outcome alone = run(g, request, tasks, 0);
     for (const std::optional<std::int64_t> bytes :
          {std::optional<std::int64_t>(), std::optional<std::int64_t>(600), std::optional<std::int64_t>(INT64_MAX)}) {
-      const Outcome bucketed = run(g, request, tasks, bytes);
-      check_same(alone, bucketed);
+      const test::Outcome bucketed = run(g, request, tasks, bytes);
+      test::check_same_bits(alone, bucketed);
       CHECK(bucketed.messages < alone.messages);
       CHECK(bucketed.bytes == alone.bytes);
     }
@@ -175,9 +149,9 @@ TEST_CASE("random graphs on meshes have the same bits with buckets and without")
     request.fetches = made.fetches;
     request.targets = made.targets;
     request.steps = 2;
-    const Outcome alone = run(*made.graph, request, tasks, 0);
-    const Outcome bucketed = run(*made.graph, request, tasks, std::nullopt);
-    check_same(alone, bucketed);
+    const test::Outcome alone = run(*made.graph, request, tasks, 0);
+    const test::Outcome bucketed = run(*made.graph, request, tasks, std::nullopt);
+    test::check_same_bits(alone, bucketed);
     fewer += bucketed.messages < alone.messages ? 1 : 0;
   }
   CHECK(fewer > 3);

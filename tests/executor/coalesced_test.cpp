@@ -9,32 +9,22 @@
 #include "executor/plan_session.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
+#include "tests/executor/outcome.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/random_plan.hpp"
 
 namespace ferry {
 namespace {
 
-struct Outcome {
-  std::vector<Tensor> fetched;
-  TensorMap variables;
-  std::int64_t messages = 0, bytes = 0;  ///< sent by all tasks in the last step
-};
-
-/// Numbers whose sums show in which order they were added.
 TensorMap random_values(const Plan& plan, std::uint64_t seed) {
   test::Dice dice(seed);
   TensorMap values;
-  for (const auto& [name, type] : variables_of(plan)) {
-    Tensor value(type.dtype, type.shape.sizes());
-    for (float& element : value.mutable_data<float>())
-      element = static_cast<float>(dice.below(2000001) - 1000000) * 1e-6F;
-    values[name] = value;
-  }
+  for (const auto& [name, type] : variables_of(plan))
+    values[name] = test::random_tensor(type.dtype, type.shape.sizes(), dice);
   return values;
 }
 
-Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t> bucket_bytes, int threads) {
+test::Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t> bucket_bytes, int threads) {
   Topology topology = made.topology;
   for (TaskInfo& task : topology.tasks) task.threads = threads;
   PlanOptions options;
@@ -47,15 +37,8 @@ Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t> bucke
   PlanSession session(std::move(plan),
                       Cluster::connect(ClusterOptions{.tasks = topology.size(), .threads = threads, .jobs = ""}));
   session.restore(values);
-  Outcome outcome{session.run({}, 2), {}, 0, 0};
-  for (const TaskStats& task : session.stats().tasks) {
-    CHECK(task.measured == task.planned);
-    CHECK(task.peak_bytes <= task.planned_peak_bytes);
-    outcome.messages += task.measured.sent_messages;
-    outcome.bytes += task.measured.sent_bytes;
-  }
-  outcome.variables = session.variables();
-  return outcome;
+  const std::vector<Tensor> fetched = session.run({}, 2);
+  return {session, fetched};
 }
 
 TEST_CASE("random graphs over several hosts have the same bits with joined messages and without") {
@@ -64,12 +47,10 @@ TEST_CASE("random graphs over several hosts have the same bits with joined messa
     CAPTURE(seed);
     const int tasks = 2 + static_cast<int>(seed % 3);
     const test::RandomMeshGraph made = test::random_mesh_graph(seed, {.ops = 16, .tasks = tasks, .hosts = tasks});
-    const Outcome alone = run(made, 0, 1);
+    const test::Outcome alone = run(made, 0, 1);
     for (const int threads : {1, 2}) {
-      const Outcome joined = run(made, std::nullopt, threads);
-      REQUIRE(alone.fetched.size() == joined.fetched.size());
-      for (std::size_t i = 0; i < alone.fetched.size(); ++i) CHECK(alone.fetched[i].same_bits(joined.fetched[i]));
-      for (const auto& [name, value] : alone.variables) CHECK_MESSAGE(value.same_bits(joined.variables.at(name)), name);
+      const test::Outcome joined = run(made, std::nullopt, threads);
+      test::check_same_bits(alone, joined);
       CHECK(joined.bytes == alone.bytes);
       fewer += joined.messages < alone.messages ? 1 : 0;
     }

@@ -1,0 +1,49 @@
+// What a session gave in a run, for comparing it with another session's.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "executor/session.hpp"
+#include "graph/tensor.hpp"
+#include "tests/support/dice.hpp"
+
+namespace ferry::test {
+
+/// Numbers whose sums show in which order they were added.
+inline Tensor random_tensor(DType dtype, const std::vector<std::int64_t>& sizes, Dice& dice) {
+  Tensor value(dtype, sizes);
+  for (float& element : value.mutable_data<float>())
+    element = static_cast<float>(dice.below(2000001) - 1000000) * 1e-6F;
+  return value;
+}
+
+struct Outcome {
+  /// Of a session that has run: checks that traffic and memory were what the plan says.
+  template <class AnySession>
+  Outcome(const AnySession& session, std::vector<Tensor> given)
+      : fetched(std::move(given)), variables(session.variables()) {
+    for (const TaskStats& task : session.stats().tasks) {
+      CHECK(task.measured == task.planned);
+      CHECK(task.peak_bytes <= task.planned_peak_bytes);
+      messages += task.measured.sent_messages;
+      bytes += task.measured.sent_bytes;
+    }
+  }
+
+  std::vector<Tensor> fetched;
+  TensorMap variables;
+  std::int64_t messages = 0, bytes = 0;  ///< sent by all tasks in the last step
+};
+
+inline void check_same_bits(const Outcome& a, const Outcome& b) {
+  REQUIRE(a.fetched.size() == b.fetched.size());
+  for (std::size_t i = 0; i < a.fetched.size(); ++i)
+    CHECK_MESSAGE(a.fetched[i].same_bits(b.fetched[i]), a.fetched[i].str() << " is not " << b.fetched[i].str());
+  for (const auto& [name, value] : a.variables) CHECK_MESSAGE(value.same_bits(b.variables.at(name)), name);
+}
+
+}  // namespace ferry::test
