@@ -143,11 +143,11 @@ std::vector<Benchmark> kernel_benchmarks() {
     for (int threads : {1, 2})
       all.push_back({"matmul." + std::to_string(n) + "." + std::to_string(threads), "GFLOP/s",
                      Benchmark::Better::higher, "OpenBLAS", [=] { return matmuls(n, threads); }});
-  static const ConvShape kShapes[] = {{"64x56x56.3x3", {8, 64, 56, 56}, {64, 64, 3, 3}, 1, 1},
-                                      {"64x56x56.1x1", {8, 64, 56, 56}, {64, 64, 1, 1}, 1, 0},
-                                      {"128x28x28.3x3", {8, 128, 28, 28}, {128, 128, 3, 3}, 1, 1},
-                                      {"512x7x7.3x3", {8, 512, 7, 7}, {512, 512, 3, 3}, 1, 1},
-                                      {"3x224x224.7x7", {8, 3, 224, 224}, {64, 3, 7, 7}, 2, 3}};
+  static const ConvShape kShapes[] = {{"64x56.3x3", {8, 64, 56, 56}, {64, 64, 3, 3}, 1, 1},
+                                      {"64x56.1x1", {8, 64, 56, 56}, {64, 64, 1, 1}, 1, 0},
+                                      {"128x28.3x3", {8, 128, 28, 28}, {128, 128, 3, 3}, 1, 1},
+                                      {"512x7.3x3", {8, 512, 7, 7}, {512, 512, 3, 3}, 1, 1},
+                                      {"3x224.7x7", {8, 3, 224, 224}, {64, 3, 7, 7}, 2, 3}};
   for (const ConvShape& shape : kShapes)
     all.push_back(
         {"conv." + shape.name, "ms", Benchmark::Better::lower, "PyTorch", [&shape] { return convolutions(shape); }});
