@@ -1,5 +1,7 @@
 // Ends of MPI jobs that are not tests of a suite: each mode ends the processes in its own way, and mpirun's exit code
 // and time tell what became of it. mpi_exit MODE
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -46,7 +48,7 @@ int act(std::string_view mode) {
   }
   if (mode == "early_return" && culprit) return 0;  // the end goes without close
   if (mode == "fails_beside_a_stuck_task" && end->task() == 0) {
-    for (;;) system_clock().sleep_for(std::chrono::seconds(1));  // in the program's own code, deaf to ferry
+    for (;;) pause();  // in the program's own code, deaf to ferry: only a signal ends it
   }
   // Large messages that nobody takes are under way when the job fails.
   const Ticket sending = end->send((end->task() + 1) % end->tasks(), 1, big);
