@@ -1,7 +1,6 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace ferry {
 namespace {
@@ -9,7 +8,6 @@ namespace {
 class SystemClock final : public Clock {
  public:
   TimePoint now() override { return std::chrono::steady_clock::now(); }
-  void sleep_for(Duration time) override { std::this_thread::sleep_for(time); }
 };
 
 }  // namespace

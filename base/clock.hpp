@@ -15,8 +15,6 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual TimePoint now() = 0;
-  /// Returns after at least `time`; at once when it is not positive.
-  virtual void sleep_for(Duration time) = 0;
 };
 
 /// The machine's monotonic clock.

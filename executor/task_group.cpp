@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/log.hpp"
 #include "executor/task_session.hpp"
@@ -158,7 +157,7 @@ TaskGroup::~TaskGroup() {
       Transport& transport = state_->cluster.transport(task);
       if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
     }
-    system_clock().sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   try {
     close();

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
-#include "base/clock.hpp"
 #include "bench/task_graph.hpp"
 #include "bench/tasks/points_by_mpi.hpp"
 #include "bench/tasks/two_tasks.hpp"
@@ -26,7 +26,7 @@ void quiet_barrier() {
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
   for (int done = 0; done == 0;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done == 0) system_clock().sleep_for(std::chrono::microseconds(500));
+    if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
 }
 

@@ -57,7 +57,7 @@ Waited measured(const std::function<std::vector<double>()>& messages) {
   MPI_Barrier(MPI_COMM_WORLD);
   TimePoint begin = system_clock().now();
   std::int64_t before = computing.done();
-  system_clock().sleep_for(kAlone);
+  std::this_thread::sleep_for(kAlone);
   const double alone = static_cast<double>(computing.done() - before) / seconds_since(begin);
   MPI_Barrier(MPI_COMM_WORLD);
   begin = system_clock().now();
@@ -81,7 +81,7 @@ std::vector<double> by_ferry(Job& job) {
   request.steps = kMessages + 1;
   request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
     if (step > 0) times.push_back(seconds_since(begin) * 1e6 / 2);
-    system_clock().sleep_for(kPause);
+    std::this_thread::sleep_for(kPause);
     begin = system_clock().now();
   };
   static_cast<void>(job.session->run(request));
@@ -97,7 +97,7 @@ std::vector<double> by_mpi(int rank) {
       MPI_Send(&value, 1, MPI_FLOAT, 0, 0, MPI_COMM_WORLD);
       continue;
     }
-    system_clock().sleep_for(kPause);
+    std::this_thread::sleep_for(kPause);
     const TimePoint begin = system_clock().now();
     MPI_Send(&value, 1, MPI_FLOAT, 1, 0, MPI_COMM_WORLD);
     MPI_Recv(&value, 1, MPI_FLOAT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

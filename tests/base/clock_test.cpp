@@ -9,11 +9,14 @@ using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("base/clock");
 
-TEST_CASE("the system clock does not go back and sleeps at least as long as asked") {
+TEST_CASE("the system clock does not go back, and goes on") {
   const TimePoint start = system_clock().now();
-  system_clock().sleep_for(1ms);
-  CHECK(system_clock().now() - start >= 1ms);
-  system_clock().sleep_for(-1h);
+  TimePoint last = start;
+  while (last - start < 1ms) {
+    const TimePoint next = system_clock().now();
+    REQUIRE(next >= last);
+    last = next;
+  }
 }
 
 TEST_CASE("a deadline expires when its time has passed") {

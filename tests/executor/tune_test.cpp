@@ -31,7 +31,6 @@ class WoundClock final : public Clock {
     if (++readings_ % 2 == 0) now_ += std::chrono::milliseconds(milliseconds_.at(readings_ / 2 - 1));
     return now_;
   }
-  void sleep_for(Duration time) override { now_ += time; }
   [[nodiscard]] std::size_t measured() const { return readings_ / 2; }
 
  private:

@@ -7,11 +7,10 @@
 
 namespace ferry::test {
 
-/// Starts at 1 s. Sleeping moves it on, so code that polls until a deadline comes to an end. Thread-safe.
+/// Starts at 1 s. Thread-safe.
 class ManualClock final : public Clock {
  public:
   TimePoint now() override { return TimePoint(Duration(now_.load())); }
-  void sleep_for(Duration time) override { advance(time); }
   void advance(Duration time) {
     if (time > Duration::zero()) now_ += time.count();
   }
