@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace ferry::bench {
 namespace {
@@ -53,6 +54,12 @@ std::string all_of(int file) {
   return text;
 }
 
+/// "ended with exit code 3", of what wait4() says.
+std::string end_of(int status) {
+  return WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status))
+                             : "ended with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
 }  // namespace
 
 Finished run_program(const std::vector<std::string>& arguments, const std::vector<std::string>& settings) {
@@ -76,7 +83,12 @@ Finished run_program(const std::vector<std::string>& arguments, const std::vecto
   wait4(pid, &status, 0, &usage);
   finished.seconds = std::chrono::duration<double>(system_clock().now() - begin).count();
   finished.resident_mib = static_cast<double>(usage.ru_maxrss) / 1024;
-  if (status != 0) throw Error(Code::resource, arguments[0] + " failed (wait status " + std::to_string(status) + ")");
+  if (status != 0)
+    throw Error(Code::resource, arguments[0] + " " + end_of(status))
+        .note("started as: " + join(arguments, " "))
+        .hint(
+            "start it by hand; a program in Python that a benchmark is compared with is left out where python3 has no "
+            "PyTorch");
   return finished;
 }
 
