@@ -24,3 +24,4 @@
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 #include "ops/state.hpp"
+#include "ops/windows.hpp"

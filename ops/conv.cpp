@@ -91,6 +91,31 @@ std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
   return {facts.shape(2)};
 }
 
+/// Size of a dim of an image whose windows have `positions` of them. `side` as in positions().
+Dim unpooled(const OpFacts& facts, const Dim& positions, const Dim& window, std::size_t side) {
+  if (!positions.known() || !window.known()) return Dim::unknown();
+  const Ints& padding = facts.attr<Ints>("padding");
+  const std::int64_t full = (positions.size() - 1) * facts.attr<Ints>("strides")[side] +
+                            (window.size() - 1) * facts.attr<Ints>("dilations")[side] + 1;
+  const std::int64_t size = full - padding[side] - padding[side + 2];
+  if (positions.size() > 0 && window.size() > 0 && size >= 1) return size;
+  OpFacts::fail("of " + std::to_string(full) + (side == 0 ? " rows" : " columns") + " padding leaves nothing");
+}
+
+std::vector<Shape> transpose_shape(const OpFacts& facts) {
+  check_rank(facts, 0, "the input");
+  check_rank(facts, 1, "the filter");
+  check_sliding(facts);
+  const Shape &x = facts.shape(0), &w = facts.shape(1);
+  const std::int64_t groups = groups_of(facts);
+  if (groups < 1 || (w[0].known() && w[0].size() % groups != 0))
+    OpFacts::fail(w[0].str() + " channels cannot be cut into " + std::to_string(groups) + " groups");
+  if (x[1].known() && w[0].known() && x[1].size() != w[0].size())
+    OpFacts::fail("the input has " + x[1].str() + " channels, the filter takes " + w[0].str());
+  const Dim channels = w[1].known() ? Dim(w[1].size() * groups) : Dim::unknown();
+  return {Shape({x[0], channels, unpooled(facts, x[2], w[2], 0), unpooled(facts, x[3], w[3], 1)})};
+}
+
 Shape pooled(const OpFacts& facts, int image) {
   check_rank(facts, image, "the image");
   check_sliding(facts);
@@ -136,6 +161,10 @@ std::string grad_input_index(const OpFacts& facts) {
   const ConvTerms t = terms(facts);
   return t.output + "," + t.filter + "," + t.image + "->" + t.image;
 }
+std::string transpose_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  return t.output + "," + t.filter + "->" + t.image;
+}
 std::string grad_filter_index(const OpFacts& facts) {
   const ConvTerms t = terms(facts);
   return t.output + "," + t.image + "," + t.filter + "->" + t.filter;
@@ -146,17 +175,23 @@ std::string grad_filter_index(const OpFacts& facts) {
 constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
 constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
 
-/// One of three ops that are linear in each factor and one another's adjoints; a third input is `like` what it gives.
+/// One of the ops that are linear in each factor and one another's adjoints.
 constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, GradFn grad) {
-  OpDef def{.name = name, .types = infer == conv_shape ? "T,T->T" : "T,T,T->T", .T = kFloats};
+  OpDef def{.name = name, .types = "T,T->T", .T = kFloats};
   def.attrs = kConvAttrs;
   def.index_of = index_of;
   def.reduce = Reduce::sum;
   def.linear = 0b01;
-  def.unread = infer == conv_shape ? 0 : 0b100;
   def.infer = infer;
   def.flops = 2;
   def.grad = grad;
+  return def;
+}
+
+/// With a third input that has the sizes of what it gives.
+constexpr OpDef like_input_2(OpDef def) {
+  def.types = "T,T,T->T";
+  def.unread = 0b100;
   return def;
 }
 
@@ -182,6 +217,7 @@ constexpr OpDef reads_sizes_of_1(OpDef def) {
 }
 
 Values conv_grad(GradCtx& g);
+Values transpose_grad(GradCtx& g);
 Values grad_input_grad(GradCtx& g);
 Values grad_filter_grad(GradCtx& g);
 Values max_pool_grad(GradCtx& g);
@@ -195,9 +231,11 @@ constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
 constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
 
 constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_grad);
-constexpr OpDef kConv2DGradInput = convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_grad);
+constexpr OpDef kConv2DTranspose = convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_grad);
+constexpr OpDef kConv2DGradInput =
+    like_input_2(convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_grad));
 constexpr OpDef kConv2DGradFilter =
-    convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_grad);
+    like_input_2(convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_grad));
 constexpr OpDef kMaxPool2D = pooling("MaxPool2D", kDown, pool_shape, max_pool_grad);
 constexpr OpDef kMaxPool2DGrad = linear(pooling("MaxPool2DGrad", kUp, pool_grad_shape, max_pool_grad_grad));
 constexpr OpDef kMaxPool2DPick = linear(pooling("MaxPool2DPick", kDownBoth, pick_shape, pick_grad));
@@ -217,6 +255,15 @@ Values conv_grad(GradCtx& g) {
                  }),
           g.want(1, [&] {
             return also(kConv2DGradFilter, {g.dout(), g.in(0), g.like(1)}, g);
+          })};
+}
+Values transpose_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.dout(), g.in(1)}, g);
+                 }),
+          g.want(1, [&] {
+            return also(kConv2DGradFilter, {g.in(0), g.dout(), g.like(1)}, g);
           })};
 }
 Values grad_input_grad(GradCtx& g) {
@@ -257,17 +304,30 @@ Values avg_pool_grad_grad(GradCtx& g) {
   return {also(kAvgPool2D, {g.dout()}, g), Value()};
 }
 
-constexpr const OpDef* kConvOps[] = {&kConv2D,        &kConv2DGradInput, &kConv2DGradFilter, &kMaxPool2D,
-                                     &kMaxPool2DGrad, &kMaxPool2DPick,   &kAvgPool2D,        &kAvgPool2DGrad};
+constexpr const OpDef* kConvOps[] = {&kConv2D,           &kConv2DTranspose, &kConv2DGradInput,
+                                     &kConv2DGradFilter, &kMaxPool2D,       &kMaxPool2DGrad,
+                                     &kMaxPool2DPick,    &kAvgPool2D,       &kAvgPool2DGrad};
+
+Ints or_all(const Ints& given, std::int64_t number) {
+  return given.empty() ? Ints{number, number} : given;
+}
 
 Attrs sliding_attrs(const Sliding& sliding) {
-  Ints padding = sliding.padding;
-  if (padding.size() == 2) padding.insert(padding.end(), sliding.padding.begin(), sliding.padding.end());
-  return {{"padding", std::move(padding)}, {"strides", sliding.strides}};
+  const Ints sides = or_all(sliding.padding, 0);
+  Ints padding = sides;
+  if (sides.size() == 2) padding.insert(padding.end(), sides.begin(), sides.end());
+  return {{"padding", std::move(padding)}, {"strides", or_all(sliding.strides, 1)}};
+}
+
+Attrs conv_attrs(const Sliding& sliding, std::int64_t groups) {
+  Attrs attrs = sliding_attrs(sliding);
+  attrs.set("dilations", or_all(sliding.dilations, 1));
+  attrs.set("groups", groups);
+  return attrs;
 }
 
 Value pool(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, source_location at) {
-  if (sliding.dilations != Ints{1, 1})
+  if (or_all(sliding.dilations, 1) != Ints{1, 1})
     throw Error(Code::plan, std::string(def.name) + ": of " + x.name() + " with dilations, which pooling has not")
         .at(at);
   Attrs attrs = sliding_attrs(sliding);
@@ -278,10 +338,12 @@ Value pool(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, 
 }  // namespace
 
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, source_location at) {
-  Attrs attrs = sliding_attrs(sliding);
-  attrs.set("dilations", sliding.dilations);
-  attrs.set("groups", groups);
-  return make_one(kConv2D, {x, w}, at, std::move(attrs));
+  return make_one(kConv2D, {x, w}, at, conv_attrs(sliding, groups));
+}
+
+Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups,
+                       source_location at) {
+  return make_one(kConv2DTranspose, {x, w}, at, conv_attrs(sliding, groups));
 }
 
 Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at) {

@@ -12,11 +12,12 @@
 namespace ferry {
 
 /// How a window moves over an image. Output position p covers input positions p * stride - padding + k * dilation for
-/// the taps k of the window; those outside the image are padding.
+/// the taps k of the window; those outside the image are padding. Lists have a number for each dim of the image; empty
+/// ones say 1, of padding 0.
 struct Sliding {
-  Ints strides = {1, 1};    ///< of rows and columns, at least 1
-  Ints padding = {0, 0};    ///< rows above and below, columns left and right; or four: above, left, below, right
-  Ints dilations = {1, 1};  ///< of rows and columns, at least 1; pooling has none
+  Ints strides = {};    ///< of rows and columns, at least 1
+  Ints padding = {};    ///< rows above and below, columns left and right; or four: above, left, below, right
+  Ints dilations = {};  ///< of rows and columns, at least 1; max_pool2d and avg_pool2d have none
 };
 
 /// The padding with which a window of odd `size` (after dilation), moved by 1, keeps the size of the image.
@@ -30,6 +31,12 @@ struct Sliding {
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
              source_location at = source_location::current());
 
+/// The adjoint of conv2d: each element of x [n,o,p,q] adds its products with the filter w [o,c/groups,kh,kw] to the
+/// places of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 less the
+/// padding. Floating-point.
+Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
+                       source_location at = source_location::current());
+
 /// The largest element of each window of `size` {rows, columns} in x [n,c,h,w]; padding has none. NaN when there is
 /// one. The gradient goes to the first of equal elements. Padding is smaller than the window. Floating-point.
 Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
@@ -38,8 +45,9 @@ Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_locat
 Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
 
 /// Conv2D(x, w) {strides, padding, dilations, groups}, its adjoints Conv2DGradInput(dy, w, like x) and
-/// Conv2DGradFilter(dy, x, like w); MaxPool2D(x) {size, strides, padding}, MaxPool2DGrad(dy, x), and MaxPool2DPick(v,
-/// x): the elements of v where x has the largest of each window; AvgPool2D(x), AvgPool2DGrad(dy, like x).
+/// Conv2DGradFilter(dy, x, like w); Conv2DTranspose(x, w); MaxPool2D(x) {size, strides, padding}, MaxPool2DGrad(dy, x),
+/// and MaxPool2DPick(v, x): the elements of v where x has the largest of each window; AvgPool2D(x), AvgPool2DGrad(dy,
+/// like x).
 [[nodiscard]] std::span<const OpDef* const> conv_ops();
 
 }  // namespace ferry

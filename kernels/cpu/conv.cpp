@@ -334,6 +334,7 @@ std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
 
 constexpr Kernel kKernels[] = {
     {.op = "Conv2D", .run = run_conv, .prepare = prepare, .scratch_bytes = conv_scratch},
+    {.op = "Conv2DTranspose", .run = run_image_gradient, .prepare = prepare, .scratch_bytes = image_gradient_scratch},
     {.op = "Conv2DGradInput", .run = run_image_gradient, .prepare = prepare, .scratch_bytes = image_gradient_scratch},
     {.op = "Conv2DGradFilter",
      .run = run_filter_gradient,

@@ -163,6 +163,22 @@ Reference image_gradient(const Windows& windows) {
   };
 }
 
+Reference transposed(const Windows& windows) {
+  return [windows](const std::vector<Nd>& in) {
+    const Sizes &x = in[0].sizes, &w = in[1].sizes;
+    const auto size = [&](std::size_t side) {
+      const Sliding& s = windows.sliding;
+      return (x[side + 2] - 1) * s.strides[side] + (w[side + 2] - 1) * s.dilations[side] + 1 - s.padding[side] -
+             s.padding[side + 2];
+    };
+    Nd y = zeros({x[0], w[1] * windows.groups, size(0), size(1)});
+    for_products(windows, y.sizes, w, x, [&](const Sizes& at, const Sizes& pixel, const Sizes& tap) {
+      element(y, pixel) += in[0].at(at) * in[1].at(tap);
+    });
+    return std::vector<Nd>{y};
+  };
+}
+
 Reference filter_gradient(const Windows& windows) {
   return [windows](const std::vector<Nd>& in) {
     Nd dw = zeros(in[2].sizes);
@@ -334,6 +350,10 @@ const std::vector<Case>& all() {
 
       // ---- nn ----
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kPlain.sliding, kPlain.groups)}; }, convolution(kPlain), {{{2, 3, 5, 4}, {4, 3, 3, 2}}, {{1, 2, 3, 3}, {1, 2, 1, 1}}, {{0, 2, 3, 3}, {2, 2, 2, 2}}, {{2, 0, 3, 3}, {2, 0, 2, 2}}, {{2, 64, 20, 20}, {2, 64, 3, 3}}}},
+      {"Conv2DTranspose", [](X x) -> Values { return {conv2d_transpose(x[0], x[1])}; }, transposed(kPlain), {{{2, 4, 3, 3}, {4, 3, 3, 2}}, {{0, 2, 2, 2}, {2, 2, 2, 2}}, {{2, 2, 18, 18}, {2, 64, 3, 3}}}},
+      {"Conv2DTranspose", [](X x) -> Values { return {conv2d_transpose(x[0], x[1], kUneven.sliding)}; }, transposed(kUneven), {{{2, 2, 3, 3}, {2, 3, 2, 3}}}},
+      {"Conv2DTranspose", [](X x) -> Values { return {conv2d_transpose(x[0], x[1], kDilated.sliding)}; }, transposed(kDilated), {{{2, 3, 3, 3}, {3, 2, 3, 2}}}},
+      {"Conv2DTranspose", [](X x) -> Values { return {conv2d_transpose(x[0], x[1], kGrouped.sliding, 2)}; }, transposed(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kPlain.attrs()); }, image_gradient(kPlain), {{{2, 4, 3, 3}, {4, 3, 3, 2}, {2, 3, 5, 4}}, {{0, 2, 2, 2}, {2, 2, 2, 2}, {0, 2, 3, 3}}, {{2, 2, 18, 18}, {2, 64, 3, 3}, {2, 64, 20, 20}}, {{1, 1, 60, 60}, {1, 1, 7, 7}, {1, 1, 66, 66}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kPlain.attrs()); }, filter_gradient(kPlain), {{{2, 4, 3, 3}, {2, 3, 5, 4}, {4, 3, 3, 2}}, {{0, 2, 2, 2}, {0, 2, 3, 3}, {2, 2, 2, 2}}, {{2, 2, 18, 18}, {2, 64, 20, 20}, {2, 64, 3, 3}}, {{2, 1, 60, 60}, {2, 1, 66, 66}, {1, 1, 7, 7}}}, {}, 0b011},
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kSame.sliding, kSame.groups)}; }, convolution(kSame), {{{2, 3, 4, 5}, {2, 3, 3, 3}}}},
