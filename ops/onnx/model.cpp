@@ -1,0 +1,384 @@
+#include "ops/onnx/model.hpp"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "graph/graph_file.hpp"
+#include "graph/legality.hpp"
+#include "graph/topological.hpp"
+#include "ops/onnx/tensor.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+using onnx_file::AttributeProto;
+
+constexpr int kMaxDepth = 100;  // of messages within each other
+constexpr int kMaxRank = 32;
+
+[[noreturn]] void fail(const std::string& why) {
+  throw Error(Code::file, why);
+}
+
+/// What is wrong with a part of the file, with the part's name in front.
+template <class F>
+auto in_part(const std::string& part, F read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(error.code(), part + ": " + error.text());
+  }
+}
+
+template <class Message>
+void parse(std::span<const std::byte> content, Message& out) {
+  if (content.empty()) fail("the file is empty");
+  if (content.size() > kMaxGraphBytes)
+    throw Error(Code::file, "the file has " + human_bytes(content.size()) + "; protobuf allows 2 GiB")
+        .hint("save the model with external data");
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(content.data()),
+                                            static_cast<int>(content.size()));
+  in.SetTotalBytesLimit(static_cast<int>(kMaxGraphBytes));
+  in.SetRecursionLimit(kMaxDepth);
+  const google::protobuf::LogSilencer quiet;
+  if (!out.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
+    fail("it is no ONNX file: damaged, cut short, or nested more than " + std::to_string(kMaxDepth) + " deep");
+}
+
+std::string domain_of(const std::string& domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+Strings strings_of(const google::protobuf::RepeatedPtrField<std::string>& from) {
+  return {from.begin(), from.end()};
+}
+
+/// Names of values and nodes; an empty one is none.
+void check_names(const Strings& names, std::string_view what) {
+  for (const std::string& name : names)
+    if (!name.empty()) check_name(name, what);
+}
+
+/// Takes a model apart. Its errors say where in the file, but not which file.
+class Reader {
+ public:
+  Reader(const std::string& folder, FileSystem& files) : external_(folder, files) {}
+
+  Model read(const onnx_file::ModelProto& from) {
+    if (!from.has_ir_version() || !from.has_graph()) fail("it is no ONNX model: it has no version or no graph");
+    model_.ir_version = from.ir_version();
+    model_.opsets = opsets(from.opset_import());
+    if (const auto own = model_.opsets.find(""); own == model_.opsets.end() && model_.opsets.empty())
+      fail("it does not say which operator sets it uses");
+    for (const auto& function : from.functions()) model_.functions.push_back(this->function(function));
+    model_.graph = graph(from.graph());
+    return std::move(model_);
+  }
+
+ private:
+  static Opsets opsets(const google::protobuf::RepeatedPtrField<onnx_file::OperatorSetIdProto>& from) {
+    Opsets result;
+    for (const auto& set : from) {
+      const std::string domain = domain_of(set.domain());
+      if (domain.empty() && set.version() > kNewestOpset)
+        throw Error(Code::file, "it uses operator set " + std::to_string(set.version()) + "; this ferry knows up to " +
+                                    std::to_string(kNewestOpset))
+            .hint("use a newer ferry, or convert the model with onnx.version_converter");
+      if (set.version() < 1) fail("an operator set has version " + std::to_string(set.version()));
+      result.insert_or_assign(domain, set.version());
+    }
+    return result;
+  }
+
+  Function function(const onnx_file::FunctionProto& from) {
+    return in_part("function " + in_quotes(from.name()), [&] {
+      Function result{domain_of(from.domain()),
+                      from.name(),
+                      from.overload(),
+                      strings_of(from.input()),
+                      strings_of(from.output()),
+                      {},
+                      {},
+                      opsets(from.opset_import())};
+      check_name(result.name, "a function's name");
+      check_names(result.inputs, "an input's name");
+      check_names(result.outputs, "an output's name");
+      for (const AttributeProto& one : from.attribute_proto())
+        if (auto given = attribute(one)) result.defaults.push_back(std::move(*given));
+      result.nodes = nodes(from.node());
+      return result;
+    });
+  }
+
+  GraphDef graph(const onnx_file::GraphProto& from) {
+    GraphDef result;
+    result.name = from.name();
+    for (const auto& one : from.initializer()) add_initializer(result, one.name(), one);
+    for (const auto& one : from.sparse_initializer()) add_initializer(result, one.values().name(), one);
+    for (const auto& one : from.input()) result.inputs.push_back(value(one, "input"));
+    for (const auto& one : from.output()) result.outputs.push_back(value(one, "output"));
+    result.nodes = nodes(from.node());
+    check_unique(result);
+    return result;
+  }
+
+  template <class Proto>
+  void add_initializer(GraphDef& graph, const std::string& name, const Proto& from) {
+    const std::string where = "initializer " + in_quotes(name);
+    in_part(where, [&] {
+      check_name(name, "its name");
+      if (auto tensor = tensor_of(from, external_))
+        graph.initializers.emplace_back(name, std::move(*tensor));
+      else
+        refuse_dtype(from, where);
+    });
+  }
+
+  void refuse_dtype(const onnx_file::TensorProto& from, const std::string& where) {
+    model_.refused.push_back({"dtype " + dtype_name(from.data_type()), where});
+  }
+  void refuse_dtype(const onnx_file::SparseTensorProto& from, const std::string& where) {
+    refuse_dtype(from.values(), where);
+  }
+
+  ValueDef value(const onnx_file::ValueInfoProto& from, const std::string& what) {
+    const std::string where = what + " " + in_quotes(from.name());
+    return in_part(where, [&] {
+      check_name(from.name(), "its name");
+      ValueDef result;
+      result.name = from.name();
+      switch (from.type().value_case()) {
+        case onnx_file::TypeProto::kTensorType:
+          fill_type(from.type().tensor_type(), result);
+          break;
+        case onnx_file::TypeProto::kSequenceType:
+          result.refused = "a sequence";
+          break;
+        case onnx_file::TypeProto::kOptionalType:
+          result.refused = "an optional value";
+          break;
+        case onnx_file::TypeProto::VALUE_NOT_SET:
+          break;
+        default:
+          result.refused = "a map, sparse or opaque value";
+      }
+      return result;
+    });
+  }
+
+  static void fill_type(const onnx_file::TypeProto::Tensor& from, ValueDef& to) {
+    to.dtype = dtype_of_number(from.elem_type());
+    if (!to.dtype && from.elem_type() != 0) to.refused = "dtype " + dtype_name(from.elem_type());
+    if (!from.has_shape()) return;
+    if (from.shape().dim_size() > kMaxRank)
+      fail(std::to_string(from.shape().dim_size()) + " dims; at most " + std::to_string(kMaxRank) + " are allowed");
+    Shape shape;
+    for (const auto& dim : from.shape().dim()) {
+      if (dim.has_dim_value() && dim.dim_value() < -1) fail("negative dim " + std::to_string(dim.dim_value()));
+      if (dim.has_dim_value() && dim.dim_value() >= 0)
+        shape.push_back(dim.dim_value());
+      else
+        shape.push_back(dim.dim_param().empty() ? Dim::unknown() : Dim(std::string_view(dim.dim_param())));
+    }
+    to.shape = std::move(shape);
+  }
+
+  std::vector<Node> nodes(const google::protobuf::RepeatedPtrField<onnx_file::NodeProto>& from) {
+    std::vector<Node> read;
+    for (const auto& one : from) read.push_back(node(one));
+    return sorted(std::move(read));
+  }
+
+  Node node(const onnx_file::NodeProto& from) {
+    Node result;
+    result.name = from.name();
+    result.op = from.op_type();
+    result.domain = domain_of(from.domain());
+    result.overload = from.overload();
+    result.inputs = strings_of(from.input());
+    result.outputs = strings_of(from.output());
+    return in_part(result.str(), [&] {
+      check_name(result.op, "its op");
+      if (!result.name.empty()) check_name(result.name, "its name");
+      check_names(result.inputs, "an input's name");
+      check_names(result.outputs, "an output's name");
+      for (const AttributeProto& one : from.attribute()) {
+        if (result.find(one.name()) != nullptr) fail("attribute " + in_quotes(one.name()) + " is there twice");
+        if (auto read = in_part("attribute " + in_quotes(one.name()), [&] { return attribute(one); }))
+          result.attributes.push_back(std::move(*read));
+        else
+          model_.refused.push_back({attribute_kind(one), result.str()});
+      }
+      return std::move(result);
+    });
+  }
+
+  static std::string attribute_kind(const AttributeProto& from) {
+    if (from.has_t()) return "dtype " + dtype_name(from.t().data_type());
+    if (from.has_sparse_tensor()) return "dtype " + dtype_name(from.sparse_tensor().values().data_type());
+    return "an attribute of kind " + std::to_string(from.type());
+  }
+
+  /// Files older than ONNX 1.2 do not say the kind.
+  static AttributeProto::AttributeType kind(const AttributeProto& from) {
+    if (from.type() != AttributeProto::UNDEFINED) return from.type();
+    if (from.has_f()) return AttributeProto::FLOAT;
+    if (from.has_i()) return AttributeProto::INT;
+    if (from.has_s()) return AttributeProto::STRING;
+    if (from.has_t()) return AttributeProto::TENSOR;
+    if (from.has_g()) return AttributeProto::GRAPH;
+    if (from.floats_size() > 0) return AttributeProto::FLOATS;
+    if (from.strings_size() > 0) return AttributeProto::STRINGS;
+    return AttributeProto::INTS;
+  }
+
+  std::optional<Attribute> attribute(const AttributeProto& from) {
+    check_name(from.name(), "an attribute's name");
+    if (from.has_ref_attr_name()) return Attribute{from.name(), AttributeRef{from.ref_attr_name()}};
+    std::optional<Tensor> tensor;
+    switch (kind(from)) {
+      case AttributeProto::FLOAT:
+        return Attribute{from.name(), static_cast<double>(from.f())};
+      case AttributeProto::INT:
+        return Attribute{from.name(), static_cast<std::int64_t>(from.i())};
+      case AttributeProto::STRING:
+        return Attribute{from.name(), from.s()};
+      case AttributeProto::FLOATS:
+        return Attribute{from.name(), Floats(from.floats().begin(), from.floats().end())};
+      case AttributeProto::INTS:
+        return Attribute{from.name(), Ints(from.ints().begin(), from.ints().end())};
+      case AttributeProto::STRINGS:
+        return Attribute{from.name(), strings_of(from.strings())};
+      case AttributeProto::TENSOR:
+        tensor = tensor_of(from.t(), external_);
+        break;
+      case AttributeProto::SPARSE_TENSOR:
+        tensor = tensor_of(from.sparse_tensor(), external_);
+        break;
+      case AttributeProto::GRAPH:
+        return Attribute{from.name(), std::make_shared<const GraphDef>(graph(from.g()))};
+      default:
+        break;
+    }
+    if (!tensor) return std::nullopt;
+    return Attribute{from.name(), std::move(*tensor)};
+  }
+
+  /// Each value of a graph is given once.
+  static void check_unique(const GraphDef& graph) {
+    std::set<std::string_view> given;
+    const auto once = [&](std::string_view name, const std::string& by) {
+      if (!name.empty() && !given.insert(name).second)
+        fail(by + ": the value " + in_quotes(name) + " is there already");
+    };
+    for (const ValueDef& input : graph.inputs) once(input.name, "input " + in_quotes(input.name));
+    for (const Node& node : graph.nodes)
+      for (const std::string& output : node.outputs) once(output, node.str());
+    std::set<std::string_view> constants;
+    for (const ValueDef& input : graph.inputs) given.erase(input.name);  // an initializer may be an input's default
+    for (const auto& [name, tensor] : graph.initializers)
+      if (given.contains(name) || !constants.insert(name).second)
+        fail("initializer " + in_quotes(name) + ": the value is there already");
+  }
+
+  /// Names that a node uses, in its bodies too.
+  static void add_used(const Node& node, std::set<std::string_view>& used) {
+    used.insert(node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.value)) {
+        for (const Node& inner : (*body)->nodes) add_used(inner, used);
+        for (const ValueDef& output : (*body)->outputs) used.insert(output.name);
+      }
+  }
+
+  static std::vector<Node> sorted(std::vector<Node> nodes) {
+    std::unordered_map<std::string_view, std::uint32_t> makers;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+      for (const std::string& output : nodes[i].outputs) makers.emplace(output, i);
+    std::vector<Need> needs;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      std::set<std::string_view> used;
+      add_used(nodes[i], used);
+      for (const std::string_view name : used)
+        if (const auto maker = makers.find(name); !name.empty() && maker != makers.end())
+          needs.push_back({maker->second, i});
+    }
+    const Sorted sorted = sort_by_need(static_cast<std::uint32_t>(nodes.size()), needs);
+    if (!sorted.cycle.empty()) {
+      std::string text = "nodes form a cycle: ";
+      for (const Need& need : sorted.cycle) text += nodes[need.from].str() + " -> ";
+      fail(text + nodes[sorted.cycle[0].from].str());
+    }
+    std::vector<Node> result;
+    for (const std::uint32_t i : sorted.order) result.push_back(std::move(nodes[i]));
+    return result;
+  }
+
+  ExternalData external_;
+  Model model_;
+};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+const Attribute* Node::find(std::string_view attribute) const {
+  for (const Attribute& one : attributes)
+    if (one.name == attribute) return &one;
+  return nullptr;
+}
+
+std::string Node::full_op() const {
+  return domain.empty() ? op : domain + "." + op;
+}
+
+std::string Node::str() const {
+  return "node " + in_quotes(!name.empty() || outputs.empty() ? name : outputs[0]) + " (" + escaped(full_op()) + ")";
+}
+
+std::vector<const ValueDef*> Model::feeds() const {
+  std::set<std::string_view> constants;
+  for (const auto& [name, tensor] : graph.initializers) constants.insert(name);
+  std::vector<const ValueDef*> result;
+  for (const ValueDef& input : graph.inputs)
+    if (!constants.contains(input.name)) result.push_back(&input);
+  return result;
+}
+
+Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,
+                   FileSystem& files) {
+  return in_part(escaped(source, 300), [&] {
+    onnx_file::ModelProto message;
+    parse(content, message);
+    Model model = Reader(folder, files).read(message);
+    model.source = source;
+    return model;
+  });
+}
+
+Model read_model(const std::string& path, FileSystem& files) {
+  return decode_model(files.read(path, kMaxGraphBytes).span(), path, folder_of(path), files);
+}
+
+Tensor read_tensor(const std::string& path, FileSystem& files) {
+  const FileBytes content = files.read(path, kMaxGraphBytes);
+  return in_part(escaped(path, 300), [&] {
+    onnx_file::TensorProto message;
+    if (content.size() > 0) parse(content.span(), message);
+    ExternalData external(folder_of(path), files);
+    auto tensor = tensor_of(message, external);
+    if (!tensor) fail("elements are " + dtype_name(message.data_type()) + ", which ferry does not compute with");
+    return std::move(*tensor);
+  });
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,122 @@
+// ONNX models as they lie in a file: read, checked, and taken apart into plain data.
+//
+// A file is hostile until checked: framing, nesting, names, the number of everything, sizes against bytes, paths of
+// external data (only files below the model's own folder, no links), cycles, names that nothing gives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/files.hpp"
+#include "graph/attrs.hpp"
+#include "graph/shape.hpp"
+#include "graph/tensor.hpp"
+
+namespace ferry::onnx {
+
+struct GraphDef;
+using Strings = std::vector<std::string>;
+
+/// In a function's body: the value of the attribute of that name of the node that calls it.
+struct AttributeRef {
+  std::string name;
+};
+
+/// An attribute of a node. Tensors of dtypes that ferry has not are absent, and in Model::refused.
+struct Attribute {
+  std::string name;
+  std::variant<std::int64_t, double, std::string, Ints, Floats, Strings, Tensor, std::shared_ptr<const GraphDef>,
+               AttributeRef>
+      value;
+};
+
+struct Node {
+  std::string name;    ///< may be empty
+  std::string op;      ///< "Conv"
+  std::string domain;  ///< empty: ONNX's own
+  std::string overload;
+  Strings inputs;   ///< names of values; an empty one is left out
+  Strings outputs;  ///< the same
+  std::vector<Attribute> attributes;
+
+  /// The attribute of that name, or null.
+  [[nodiscard]] const Attribute* find(std::string_view attribute) const;
+  /// "Conv", or "com.microsoft.Gelu" of another domain.
+  [[nodiscard]] std::string full_op() const;
+  /// "node 'c1' (Conv)"; a node without a name is called by its first output.
+  [[nodiscard]] std::string str() const;
+};
+
+/// An input or output of a graph.
+struct ValueDef {
+  std::string name;
+  std::optional<DType> dtype;  ///< absent where the file leaves it open, or it is in Model::refused
+  std::optional<Shape> shape;  ///< absent: of any rank. Dims are known, symbolic or unknown
+  std::string refused;         ///< why ferry cannot take it ("a sequence"); empty: it can
+};
+
+struct GraphDef {
+  std::string name;
+  std::vector<Node> nodes;  ///< each after those whose outputs it uses
+  std::vector<std::pair<std::string, Tensor>> initializers;
+  std::vector<ValueDef> inputs, outputs;
+};
+
+/// Versions of operator sets by domain; "" is ONNX's own.
+using Opsets = std::map<std::string, std::int64_t, std::less<>>;
+
+/// An op made of nodes, defined by the model itself.
+struct Function {
+  std::string domain, name, overload;
+  Strings inputs, outputs;
+  std::vector<Attribute> defaults;  ///< of attributes that a call may leave out
+  std::vector<Node> nodes;
+  Opsets opsets;
+};
+
+/// What of a model ferry cannot take, and where it is first.
+struct Refused {
+  std::string what;   ///< "dtype complex64", "a sequence"
+  std::string where;  ///< "initializer 'w'"
+};
+
+struct Model {
+  std::string source;  ///< of messages: the file's name
+  std::int64_t ir_version = 0;
+  Opsets opsets;
+  GraphDef graph;
+  std::vector<Function> functions;
+  std::vector<Refused> refused;
+
+  /// The inputs that must be fed: those that are no initializers.
+  [[nodiscard]] std::vector<const ValueDef*> feeds() const;
+};
+
+/// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.
+inline constexpr std::int64_t kNewestOpset = 26;
+
+/// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
+/// files beneath the model's folder only.
+[[nodiscard]] Model read_model(const std::string& path, FileSystem& files = local_files());
+
+/// The model in `content`; `source` names it in messages; `folder` holds its external data. Errors as read_model.
+[[nodiscard]] Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,
+                                 FileSystem& files = local_files());
+
+/// A tensor in a file of its own, as ONNX's tests have them. Error(file) as read_model, for dtypes that ferry has not
+/// too.
+[[nodiscard]] Tensor read_tensor(const std::string& path, FileSystem& files = local_files());
+
+/// The dtype of that number in ONNX's files; absent when ferry has it not.
+[[nodiscard]] std::optional<DType> dtype_of_number(std::int64_t number);
+
+}  // namespace ferry::onnx

@@ -1,0 +1,200 @@
+#include "ops/onnx/tensor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "graph/graph_file.hpp"
+#include "ops/onnx/model.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+using onnx_file::TensorProto;
+
+/// ONNX's numbers of dtypes, by numpy's names.
+struct NumberedDType {
+  std::int64_t number;
+  std::string_view name;
+};
+constexpr std::array<NumberedDType, 28> kNumbered{{{TensorProto::FLOAT, "float32"},
+                                                   {TensorProto::UINT8, "uint8"},
+                                                   {TensorProto::INT8, "int8"},
+                                                   {TensorProto::UINT16, "uint16"},
+                                                   {TensorProto::INT16, "int16"},
+                                                   {TensorProto::INT32, "int32"},
+                                                   {TensorProto::INT64, "int64"},
+                                                   {TensorProto::STRING, "string"},
+                                                   {TensorProto::BOOL, "bool"},
+                                                   {TensorProto::FLOAT16, "float16"},
+                                                   {TensorProto::DOUBLE, "float64"},
+                                                   {TensorProto::UINT32, "uint32"},
+                                                   {TensorProto::UINT64, "uint64"},
+                                                   {TensorProto::COMPLEX64, "complex64"},
+                                                   {TensorProto::COMPLEX128, "complex128"},
+                                                   {TensorProto::BFLOAT16, "bfloat16"},
+                                                   {TensorProto::FLOAT8E4M3FN, "float8e4m3fn"},
+                                                   {TensorProto::FLOAT8E4M3FNUZ, "float8e4m3fnuz"},
+                                                   {TensorProto::FLOAT8E5M2, "float8e5m2"},
+                                                   {TensorProto::FLOAT8E5M2FNUZ, "float8e5m2fnuz"},
+                                                   {TensorProto::UINT4, "uint4"},
+                                                   {TensorProto::INT4, "int4"},
+                                                   {TensorProto::FLOAT4E2M1, "float4e2m1"},
+                                                   {TensorProto::FLOAT8E8M0, "float8e8m0"},
+                                                   {TensorProto::UINT2, "uint2"},
+                                                   {TensorProto::INT2, "int2"},
+                                                   {TensorProto::FLOAT6E2M3, "float6e2m3"},
+                                                   {TensorProto::FLOAT6E3M2, "float6e3m2"}}};
+
+constexpr int kMaxRank = 32;  // as of graph files
+
+[[noreturn]] void fail(const std::string& why) {
+  throw Error(Code::file, why);
+}
+
+std::vector<std::int64_t> sizes_of(const google::protobuf::RepeatedField<std::int64_t>& dims) {
+  if (dims.size() > kMaxRank)
+    fail(std::to_string(dims.size()) + " dims; at most " + std::to_string(kMaxRank) + " are allowed");
+  std::vector<std::int64_t> sizes(dims.begin(), dims.end());
+  for (const std::int64_t size : sizes)
+    if (size < 0) fail("negative dim " + std::to_string(size));
+  return sizes;
+}
+
+std::uint64_t bytes_of(DType dtype, const std::vector<std::int64_t>& sizes) {
+  const auto bytes = tensor_bytes(sizes, size_of(dtype));
+  if (!bytes) fail("its dims overflow: " + Type{dtype, Shape(std::span<const std::int64_t>(sizes))}.str());
+  return *bytes;
+}
+
+/// A number in a key-value list, or `otherwise` where the key is absent.
+std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_t otherwise) {
+  for (const auto& entry : from.external_data()) {
+    if (entry.key() != key) continue;
+    std::uint64_t value = 0;
+    const char* end = entry.value().data() + entry.value().size();
+    if (const auto [at, error] = std::from_chars(entry.value().data(), end, value); error != std::errc() || at != end)
+      fail("its external " + std::string(key) + " is " + in_quotes(entry.value()));
+    return value;
+  }
+  return otherwise;
+}
+
+/// Of wider numbers in the file each has the element's bits at its low end: float16 in int32 too.
+template <class Numbers>
+Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers& numbers) {
+  const std::size_t width = size_of(dtype);
+  if (static_cast<std::uint64_t>(numbers.size()) * width != bytes_of(dtype, sizes))
+    fail(std::to_string(numbers.size()) + " numbers for " +
+         Type{dtype, Shape(std::span<const std::int64_t>(sizes))}.str());
+  Tensor tensor(dtype, std::move(sizes));
+  std::byte* to = tensor.mutable_bytes().data();
+  for (const auto element : numbers) {
+    if (dtype == DType::boolean && element != 0 && element != 1) fail("a bool that is neither 0 nor 1");
+    std::memcpy(to, &element, width);
+    to += width;
+  }
+  return tensor;
+}
+
+/// Bytes, or numbers in the field that ONNX has for the dtype.
+Tensor with_bytes(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
+  if (from.has_raw_data())
+    return Tensor::copy_of(dtype, std::move(sizes),
+                           std::as_bytes(std::span(from.raw_data().data(), from.raw_data().size())));
+  switch (from.data_type()) {
+    case TensorProto::FLOAT:
+      return from_numbers(dtype, std::move(sizes), from.float_data());
+    case TensorProto::DOUBLE:
+      return from_numbers(dtype, std::move(sizes), from.double_data());
+    case TensorProto::INT64:
+      return from_numbers(dtype, std::move(sizes), from.int64_data());
+    case TensorProto::UINT32:
+    case TensorProto::UINT64:
+      return from_numbers(dtype, std::move(sizes), from.uint64_data());
+    default:
+      return from_numbers(dtype, std::move(sizes), from.int32_data());
+  }
+}
+
+}  // namespace
+
+std::string dtype_name(std::int64_t number) {
+  for (const NumberedDType& one : kNumbered)
+    if (one.number == number) return std::string(one.name);
+  return "number " + std::to_string(number);
+}
+
+std::optional<DType> dtype_of_number(std::int64_t number) {
+  const std::string name = dtype_name(number);
+  for (const DType dtype : kDTypes)
+    if (name_of(dtype) == name) return dtype;
+  return std::nullopt;
+}
+
+std::shared_ptr<const FileBytes> ExternalData::file(const std::string& location) {
+  auto& known = read_[location];
+  if (!known) known = std::make_shared<const FileBytes>(files_.read_beneath(folder_, location));
+  return known;
+}
+
+Tensor ExternalData::tensor(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
+  std::string location;
+  for (const auto& entry : from.external_data())
+    if (entry.key() == "location") location = entry.value();
+  if (location.empty()) fail("its external data have no location");
+  const std::shared_ptr<const FileBytes> bytes = file(location);
+  const std::uint64_t wanted = bytes_of(dtype, sizes);
+  const std::uint64_t offset = number(from, "offset", 0);
+  const std::uint64_t length = number(from, "length", wanted);
+  if (length != wanted)
+    fail("its external data are " + std::to_string(length) + " bytes, " +
+         Type{dtype, Shape(std::span<const std::int64_t>(sizes))}.str() + " has " + std::to_string(wanted));
+  if (offset > bytes->size() || wanted > bytes->size() - offset)
+    fail("its external data, " + std::to_string(wanted) + " bytes from " + std::to_string(offset) + ", are not in " +
+         in_quotes(location) + " of " + std::to_string(bytes->size()) + " bytes");
+  const auto part = bytes->span().subspan(offset, wanted);
+  if (offset % size_of(dtype) != 0 || dtype == DType::boolean) return Tensor::copy_of(dtype, std::move(sizes), part);
+  return {dtype, std::move(sizes), bytes, part};
+}
+
+std::optional<Tensor> tensor_of(const TensorProto& from, ExternalData& external) {
+  const auto dtype = dtype_of_number(from.data_type());
+  std::vector<std::int64_t> sizes = sizes_of(from.dims());
+  if (!dtype) return std::nullopt;
+  static_cast<void>(bytes_of(*dtype, sizes));
+  if (from.data_location() == TensorProto::EXTERNAL) return external.tensor(from, *dtype, std::move(sizes));
+  return with_bytes(from, *dtype, std::move(sizes));
+}
+
+std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, ExternalData& external) {
+  const auto values = tensor_of(from.values(), external);
+  if (!values) return std::nullopt;
+  const auto indices = tensor_of(from.indices(), external);
+  const std::vector<std::int64_t> sizes = sizes_of(from.dims());
+  if (bytes_of(values->dtype(), sizes) > kMaxGraphBytes) fail("its dims overflow");
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  if (!indices || indices->dtype() != DType::int64 || values->rank() != 1) fail("it is no sparse tensor");
+  const bool flat = indices->rank() == 1;
+  if (indices->count() != values->count() * (flat ? 1 : rank)) fail("it has not one index for each of its values");
+  Tensor dense(values->dtype(), sizes);
+  const std::size_t width = size_of(values->dtype());
+  for (std::int64_t i = 0; i < values->count(); ++i) {
+    std::int64_t at = flat ? indices->integer(i) : 0;
+    for (std::int64_t d = 0; d < rank && !flat; ++d) {
+      const std::int64_t index = indices->integer(i * rank + d);
+      if (index < 0 || index >= sizes[static_cast<std::size_t>(d)]) fail("index " + std::to_string(index));
+      at = at * sizes[static_cast<std::size_t>(d)] + index;
+    }
+    if (at < 0 || at >= dense.count()) fail("index " + std::to_string(at) + " is outside");
+    std::memcpy(dense.mutable_bytes().data() + static_cast<std::size_t>(at) * width,
+                values->bytes().data() + static_cast<std::size_t>(i) * width, width);
+  }
+  return dense;
+}
+
+}  // namespace ferry::onnx

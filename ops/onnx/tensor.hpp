@@ -1,0 +1,40 @@
+// TensorProto: reading ONNX's tensors. For ops/onnx alone.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/files.hpp"
+#include "graph/tensor.hpp"
+#include "ops/onnx/onnx.pb.h"
+
+namespace ferry::onnx {
+
+/// The files with external data of one model, each read once.
+class ExternalData {
+ public:
+  ExternalData(std::string folder, FileSystem& files) : folder_(std::move(folder)), files_(files) {}
+  /// The tensor's bytes, which the result keeps alive. Error(file) for a path that leads out of the folder, and for
+  /// offsets and lengths outside the file.
+  [[nodiscard]] Tensor tensor(const onnx_file::TensorProto& from, DType dtype, std::vector<std::int64_t> sizes);
+
+ private:
+  [[nodiscard]] std::shared_ptr<const FileBytes> file(const std::string& location);
+
+  std::string folder_;
+  FileSystem& files_;
+  std::map<std::string, std::shared_ptr<const FileBytes>> read_;
+};
+
+/// "float16", "string", "dtype 99": ONNX's name of that number.
+[[nodiscard]] std::string dtype_name(std::int64_t number);
+
+/// Takes a tensor; absent when ferry has not its dtype. Error(file) when its bytes are not those of its dims.
+[[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::TensorProto& from, ExternalData& external);
+/// The same of a sparse one, filled with zeros.
+[[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, ExternalData& external);
+
+}  // namespace ferry::onnx
