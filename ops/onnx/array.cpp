@@ -1,0 +1,345 @@
+// Ops that make, rearrange, join and cut arrays.
+#include "ops/array.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/indexing.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/onnx/converters.hpp"
+#include "ops/reshape.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+// ---- Known while importing ----
+
+Outs to_shape(Context& c) {
+  const std::int64_t rank = c.rank(0);
+  const auto bound = [&](std::int64_t given) {
+    return std::clamp<std::int64_t>(given < 0 ? given + rank : given, 0, rank);
+  };
+  const std::int64_t first = bound(c.integer("start", 0));
+  const std::int64_t last = bound(c.integer("end", rank));
+  Ints sizes;
+  for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
+}
+
+Outs to_size(Context& c) {
+  return Tensor::scalar<std::int64_t>(checked_count(c.sizes(0)));
+}
+
+Tensor floats(const Floats& values, std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  std::transform(values.begin(), values.end(), tensor.mutable_data<float>().begin(),
+                 [](double value) { return static_cast<float>(value); });
+  return tensor;
+}
+
+Outs to_constant(Context& c) {
+  for (const std::string_view name : {"value", "sparse_value"})
+    if (c.has_attr(name)) return c.tensor(name);
+  if (c.has_attr("value_int")) return Tensor::scalar<std::int64_t>(c.integer("value_int"));
+  if (c.has_attr("value_float")) return floats({c.real("value_float")}, {});
+  if (c.has_attr("value_floats")) {
+    const Floats values = c.reals("value_floats");
+    return floats(values, {static_cast<std::int64_t>(values.size())});
+  }
+  if (!c.has_attr("value_ints")) Context::fail("it has no value that ferry knows");
+  const Ints values = c.integers("value_ints");
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, std::span<const std::int64_t>(values));
+}
+
+Outs to_constant_of_shape(Context& c) {
+  const Ints sizes = c.ints(0);
+  const Tensor value = c.has_attr("value") ? c.tensor("value") : Tensor::scalar<float>(0);
+  if (value.count() != 1) Context::fail("its value is " + value.type().str() + ", and should be one element");
+  const Value element = reshape(c.graph().constant(value), {});
+  return broadcast_to(element, sizes);
+}
+
+Outs to_range(Context& c) {
+  const Tensor start = c.constant(0), limit = c.constant(1), delta = c.constant(2);
+  const double from = start.number(0), step = delta.number(0);
+  if (step == 0) Context::fail("a step of 0");
+  const double steps = std::ceil((limit.number(0) - from) / step);
+  constexpr double kMost = 1 << 28;
+  if (!(steps <= kMost)) Context::fail("a range of " + std::to_string(steps) + " elements");
+  const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
+  Tensor range(start.dtype(), {count});
+  dispatch(start.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    auto out = range.mutable_data<T>();
+    for (std::int64_t i = 0; i < count; ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<T>(from + static_cast<double>(i) * step);
+  });
+  return range;
+}
+
+// ---- Sizes ----
+
+/// Reshape's sizes: 0 is the input's dim, which may be symbolic when what is left over can be computed without it.
+Outs to_reshape(Context& c) {
+  Ints sizes = c.ints_of(1, "shape").value_or(Ints());
+  const Shape from = c.type(0).shape;
+  if (c.integer("allowzero", 0) != 0) return reshape(c.in(0), sizes);
+  std::vector<std::size_t> symbolic;
+  std::int64_t others = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      if (static_cast<int>(i) >= from.rank())
+        Context::fail("size " + std::to_string(i) + " is 0, and its input has no such dim");
+      const Dim& dim = from[static_cast<int>(i)];
+      if (dim.known())
+        sizes[i] = dim.size();
+      else
+        symbolic.push_back(i);
+    }
+    if (sizes[i] > 0) others *= sizes[i];
+  }
+  if (symbolic.size() > 1) static_cast<void>(c.size(0, static_cast<std::int64_t>(symbolic[0])));
+  if (symbolic.size() == 1) {
+    if (const auto open = std::find(sizes.begin(), sizes.end(), -1); open != sizes.end()) {
+      std::int64_t rest = 1;
+      for (int d = 0; d < from.rank(); ++d)
+        if (d != static_cast<int>(symbolic[0])) rest *= c.size(0, d);
+      if (others == 0 || rest % others != 0) Context::fail("its elements do not fit the shape");
+      *open = rest / others;
+    }
+    sizes[symbolic[0]] = -1;
+  }
+  return reshape(c.in(0), sizes);
+}
+
+/// Product of dims [begin, end); -1 when one is not known.
+std::int64_t product(const Shape& shape, int begin, int end) {
+  Ints sizes;
+  for (int d = begin; d < end; ++d) {
+    if (!shape[d].known()) return -1;
+    sizes.push_back(shape[d].size());
+  }
+  return checked_count(sizes);
+}
+
+Outs to_flatten(Context& c) {
+  const Shape shape = c.type(0).shape;
+  const std::int64_t given = c.integer("axis", 1);
+  const int axis = static_cast<int>(given < 0 ? given + shape.rank() : given);
+  if (axis < 0 || axis > shape.rank()) Context::fail("axis " + std::to_string(given) + " is out of range");
+  const Ints sizes{product(shape, 0, axis), product(shape, axis, shape.rank())};
+  return reshape(c.in(0), sizes);
+}
+
+Outs to_squeeze(Context& c) {
+  const auto given = c.ints_of(1, "axes");
+  const Shape shape = c.type(0).shape;
+  Ints axes = given.value_or(Ints());
+  for (int d = 0; d < shape.rank() && !given; ++d)
+    if (shape[d].known() && shape[d].size() == 1) axes.push_back(d);
+  return axes.empty() ? identity(c.in(0)) : squeeze(c.in(0), axes);
+}
+
+Outs to_unsqueeze(Context& c) {
+  const auto axes = c.ints_of(1, "axes");
+  if (!axes) Context::fail("it has no axes");
+  return axes->empty() ? identity(c.in(0)) : expand_dims(c.in(0), *axes);
+}
+
+/// Broadcasts both ways: a 1 in the shape keeps the input's dim.
+Outs to_expand(Context& c) {
+  Ints to = c.ints(1);
+  const auto rank = static_cast<std::int64_t>(to.size());
+  const Shape from = c.type(0).shape;
+  for (int d = 0; d < from.rank(); ++d) {
+    const std::int64_t at = rank - from.rank() + d;
+    if (at < 0)
+      to.insert(to.begin() + d, c.size(0, d));
+    else if (to[static_cast<std::size_t>(at)] == 1)
+      to[static_cast<std::size_t>(at)] = c.size(0, d);
+  }
+  return broadcast_to(c.in(0), to);
+}
+
+/// [a,b] repeated {p,q} times: [1,a,1,b] broadcast to [p,a,q,b].
+Outs to_tile(Context& c) {
+  const Ints repeats = c.ints(1);
+  const Ints from = c.sizes(0);
+  if (repeats.size() != from.size()) Context::fail("it has not one number for each dim");
+  Ints apart, spread, joined;
+  for (std::size_t d = 0; d < from.size(); ++d) {
+    apart.insert(apart.end(), {1, from[d]});
+    spread.insert(spread.end(), {repeats[d], from[d]});
+    joined.push_back(checked_count(Ints{repeats[d], from[d]}));
+  }
+  const Value between = broadcast_to(reshape(c.in(0), apart), spread);
+  return reshape(between, joined);
+}
+
+// ---- Order and parts ----
+
+Outs to_transpose(Context& c) {
+  return transpose(c.in(0), c.integers("perm"));
+}
+
+Outs to_concat(Context& c) {
+  return concat(c.all(), c.integer("axis", 1));
+}
+
+Outs to_split(Context& c) {
+  const std::int64_t axis = c.axis(0, c.integer("axis", 0));
+  if (const auto sizes = c.ints_of(1, "split")) return split(c.in(0), axis, *sizes);
+  const std::int64_t parts = c.integer("num_outputs", c.outputs());
+  if (parts < 1) Context::fail("it has no outputs");
+  const std::int64_t size = c.size(0, axis);
+  const std::int64_t each = (size + parts - 1) / parts;
+  Ints sizes;
+  for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(size - i * each, 0, each));
+  return split(c.in(0), axis, sizes);
+}
+
+/// The elements of `axis` that these positions name.
+Value picked(Context& c, const Value& x, const Ints& positions, std::int64_t axis) {
+  const Value indices = c.graph().constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(positions.size())},
+                                                                    std::span<const std::int64_t>(positions)));
+  return gather(x, indices, axis);
+}
+
+/// Positions of a slice that goes backwards.
+Ints backwards(std::int64_t size, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  const auto place = [size](std::int64_t at) {
+    return at < 0 ? std::max<std::int64_t>(at + size, -1) : std::min(at, size - 1);
+  };
+  Ints positions;
+  const std::int64_t last = end < -size ? -1 : place(end);
+  for (std::int64_t at = begin < -size ? -1 : place(begin); at > last; at += step) {
+    positions.push_back(at);
+    if (at < -(step + 1)) break;  // the next would be before the first, or overflow
+  }
+  return positions;
+}
+
+Outs to_slice(Context& c) {
+  const bool inputs = c.opset() >= 10;
+  const Ints begin = inputs ? c.ints(1) : c.integers("starts");
+  const Ints end = inputs ? c.ints(2) : c.integers("ends");
+  Ints axes = inputs ? (c.has(3) ? c.ints(3) : Ints()) : c.integers("axes");
+  Ints step = inputs && c.has(4) ? c.ints(4) : Ints(begin.size(), 1);
+  if (axes.empty())
+    for (std::size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (end.size() != begin.size() || axes.size() != begin.size() || step.size() != begin.size())
+    Context::fail("its starts, ends, axes and steps are not as many as one another");
+  Value x = c.in(0);
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    if (step[i] == 0) Context::fail("a step of 0");
+    if (step[i] < 0)
+      x = picked(c, x, backwards(c.size(0, axes[i]), begin[i], end[i], step[i]), c.axis(0, axes[i]));
+    else
+      x = slice(x, axes[i], begin[i], end[i], step[i]);
+  }
+  return begin.empty() ? identity(x) : x;
+}
+
+/// Where position `at` of a padded dim comes from.
+std::int64_t source(std::int64_t at, std::int64_t size, const std::string& mode) {
+  if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
+  if (mode == "wrap") return ((at % size) + size) % size;
+  if (size == 1) return 0;
+  const std::int64_t period = 2 * (size - 1);
+  const std::int64_t within = ((at % period) + period) % period;
+  return within < size ? within : period - within;
+}
+
+Outs to_pad(Context& c) {
+  const std::string mode = c.text("mode", "constant");
+  const auto given = c.ints_of(1, c.opset() == 1 ? "paddings" : "pads");
+  Ints axes = c.has(3) ? c.ints(3) : Ints();
+  const auto rank = static_cast<std::size_t>(c.rank(0));
+  if (!c.has(3))
+    for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
+  if (!given || given->size() != 2 * axes.size()) Context::fail("it has not two pads for each axis");
+  Ints low(rank), high(rank);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));
+    low[d] = (*given)[i];
+    high[d] = (*given)[i + axes.size()];
+  }
+  Value x = c.in(0);
+  for (std::size_t d = 0; d < rank; ++d) {
+    const auto axis = static_cast<std::int64_t>(d);
+    if (mode != "constant" && (low[d] != 0 || high[d] != 0)) {
+      const std::int64_t size = c.size(0, axis);
+      if (size == 0) Context::fail("padding of an empty dim with its own elements");
+      Ints positions;
+      for (std::int64_t at = -low[d]; at < size + high[d]; ++at) positions.push_back(source(at, size, mode));
+      x = picked(c, x, positions, axis);
+    } else if (low[d] < 0 || high[d] < 0) {
+      x = slice(x, axis, std::max<std::int64_t>(-low[d], 0), high[d] < 0 ? high[d] : kEnd);
+    }
+    low[d] = std::max<std::int64_t>(low[d], 0);
+    high[d] = std::max<std::int64_t>(high[d], 0);
+  }
+  if (mode != "constant") return identity(x);
+  const double value = c.has(2) ? c.number(2) : c.real("value", 0);
+  return pad(x, low, high, value);
+}
+
+Outs to_depth_to_space(Context& c) {
+  const std::int64_t block = c.integer("blocksize");
+  const Ints s = c.sizes(0);
+  if (s.size() != 4 || block < 1 || s[1] % (block * block) != 0) Context::fail("its input has no such blocks");
+  const std::int64_t depth = s[1] / (block * block);
+  const bool columns_first = c.text("mode", "DCR") == "DCR";
+  const Value blocks = columns_first ? reshape(c.in(0), {s[0], block, block, depth, s[2], s[3]})
+                                     : reshape(c.in(0), {s[0], depth, block, block, s[2], s[3]});
+  const Value turned = transpose(blocks, columns_first ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
+  return reshape(turned, {s[0], depth, s[2] * block, s[3] * block});
+}
+
+Outs to_space_to_depth(Context& c) {
+  const std::int64_t block = c.integer("blocksize");
+  const Ints s = c.sizes(0);
+  if (s.size() != 4 || block < 1 || s[2] % block != 0 || s[3] % block != 0)
+    Context::fail("its input has no such blocks");
+  const Value blocks = reshape(c.in(0), {s[0], s[1], s[2] / block, block, s[3] / block, block});
+  const Value turned = transpose(blocks, {0, 3, 5, 1, 2, 4});
+  return reshape(turned, {s[0], s[1] * block * block, s[2] / block, s[3] / block});
+}
+
+Outs to_identity(Context& c) {
+  return identity(c.in(0));
+}
+
+constexpr Converter kArray[] = {
+    {"Concat", 1, to_concat},
+    {"Constant", 1, to_constant},
+    {"ConstantOfShape", 9, to_constant_of_shape},
+    {"DepthToSpace", 1, to_depth_to_space},
+    {"Expand", 8, to_expand},
+    {"Flatten", 1, to_flatten},
+    {"Identity", 1, to_identity},
+    {"Pad", 1, to_pad},
+    {"Range", 11, to_range},
+    {"Reshape", 1, to_reshape},
+    {"Shape", 1, to_shape},
+    {"Size", 1, to_size},
+    {"Slice", 1, to_slice},
+    {"SpaceToDepth", 1, to_space_to_depth},
+    {"Split", 1, to_split},
+    {"Squeeze", 1, to_squeeze},
+    {"Tile", 6, to_tile},
+    {"Transpose", 1, to_transpose},
+    {"Unsqueeze", 1, to_unsqueeze},
+};
+
+}  // namespace
+
+std::span<const Converter> array_converters() {
+  return kArray;
+}
+
+}  // namespace ferry::onnx

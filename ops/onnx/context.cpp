@@ -1,0 +1,164 @@
+#include "ops/onnx/context.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/build.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+template <class T>
+constexpr std::string_view kind = "graph";
+template <>
+constexpr std::string_view kind<std::int64_t> = "integer";
+template <>
+constexpr std::string_view kind<double> = "number";
+template <>
+constexpr std::string_view kind<std::string> = "string";
+template <>
+constexpr std::string_view kind<Ints> = "list of integers";
+template <>
+constexpr std::string_view kind<Floats> = "list of numbers";
+template <>
+constexpr std::string_view kind<Strings> = "list of strings";
+template <>
+constexpr std::string_view kind<Tensor> = "tensor";
+
+DType dtype_or_fail(std::int64_t number) {
+  const auto dtype = dtype_of_number(number);
+  if (!dtype) Context::fail("ONNX's dtype " + std::to_string(number) + " is none of ferry's");
+  return *dtype;
+}
+
+}  // namespace
+
+void Context::fail(const std::string& why) {
+  throw Error(Code::file, why);
+}
+
+bool Context::has(int i) const {
+  return i < inputs() && !node_.inputs[static_cast<std::size_t>(i)].empty();
+}
+
+bool Context::wants(int output) const {
+  return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
+}
+
+Values Context::all() {
+  Values values;
+  for (int i = 0; i < inputs(); ++i) values.push_back(in(i));
+  return values;
+}
+
+Ints Context::sizes(int i) {
+  const Shape shape = type(i).shape;
+  Ints sizes;
+  for (int d = 0; d < shape.rank(); ++d) sizes.push_back(size(i, d));
+  return sizes;
+}
+
+std::int64_t Context::size(int i, std::int64_t axis) {
+  const Shape shape = type(i).shape;
+  const Dim& dim = shape[this->axis(i, axis)];
+  const std::string what = "dim " + std::to_string(axis) + " of " +
+                           in_quotes(node_.inputs[static_cast<std::size_t>(i)]) + " " + escaped(shape.str()) +
+                           " must be known when the model is imported";
+  if (dim.known() && !dim.bounded()) return dim.size();
+  if (dim.bounded()) fail(what + ", and is known only when it runs");
+  const std::string name = dim.symbol().empty() ? "NAME" : escaped(dim.symbol());
+  throw Error(Code::usage, what).hint("--dim " + name + "=4, or give the sizes of the inputs");
+}
+
+int Context::axis(int i, std::int64_t axis) {
+  const int rank = this->rank(i);
+  if (axis < -rank || axis >= rank)
+    fail("axis " + std::to_string(axis) + " is out of range for an input of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Ints Context::ints(int i) {
+  const Tensor tensor = constant(i);
+  Ints result;
+  for (std::int64_t k = 0; k < tensor.count(); ++k) result.push_back(tensor.integer(k));
+  return result;
+}
+
+double Context::number(int i) {
+  const Tensor tensor = constant(i);
+  if (tensor.count() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + tensor.type().str());
+  return tensor.number(0);
+}
+
+template <class T>
+const T* Context::get(std::string_view name) const {
+  const Attribute* found = attribute(name);
+  if (found == nullptr) return nullptr;
+  if (const T* value = std::get_if<T>(&found->value)) return value;
+  fail("attribute '" + std::string(name) + "' should be a " + std::string(kind<T>));
+}
+
+template <class T>
+const T& Context::must(std::string_view name) const {
+  const T* value = get<T>(name);
+  if (value == nullptr) fail("attribute '" + std::string(name) + "' is missing");
+  return *value;
+}
+
+std::int64_t Context::integer(std::string_view name, std::int64_t otherwise) const {
+  const auto* value = get<std::int64_t>(name);
+  return value == nullptr ? otherwise : *value;
+}
+double Context::real(std::string_view name, double otherwise) const {
+  const auto* value = get<double>(name);
+  return value == nullptr ? otherwise : *value;
+}
+std::string Context::text(std::string_view name, std::string_view otherwise) const {
+  const auto* value = get<std::string>(name);
+  return value == nullptr ? std::string(otherwise) : *value;
+}
+Ints Context::integers(std::string_view name, Ints otherwise) const {
+  const auto* value = get<Ints>(name);
+  return value == nullptr ? otherwise : *value;
+}
+Floats Context::reals(std::string_view name, Floats otherwise) const {
+  const auto* value = get<Floats>(name);
+  return value == nullptr ? otherwise : *value;
+}
+Strings Context::texts(std::string_view name, Strings otherwise) const {
+  const auto* value = get<Strings>(name);
+  return value == nullptr ? otherwise : *value;
+}
+std::int64_t Context::integer(std::string_view name) const {
+  return must<std::int64_t>(name);
+}
+double Context::real(std::string_view name) const {
+  return must<double>(name);
+}
+std::string Context::text(std::string_view name) const {
+  return must<std::string>(name);
+}
+Tensor Context::tensor(std::string_view name) const {
+  return must<Tensor>(name);
+}
+DType Context::dtype(std::string_view name) const {
+  return dtype_or_fail(integer(name));
+}
+DType Context::dtype(std::string_view name, DType otherwise) const {
+  return has_attr(name) ? dtype(name) : otherwise;
+}
+
+std::optional<Ints> Context::ints_of(int i, std::string_view name) {
+  if (has(i)) return ints(i);
+  if (has_attr(name)) return integers(name);
+  return std::nullopt;
+}
+
+const GraphDef& Context::body(std::string_view name) const {
+  return *must<std::shared_ptr<const GraphDef>>(name);
+}
+
+Value Context::scalar(double number, DType dtype) {
+  return number_constant(graph_, number, dtype, SourceLine());
+}
+
+}  // namespace ferry::onnx

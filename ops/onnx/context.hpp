@@ -1,0 +1,145 @@
+// What a converter of an ONNX node works with. For ops/onnx alone; docs/import.md says how to add a converter.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "ops/onnx/model.hpp"
+
+namespace ferry::onnx {
+
+/// An output of a node: a value of the graph, or a tensor that is known while the model is imported.
+struct Out {
+  Out(const Value& v) : value(v) {}                 // NOLINT
+  Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
+  Value value;
+  Tensor known;
+};
+
+/// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
+class Outs : public std::vector<Out> {
+ public:
+  Outs(const Value& value) { emplace_back(value); }                     // NOLINT
+  Outs(Tensor known) { emplace_back(std::move(known)); }                // NOLINT
+  Outs(const Values& values) : vector(values.begin(), values.end()) {}  // NOLINT
+  Outs(std::initializer_list<Out> outs) : vector(outs) {}
+};
+
+/// One node, as its converter sees it.
+///
+///     Outs to_leaky_relu(Context& c) {
+///       const Value x = c.in(0);
+///       const Value below = x * c.real("alpha", 0.01);
+///       return select(less(x, 0), below, x);
+///     }
+///
+/// What a converter throws gets the model's file and the node's name in front. Axes may be negative, as ferry's
+/// functions take them.
+class Context {
+ public:
+  virtual ~Context() = default;
+
+  [[nodiscard]] const Node& node() const { return node_; }
+  /// The version of the operator set that the node is of.
+  [[nodiscard]] std::int64_t opset() const { return opset_; }
+  /// Where ops without inputs are made. What is made in it goes into the body that is being built.
+  [[nodiscard]] Graph& graph() const { return graph_; }
+
+  // ---- Inputs ----
+
+  /// How many the node lists, absent ones (of an empty name) included; and outputs.
+  [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
+  [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
+  /// Whether input i is given; whether output i is used.
+  [[nodiscard]] bool has(int i) const;
+  [[nodiscard]] bool wants(int output) const;
+  /// Input i as a value of the graph. Error(file) when it is not given.
+  [[nodiscard]] virtual Value in(int i) = 0;
+  /// All inputs.
+  [[nodiscard]] Values all();
+  /// Type of input i, also where it is a known tensor.
+  [[nodiscard]] virtual Type type(int i) = 0;
+  /// The number of dims of input i.
+  [[nodiscard]] int rank(int i) { return type(i).shape.rank(); }
+  /// The shape of input i as numbers. Error(usage) names a dim that is not known, with --dim as what to do.
+  [[nodiscard]] Ints sizes(int i);
+  [[nodiscard]] std::int64_t size(int i, std::int64_t axis);
+  /// `axis` counted from the front, for input i. Error(file) when it is out of range.
+  [[nodiscard]] int axis(int i, std::int64_t axis);
+
+  /// The elements of input i, which must be known while the model is imported: an initializer, or computed from
+  /// initializers, sizes, and inputs that were given by value. For what ferry keeps in attributes: sizes, axes, bounds.
+  [[nodiscard]] virtual Tensor constant(int i) = 0;
+  /// The same where it can be had without more being given by value; else undefined.
+  [[nodiscard]] virtual Tensor constant_if(int i) = 0;
+  /// constant(i) as integers.
+  [[nodiscard]] Ints ints(int i);
+  /// The only element of constant(i).
+  [[nodiscard]] double number(int i);
+
+  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. ----
+
+  [[nodiscard]] bool has_attr(std::string_view name) const { return attribute(name) != nullptr; }
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  [[nodiscard]] double real(std::string_view name, double otherwise) const;
+  [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise) const;
+  [[nodiscard]] Ints integers(std::string_view name, Ints otherwise = {}) const;
+  [[nodiscard]] Floats reals(std::string_view name, Floats otherwise = {}) const;
+  [[nodiscard]] Strings texts(std::string_view name, Strings otherwise = {}) const;
+  /// Without `otherwise`: Error(file) when it is missing.
+  [[nodiscard]] std::int64_t integer(std::string_view name) const;
+  [[nodiscard]] double real(std::string_view name) const;
+  [[nodiscard]] std::string text(std::string_view name) const;
+  [[nodiscard]] Tensor tensor(std::string_view name) const;
+  /// The attribute as one of ONNX's numbers of dtypes.
+  [[nodiscard]] DType dtype(std::string_view name, DType otherwise) const;
+  [[nodiscard]] DType dtype(std::string_view name) const;
+  /// Lists that were attributes once and are inputs now (axes, sizes …): from input i where the node has it, else from
+  /// the attribute; absent when neither is there.
+  [[nodiscard]] std::optional<Ints> ints_of(int i, std::string_view name);
+
+  // ---- Bodies ----
+
+  [[nodiscard]] const GraphDef& body(std::string_view name) const;
+  /// The nodes of a body made here, its inputs being these. Gives its outputs.
+  [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
+  /// As a value of the graph.
+  [[nodiscard]] virtual Value value(const Out& out) = 0;
+
+  /// A scalar of that dtype.
+  [[nodiscard]] Value scalar(double number, DType dtype);
+
+  /// What is wrong with the node.
+  [[noreturn]] static void fail(const std::string& why);
+
+ protected:
+  Context(Graph& graph, const Node& node, std::int64_t opset) : graph_(graph), node_(node), opset_(opset) {}
+  /// The attribute, that of the calling node where it refers to one; null when it is not there.
+  [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
+
+ private:
+  template <class T>
+  [[nodiscard]] const T* get(std::string_view name) const;
+  template <class T>
+  [[nodiscard]] const T& must(std::string_view name) const;
+
+  Graph& graph_;
+  const Node& node_;
+  std::int64_t opset_;
+};
+
+/// How nodes of one op become ferry's ops, from version `since` of its operator set to the next one in the tables.
+struct Converter {
+  std::string_view op;     ///< Node::full_op()
+  std::int64_t since = 1;  ///< version of the operator set
+  Outs (*convert)(Context&) = nullptr;
+};
+
+}  // namespace ferry::onnx

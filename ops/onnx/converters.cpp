@@ -1,0 +1,39 @@
+#include "ops/onnx/converters.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace ferry::onnx {
+namespace {
+
+bool before(const Converter& a, const Converter& b) {
+  return a.op != b.op ? a.op < b.op : a.since < b.since;
+}
+
+/// All of them, sorted.
+const std::vector<Converter>& all() {
+  static const std::vector<Converter> kAll = [] {
+    std::vector<Converter> result;
+    for (const auto family : {array_converters(), control_converters(), conv_converters(), indexing_converters(),
+                              math_converters(), nn_converters(), reduce_converters()})
+      result.insert(result.end(), family.begin(), family.end());
+    std::sort(result.begin(), result.end(), before);
+    return result;
+  }();
+  return kAll;
+}
+
+}  // namespace
+
+const Converter* find_converter(std::string_view op, std::int64_t version) {
+  const Converter wanted{op, version + 1, nullptr};
+  const auto after = std::lower_bound(all().begin(), all().end(), wanted, before);
+  return after != all().begin() && std::prev(after)->op == op ? &*std::prev(after) : nullptr;
+}
+
+bool has_converter(std::string_view op) {
+  const auto found = std::lower_bound(all().begin(), all().end(), Converter{op, 0, nullptr}, before);
+  return found != all().end() && found->op == op;
+}
+
+}  // namespace ferry::onnx

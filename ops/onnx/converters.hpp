@@ -1,0 +1,27 @@
+// The ops of ONNX that ferry imports, by family.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ops/onnx/context.hpp"
+
+namespace ferry::onnx {
+
+[[nodiscard]] std::span<const Converter> array_converters();     ///< Reshape, Slice, Pad …
+[[nodiscard]] std::span<const Converter> control_converters();   ///< If
+[[nodiscard]] std::span<const Converter> conv_converters();      ///< Conv, MaxPool …
+[[nodiscard]] std::span<const Converter> indexing_converters();  ///< Gather …
+[[nodiscard]] std::span<const Converter> math_converters();      ///< Add, Relu, Equal, Cast …
+[[nodiscard]] std::span<const Converter> nn_converters();        ///< Gemm, Conv, Softmax …
+[[nodiscard]] std::span<const Converter> reduce_converters();    ///< ReduceSum …
+
+/// The converter for an op at that version of its operator set: of those with its name, the newest that is not newer.
+/// Null when there is none.
+[[nodiscard]] const Converter* find_converter(std::string_view op, std::int64_t version);
+
+/// Whether there is one for any version.
+[[nodiscard]] bool has_converter(std::string_view op);
+
+}  // namespace ferry::onnx

@@ -1,0 +1,392 @@
+#include "ops/onnx/import.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "ops/onnx/context.hpp"
+#include "ops/onnx/converters.hpp"
+#include "ops/onnx/support.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr std::int64_t kMaxFolded = 16 << 20;   // bytes of a node's outputs that are computed while importing
+constexpr std::int64_t kMaxNodes = 10'000'000;  // functions within functions multiply
+constexpr std::size_t kMaxCalls = 32;           // functions within each other
+constexpr std::size_t kMaxStem = 1000;
+constexpr std::int64_t kNewestIr = 14;
+
+/// Thrown where an input must be known by its value: the import begins anew with it.
+struct NeedsValues {
+  std::set<std::string> inputs;
+};
+
+/// A value of the model: known, or in the graph, or both.
+struct Item {
+  Tensor known;
+  Value value;
+};
+
+/// The values of one graph, body or function call, by their names in the model.
+class Names {
+ public:
+  explicit Names(const Names* outer = nullptr) : outer_(outer) {}
+  void set(const std::string& name, Item item) { items_.insert_or_assign(name, std::move(item)); }
+  [[nodiscard]] const Item& get(const std::string& name) const {
+    for (const Names* at = this; at != nullptr; at = at->outer_)
+      if (const auto found = at->items_.find(name); found != at->items_.end()) return found->second;
+    Context::fail("nothing gives the value " + in_quotes(name));
+  }
+
+ private:
+  const Names* outer_;
+  std::unordered_map<std::string, Item> items_;
+};
+
+/// A call of a function of the model.
+struct Call {
+  const Function* function;
+  const Node* node;
+  const Call* outer;
+  std::size_t depth;
+};
+
+/// Where nodes are converted.
+struct Place {
+  const Names& names;
+  const Opsets& opsets;
+  const Call* call = nullptr;
+};
+
+const Attribute* attribute_of(const Node& node, const Call* call, std::string_view name) {
+  const Attribute* found = node.find(name);
+  while (found != nullptr && std::holds_alternative<AttributeRef>(found->value)) {
+    if (call == nullptr)
+      Context::fail("attribute " + in_quotes(found->name) + " refers to a function's, outside of one");
+    const std::string wanted = std::get<AttributeRef>(found->value).name;
+    const Function& function = *call->function;
+    found = call->node->find(wanted);
+    call = call->outer;
+    if (found != nullptr) continue;
+    const auto given = std::find_if(function.defaults.begin(), function.defaults.end(),
+                                    [&](const Attribute& one) { return one.name == wanted; });
+    return given == function.defaults.end() ? nullptr : &*given;
+  }
+  return found;
+}
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
+      : model_(model), options_(options), by_value_(by_value), graph_(std::make_unique<Graph>()) {}
+
+  std::unique_ptr<Graph> import();
+
+  /// Nodes of a body or function; its values are in `names`.
+  void convert(const std::vector<Node>& nodes, Names& names, const Place& place);
+  /// The item as a value of `graph`, where ops are made now. A constant is made once for each body.
+  Value value_in(Graph& graph, const std::string& name, const Item& item);
+  /// Which inputs must be given by value for `value` to be known; Error when that is not enough.
+  [[nodiscard]] NeedsValues needs(const Value& value) const;
+  [[nodiscard]] Graph& graph() { return *graph_; }
+
+ private:
+  void add_inputs(Names& names);
+  void convert(const Node& node, Names& names, const Place& place);
+  void call(const Function& function, const Node& node, Names& names, const Place& place);
+  bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
+  void bind(const Node& node, const std::vector<Item>& outs, Names& names);
+  void give_name(const Value& value, const std::string& name, OpId first);
+  [[nodiscard]] std::vector<Tensor> evaluate(const Graph& scratch, const Values& fetches) const;
+
+  const Model& model_;
+  const ImportOptions& options_;
+  const std::set<std::string>& by_value_;
+  std::unique_ptr<Graph> graph_;
+  std::map<std::pair<const Graph*, std::string>, Item> constants_;  // with what they were made from
+  std::int64_t nodes_ = 0;
+};
+
+class NodeContext final : public Context {
+ public:
+  NodeContext(Importer& importer, Graph& graph, const Node& node, std::int64_t opset, const Place& place)
+      : Context(graph, node, opset), importer_(importer), place_(place) {}
+
+  Value in(int i) override { return importer_.value_in(graph(), name(i), item(i)); }
+  Type type(int i) override { return item(i).known.defined() ? item(i).known.type() : item(i).value.type(); }
+  Tensor constant(int i) override {
+    const Item& given = item(i);
+    if (given.known.defined()) return given.known;
+    try {
+      throw importer_.needs(given.value);
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
+    }
+  }
+  Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
+  Value value(const Out& out) override { return out.value.defined() ? out.value : graph().constant(out.known); }
+  std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override {
+    Names names(&place_.names);
+    for (const auto& [name, tensor] : body.initializers) names.set(name, {tensor, Value()});
+    if (inputs.size() != body.inputs.size())
+      fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
+    for (std::size_t i = 0; i < inputs.size(); ++i) names.set(body.inputs[i].name, {inputs[i].known, inputs[i].value});
+    importer_.convert(body.nodes, names, {names, place_.opsets, place_.call});
+    std::vector<Out> outs;
+    for (const ValueDef& output : body.outputs) {
+      const Item& item = names.get(output.name);
+      outs.push_back(item.known.defined() ? Out(item.known) : Out(item.value));
+    }
+    return outs;
+  }
+
+ private:
+  const Attribute* attribute(std::string_view name) const override { return attribute_of(node(), place_.call, name); }
+  const std::string& name(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
+  const Item& item(int i) const {
+    if (!has(i)) fail("input " + std::to_string(i) + " is missing");
+    return place_.names.get(name(i));
+  }
+
+  Importer& importer_;
+  const Place& place_;
+};
+
+// ---- Values ----
+
+Value Importer::value_in(Graph& graph, const std::string& name, const Item& item) {
+  if (item.value.defined()) return item.value;
+  Item& made = constants_[{&graph.current(), name}];
+  const bool same = made.value.defined() && made.known.bytes().data() == item.known.bytes().data() &&
+                    made.known.type() == item.known.type();
+  if (same) return made.value;
+  const bool free = !name.empty() && name.size() <= kMaxStem && !graph.current().find(name);
+  made.known = item.known;
+  made.value = graph.add(kConstant, {}, {{"value", item.known}}, SourceLine(), free ? std::string_view(name) : "")[0];
+  return made.value;
+}
+
+NeedsValues Importer::needs(const Value& value) const {
+  NeedsValues found;
+  std::vector<std::pair<const Graph*, ValueId>> stack{{&value.graph(), value.id()}};
+  std::set<std::pair<const Graph*, OpId>> seen;
+  while (!stack.empty()) {
+    const auto [graph, id] = stack.back();
+    stack.pop_back();
+    const Op op = graph->op(graph->producer(id));
+    if (!seen.emplace(graph, op.id()).second) continue;
+    const std::string name(op.name());
+    if (&op.def() == &kInput) {
+      if (!options_.values.contains(name))
+        throw Error(Code::usage, "it is computed from the values of input " + in_quotes(name))
+            .hint("give the input's value: --feed " + escaped(name) + "=FILE.npy");
+      found.inputs.insert(name);
+    } else if (&op.def() == &kParameter) {
+      const auto parameters = graph->parameters();
+      const auto place = std::find(parameters.begin(), parameters.end(), id) - parameters.begin();
+      const auto declared = static_cast<std::ptrdiff_t>(parameters.size() - graph->captures().size());
+      if (place < declared) Context::fail("it changes from iteration to iteration of a loop");
+      stack.emplace_back(graph->parent(), graph->captures()[static_cast<std::size_t>(place - declared)]);
+    } else if (op.def().is(kRandom) || op.def().is(kStateful) || op.def().is(kControlFlow)) {
+      Context::fail("it is computed by " + op.str());
+    }
+    for (const ValueId input : op.inputs()) stack.emplace_back(graph, input);
+  }
+  if (found.inputs.empty()) Context::fail("it could not be computed while importing");
+  return found;
+}
+
+std::vector<Tensor> Importer::evaluate(const Graph& scratch, const Values& fetches) const {
+  std::int64_t bytes = 0;
+  for (const Value& fetch : fetches) {
+    if (!fetch.shape().known() || (bytes += fetch.type().bytes()) > kMaxFolded) return {};
+  }
+  for (OpId id = 0; id < scratch.size(); ++id) {
+    const OpDef& def = scratch.op(id).def();
+    if (def.is(kRandom) || def.is(kStateful) || def.is(kControlFlow) || def.is(kEffect) || def.is(kLocal)) return {};
+  }
+  try {
+    return options_.evaluate(scratch, fetches);
+  } catch (const Error&) {  // it fails in the same way when it runs, if it does
+    return {};
+  }
+}
+
+// ---- Nodes ----
+
+bool Importer::fold(const Converter& converter, const Node& node, Names& names, const Place& place) {
+  for (const Attribute& attribute : node.attributes)
+    if (std::holds_alternative<std::shared_ptr<const GraphDef>>(attribute.value)) return false;
+  for (const std::string& input : node.inputs)
+    if (!input.empty() && !place.names.get(input).known.defined()) return false;
+  Graph scratch;
+  NodeContext context(*this, scratch, node, place.opsets.find(node.domain)->second, place);
+  const Outs outs = converter.convert(context);
+  std::erase_if(constants_, [&](const auto& one) { return one.first.first == &scratch; });
+  std::vector<Item> items;
+  Values wanted;
+  for (const Out& out : outs) {
+    const Tensor* tensor = out.value.defined() ? scratch.constant_value(out.value.id()) : &out.known;
+    items.push_back({tensor == nullptr ? Tensor() : *tensor, Value()});
+    if (tensor == nullptr) wanted.push_back(out.value);
+  }
+  if (!wanted.empty()) {
+    const std::vector<Tensor> computed = evaluate(scratch, wanted);
+    if (computed.empty()) return false;
+    auto next = computed.begin();
+    for (Item& item : items)
+      if (!item.known.defined()) item.known = *next++;
+  }
+  bind(node, items, names);
+  return true;
+}
+
+void Importer::bind(const Node& node, const std::vector<Item>& outs, Names& names) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
+    names.set(node.outputs[i], outs[i]);
+  }
+}
+
+void Importer::give_name(const Value& value, const std::string& name, OpId first) {
+  Graph& graph = value.graph();
+  const Op op = value.op();
+  if (&graph != &graph_->current() || op.id() < first || op.output(0) != value.id()) return;
+  if (name.empty() || name.size() > kMaxStem || graph.find(name)) return;
+  graph.rename(op.id(), name);
+}
+
+void Importer::call(const Function& function, const Node& node, Names& names, const Place& place) {
+  const Call here{&function, &node, place.call, place.call == nullptr ? 1 : place.call->depth + 1};
+  if (here.depth > kMaxCalls)
+    Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
+  if (node.inputs.size() > function.inputs.size()) Context::fail("it has more inputs than its function");
+  Names inner;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (!node.inputs[i].empty()) inner.set(function.inputs[i], names.get(node.inputs[i]));
+  convert(function.nodes, inner, {inner, function.opsets, &here});
+  std::vector<Item> outs;
+  for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
+    outs.push_back(node.outputs[i].empty() ? Item() : inner.get(function.outputs[i]));
+  bind(node, outs, names);
+}
+
+void Importer::convert(const Node& node, Names& names, const Place& place) {
+  if (++nodes_ > kMaxNodes) Context::fail("the model has more than " + std::to_string(kMaxNodes) + " nodes");
+  if (const Function* function = function_of(model_, node)) return call(*function, node, names, place);
+  const std::int64_t opset = place.opsets.find(node.domain)->second;
+  const Converter& converter = *find_converter(node.full_op(), opset);
+  const Scope line = graph_->line(SourceLine(model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))));
+  if (fold(converter, node, names, place)) return;
+  const auto first_name =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](auto& name) { return !name.empty(); });
+  const OpId first = graph_->current().size();
+  std::vector<Item> items;
+  {
+    const bool named = first_name != node.outputs.end() && first_name->size() <= kMaxStem;
+    const Scope scope = graph_->name(named ? *first_name : "node_" + std::to_string(nodes_));
+    NodeContext context(*this, *graph_, node, opset, place);
+    for (Out& out : converter.convert(context)) {
+      const Tensor* tensor = out.value.defined() && &out.value.graph() == &graph_->current()
+                                 ? graph_->current().constant_value(out.value.id())
+                                 : nullptr;
+      items.push_back({tensor != nullptr ? *tensor : out.known, tensor != nullptr ? Value() : out.value});
+    }
+  }
+  for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
+    if (items[i].value.defined()) give_name(items[i].value, node.outputs[i], first);
+  bind(node, items, names);
+}
+
+void Importer::convert(const std::vector<Node>& nodes, Names& names, const Place& place) {
+  for (const Node& node : nodes) {
+    try {
+      convert(node, names, place);
+    } catch (const Error& error) {
+      const Code code = error.code() == Code::plan ? Code::file : error.code();
+      throw Error(code, node.str() + ": " + error.text());
+    }
+  }
+}
+
+// ---- The whole ----
+
+void Importer::add_inputs(Names& names) {
+  for (const ValueDef* input : model_.feeds()) {
+    if (by_value_.contains(input->name)) {
+      names.set(input->name, {options_.values.find(input->name)->second, Value()});
+      continue;
+    }
+    const auto given = options_.sizes.find(input->name);
+    if (!input->dtype) Context::fail("input " + in_quotes(input->name) + " has no dtype");
+    if (!input->shape && given == options_.sizes.end())
+      throw Error(Code::usage, "the model does not say the shape of input " + in_quotes(input->name))
+          .hint("--shape " + escaped(input->name) + "=SIZE,SIZE");
+    Shape shape = given == options_.sizes.end() ? *input->shape : Shape(std::span<const std::int64_t>(given->second));
+    for (int d = 0; d < shape.rank(); ++d)
+      if (const auto number = options_.dims.find(shape[d].symbol()); !shape[d].known() && number != options_.dims.end())
+        shape[d] = Dim(number->second);
+    const Value value = graph_->input(input->name, *input->dtype, shape);
+    graph_->entry("predict").feeds.push_back({input->name, value.id()});
+    names.set(input->name, {Tensor(), value});
+  }
+}
+
+std::unique_ptr<Graph> Importer::import() {
+  Names names;
+  for (const auto& [name, tensor] : model_.graph.initializers) names.set(name, {tensor, Value()});
+  const Scope line = graph_->line(SourceLine(model_.source, 0));
+  add_inputs(names);
+  convert(model_.graph.nodes, names, {names, model_.opsets});
+  for (const ValueDef& output : model_.graph.outputs)
+    graph_->fetch("predict", output.name, value_in(*graph_, output.name, names.get(output.name)));
+  return std::move(graph_);
+}
+
+/// Sizes must fit what the model says of its inputs.
+void check_sizes(const Model& model, const ImportOptions& options) {
+  for (const ValueDef* input : model.feeds()) {
+    const auto given = options.sizes.find(input->name);
+    if (given == options.sizes.end() || !input->shape) continue;
+    const Shape shape{std::span<const std::int64_t>(given->second)};
+    bool fits = shape.rank() == input->shape->rank();
+    for (int d = 0; d < shape.rank() && fits; ++d)
+      fits = !(*input->shape)[d].known() || (*input->shape)[d].size() == shape[d].size();
+    if (!fits)
+      throw Error(Code::usage, "input " + in_quotes(input->name) + " is " + escaped(input->shape->str()) +
+                                   " in the model, and is given as " + shape.str());
+  }
+}
+
+}  // namespace
+
+Imported import_model(const Model& model, const ImportOptions& options) {
+  check_supported(model);
+  std::set<std::string> by_value;
+  try {
+    if (model.ir_version > kNewestIr)
+      throw Error(Code::file, "its format is version " + std::to_string(model.ir_version) +
+                                  "; this ferry reads up to version " + std::to_string(kNewestIr))
+          .hint("use a newer ferry");
+    check_sizes(model, options);
+    for (;;) {
+      try {
+        return {Importer(model, options, by_value).import(), {by_value.begin(), by_value.end()}};
+      } catch (const NeedsValues& needs) {
+        by_value.insert(needs.inputs.begin(), needs.inputs.end());
+      }
+    }
+  } catch (const Error& error) {
+    throw Error(error.code(), escaped(model.source, 300) + ": " + error.text());
+  }
+}
+
+}  // namespace ferry::onnx

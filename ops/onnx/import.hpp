@@ -1,0 +1,46 @@
+// Import of ONNX models: docs/import.md.
+//
+// A model is imported for the shapes of its inputs: dims that are given are numbers, others stay symbolic. What depends
+// on sizes and constants alone is computed while importing, so that shapes, axes and bounds become attributes of
+// ferry's ops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "ops/onnx/model.hpp"
+
+namespace ferry::onnx {
+
+/// Computes values of a graph of constants and pure ops: what a session gives.
+using Evaluate = std::function<std::vector<Tensor>(const Graph& graph, const Values& fetches)>;
+
+struct ImportOptions {
+  /// Sizes of inputs, by name; of others those in the model count.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
+  /// Inputs whose values may be used where one reaches a shape; the result is then good for these values alone.
+  std::map<std::string, Tensor, std::less<>> values;
+  /// Numbers for symbolic dims, by name.
+  std::map<std::string, std::int64_t, std::less<>> dims;
+  Evaluate evaluate;
+};
+
+struct Imported {
+  std::unique_ptr<Graph> graph;       ///< with the entry "predict": the model's inputs and outputs, by their names
+  std::vector<std::string> by_value;  ///< inputs that were used by value: they are constants of the graph
+};
+
+/// Makes a graph of a model. Ops have the names of the values that they give, and the model's file and the number of
+/// the node as their line. Error(file) lists at once all ops and dtypes that ferry has not, or names the node that is
+/// wrong; Error(usage) names a dim or an input that must be known, with what to do.
+///
+///     const onnx::Model model = onnx::read_model("model.onnx");
+///     std::unique_ptr<Graph> graph = onnx::import_model(model, {.evaluate = …}).graph;
+[[nodiscard]] Imported import_model(const Model& model, const ImportOptions& options);
+
+}  // namespace ferry::onnx

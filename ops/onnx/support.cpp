@@ -1,0 +1,86 @@
+#include "ops/onnx/support.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+struct Lack {
+  std::int64_t times = 0;
+  std::string first;
+};
+
+/// Walks the nodes of a model, those of bodies and of functions that are called.
+class Walk {
+ public:
+  explicit Walk(const Model& model) : model_(model) {}
+
+  void graph(const GraphDef& graph, const Opsets& opsets) {
+    for (const Node& node : graph.nodes) this->node(node, opsets);
+    for (const auto* values : {&graph.inputs, &graph.outputs})
+      for (const ValueDef& value : *values)
+        if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));
+  }
+
+  void lacks(const std::string& what, const std::string& where) {
+    Lack& lack = lacks_[what];
+    if (++lack.times == 1) lack.first = where;
+  }
+
+  void report() const {
+    if (lacks_.empty()) return;
+    Error error(Code::file, escaped(model_.source, 300) + ": " + std::to_string(lacks_.size()) +
+                                (lacks_.size() == 1 ? " thing" : " things") + " that ferry does not import");
+    for (const auto& [what, lack] : lacks_)
+      error.note(escaped(what, 200) + ": " + std::to_string(lack.times) +
+                 (lack.times == 1 ? " time, " : " times, first ") + lack.first);
+    throw error;
+  }
+
+ private:
+  void node(const Node& node, const Opsets& opsets) {
+    if (const Function* function = function_of(model_, node)) {
+      if (!seen_.insert(function).second) return;
+      for (const Node& inner : function->nodes) this->node(inner, function->opsets);
+      return;
+    }
+    const auto version = opsets.find(node.domain);
+    const std::string op = node.full_op();
+    if (!has_converter(op))
+      lacks("op " + op, node.str());
+    else if (version == opsets.end())
+      lacks("op " + op + " without a version of its operator set", node.str());
+    else if (find_converter(op, version->second) == nullptr)
+      lacks("op " + op + " of operator set " + std::to_string(version->second), node.str());
+    for (const Attribute& attribute : node.attributes)
+      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.value)) graph(**body, opsets);
+  }
+
+  const Model& model_;
+  std::map<std::string, Lack> lacks_;
+  std::set<const Function*> seen_;
+};
+
+}  // namespace
+
+const Function* function_of(const Model& model, const Node& node) {
+  for (const Function& function : model.functions)
+    if (function.name == node.op && function.domain == node.domain && function.overload == node.overload)
+      return &function;
+  return nullptr;
+}
+
+void check_supported(const Model& model) {
+  Walk walk(model);
+  walk.graph(model.graph, model.opsets);
+  for (const Refused& refused : model.refused) walk.lacks(refused.what, refused.where);
+  walk.report();
+}
+
+}  // namespace ferry::onnx
