@@ -11,6 +11,8 @@ void add_check_command(CLI::App& app, Action& action);
 void add_show_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
+void add_import_command(CLI::App& app, Action& action);
+void add_conformance_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 
 }  // namespace ferry

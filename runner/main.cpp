@@ -17,6 +17,8 @@ int run_command_line(int argc, char** argv) {
   ferry::add_explain_command(app, action);
   ferry::add_check_command(app, action);
   ferry::add_show_command(app, action);
+  ferry::add_import_command(app, action);
+  ferry::add_conformance_command(app, action);
   ferry::add_doctor_command(app, action);
   ferry::add_bench_command(app, action);
   ferry::add_examples(app, R"(

@@ -2,14 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <map>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "executor/session.hpp"
 #include "graph/core_ops.hpp"
-#include "graph/graph_file.hpp"
-#include "ops/op_set.hpp"
 #include "placement/plan_file.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
@@ -18,10 +15,45 @@
 namespace ferry {
 namespace {
 
-using Shapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+/// Zeros for the inputs that nobody feeds.
+void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selection) {
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    const std::string name(op.name());
+    if (!needed[id] || &op.def() != &kInput || selection.request.feeds.contains(name)) continue;
+    const Type& type = graph.type(op.output(0));
+    const auto given = shapes.find(name);
+    if (given == shapes.end() && !type.shape.known())
+      throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
+          .at(op.line())
+          .hint("--shape " + escaped(name) + "=SIZE,SIZE");
+    selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
+  }
+}
 
-Shapes parse_shapes(const std::vector<std::string>& texts) {
-  Shapes shapes;
+PlanResult plan_of_graph(const PlanCommandOptions& options) {
+  const InputSizes shapes = parse_shapes(options.shapes);
+  const LoadedGraph loaded = load_any_graph(options.file, options, shapes);
+  const std::unique_ptr<Graph>& graph = loaded.graph;
+  if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
+  Selection selection = select_entry(*graph, options.entry, options.fetches);
+  selection.request.feeds = parse_feeds(*graph, loaded.feeds);
+  add_zeros(*graph, shapes, selection);
+  ClusterOptions cluster = options.cluster;
+  cluster.transport = "inproc";
+  SessionOptions for_session = session_options(options);
+  for_session.reasons = true;
+  Session session(*graph, Cluster::connect(cluster), for_session);
+  PlanResult result = session.plan(selection.request);
+  name_fetches(result.plan, selection.names);
+  return result;
+}
+
+}  // namespace
+
+InputSizes parse_shapes(const std::vector<std::string>& texts) {
+  InputSizes shapes;
   for (const std::string& text : texts) {
     const auto fail = [&] {
       return Error(Code::usage, "--shape " + escaped(text) + ": expected NAME=SIZE,SIZE")
@@ -42,50 +74,19 @@ Shapes parse_shapes(const std::vector<std::string>& texts) {
   return shapes;
 }
 
-/// Zeros for the inputs that nobody feeds.
-void add_zeros(const Graph& graph, const Shapes& shapes, Selection& selection) {
-  const std::vector<bool> needed = needed_ops(graph, selection);
-  for (OpId id = 0; id < graph.size(); ++id) {
-    const Op op = graph.op(id);
-    const std::string name(op.name());
-    if (!needed[id] || &op.def() != &kInput || selection.request.feeds.contains(name)) continue;
-    const Type& type = graph.type(op.output(0));
-    const auto given = shapes.find(name);
-    if (given == shapes.end() && !type.shape.known())
-      throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
-          .at(op.line())
-          .hint("--shape " + escaped(name) + "=SIZE,SIZE");
-    selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
-  }
+void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
+  app.add_option("--shape", shapes, "An input's shape, where the graph leaves it open; repeatable")
+      ->type_name("NAME=SIZE,SIZE")
+      ->allow_extra_args(false);
 }
-
-PlanResult plan_of_graph(const PlanCommandOptions& options) {
-  const std::unique_ptr<Graph> graph = load_graph(options.file, default_ops());
-  if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
-  Selection selection = select_entry(*graph, options.entry, options.fetches);
-  selection.request.feeds = parse_feeds(*graph, options.feeds);
-  add_zeros(*graph, parse_shapes(options.shapes), selection);
-  ClusterOptions cluster = options.cluster;
-  cluster.transport = "inproc";
-  SessionOptions for_session = session_options(options);
-  for_session.reasons = true;
-  Session session(*graph, Cluster::connect(cluster), for_session);
-  PlanResult result = session.plan(selection.request);
-  name_fetches(result.plan, selection.names);
-  return result;
-}
-
-}  // namespace
 
 void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
-  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt) or a plan (.plan)")->required();
+  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
   add_job_options(app, options);
   app.add_option("--hosts", options.cluster.hosts,
                  "Plans for so many hosts like this one, which share the tasks in order; default: one")
       ->check(CLI::Range(1, 1 << 16));
-  app.add_option("--shape", options.shapes, "An input's shape, where the graph leaves it open; repeatable")
-      ->type_name("NAME=SIZE,SIZE")
-      ->allow_extra_args(false);
+  add_shape_option(app, options.shapes);
 }
 
 bool is_plan_file(const std::string& path) {

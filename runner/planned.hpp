@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "placement/planner.hpp"
+#include "runner/graph_files.hpp"
 #include "runner/run_options.hpp"
 
 namespace ferry {
@@ -15,6 +16,10 @@ struct PlanCommandOptions : JobOptions {
   std::vector<std::string> shapes;  ///< "x=64,784"
 };
 
+/// "x=64,784" for each. Error(usage) for what is malformed or given twice.
+[[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
+/// --shape.
+void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
 /// FILE, --shape and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 

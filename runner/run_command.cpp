@@ -1,10 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "graph/graph_file.hpp"
-#include "ops/op_set.hpp"
-
 #include "runner/commands.hpp"
+#include "runner/graph_files.hpp"
 #include "runner/planned.hpp"
 #include "runner/run.hpp"
 
@@ -16,19 +14,24 @@ void add_run_command(CLI::App& app, Action& action) {
     std::string file;
   };
   auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "A graph (.pb, .pbtxt), or a plan that ferry plan --save wrote (.plan)")
+  command
+      ->add_option("FILE", options->file,
+                   "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes
     ferry run model.pb --entry predict --model m --feed x=digits.npy --out results
+    ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
     ferry run add.plan                               as it was planned
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m)");
   command->callback([&action, options] {
     action = [options] {
-      return is_plan_file(options->file) ? run_plan(options->file, *options)
-                                         : run_graph(*load_graph(options->file, default_ops()), *options);
+      if (is_plan_file(options->file)) return run_plan(options->file, *options);
+      LoadedGraph loaded = load_any_graph(options->file, *options);
+      options->feeds = std::move(loaded.feeds);
+      return run_graph(*loaded.graph, *options);
     };
   });
 }

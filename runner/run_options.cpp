@@ -11,15 +11,26 @@ SessionOptions session_options(const JobOptions& options) {
   return result;
 }
 
+void add_feed_option(CLI::App& app, JobOptions& options) {
+  app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
+      ->type_name("NAME=FILE.npy|NUMBER")
+      ->allow_extra_args(false);
+}
+
+void add_dim_option(CLI::App& app, JobOptions& options) {
+  app.add_option("--dim", options.dims, "A number for a symbolic dim of an ONNX model; repeatable")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false);
+}
+
 void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--entry", options.entry, "Which of the file's entries; default: train if there, else the outputs")
       ->type_name("NAME");
   app.add_option("--fetch", options.fetches, "Values to fetch; default: the entry's fetches")
       ->type_name("NAME[,NAME...]")
       ->allow_extra_args(false);
-  app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
-      ->type_name("NAME=FILE.npy|NUMBER")
-      ->allow_extra_args(false);
+  add_feed_option(app, options);
+  add_dim_option(app, options);
   app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,

@@ -18,8 +18,9 @@ struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
   std::vector<std::string> feeds;
-  std::string device = "auto";  ///< auto, cpu, gpu
-  std::string device_rules;     ///< file for apply_device_rules
+  std::vector<std::string> dims;  ///< "batch=4"
+  std::string device = "auto";    ///< auto, cpu, gpu
+  std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;
   double deadline_seconds = 60;
@@ -40,7 +41,10 @@ struct RunOptions : JobOptions {
 /// What of the options is a session's.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
-/// --entry, --fetch, --feed, --tasks, --invariant, --jobs, --threads, --memory, --device,
+/// --dim, of ONNX models; --feed.
+void add_dim_option(CLI::App& app, JobOptions& options);
+void add_feed_option(CLI::App& app, JobOptions& options);
+/// --entry, --fetch, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
 /// --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Those and all others of `ferry run`, but for FILE.

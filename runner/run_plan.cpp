@@ -16,12 +16,16 @@ namespace {
 
 /// Options that say how a plan is made, or need its graph.
 void refuse_options_of_graphs(const RunOptions& options) {
-  const std::pair<bool, const char*> given[] = {
-      {!options.entry.empty(), "--entry"},        {options.soft_placement, "--soft-placement"},
-      {options.device != "auto", "--device"},     {!options.device_rules.empty(), "--devices"},
-      {!options.cluster.jobs.empty(), "--jobs"},  {options.epochs != 0, "--epochs"},
-      {options.eval_every != 0, "--eval-every"},  {options.tune, "--tune"},
-      {!options.save_plan.empty(), "--save-plan"}};
+  const std::pair<bool, const char*> given[] = {{!options.entry.empty(), "--entry"},
+                                                {options.soft_placement, "--soft-placement"},
+                                                {options.device != "auto", "--device"},
+                                                {!options.device_rules.empty(), "--devices"},
+                                                {!options.dims.empty(), "--dim"},
+                                                {!options.cluster.jobs.empty(), "--jobs"},
+                                                {options.epochs != 0, "--epochs"},
+                                                {options.eval_every != 0, "--eval-every"},
+                                                {options.tune, "--tune"},
+                                                {!options.save_plan.empty(), "--save-plan"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
       throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry")

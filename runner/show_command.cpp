@@ -5,10 +5,9 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "executor/plan_session.hpp"
-#include "graph/graph_file.hpp"
-#include "ops/op_set.hpp"
 #include "placement/plan_file.hpp"
 #include "runner/commands.hpp"
+#include "runner/graph_files.hpp"
 #include "runner/model_files.hpp"
 #include "runner/planned.hpp"
 
@@ -60,7 +59,7 @@ void show_ops(const Graph& graph, const std::string& indent) {
 }
 
 int show_graph(const std::string& file) {
-  const std::unique_ptr<Graph> graph = load_graph(file, default_ops());
+  const std::unique_ptr<Graph> graph = load_any_graph(file, {}).graph;
   print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
         " variables, " + std::to_string(graph->entries().size()) + " entries\n");
   show_entries(*graph);
@@ -104,7 +103,9 @@ int show_plan(const std::string& file) {
 void add_show_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "A graph (.pb, .pbtxt), a plan (.plan), or a folder written by --save")
+  command
+      ->add_option("FILE", *file,
+                   "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save")
       ->required();
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
