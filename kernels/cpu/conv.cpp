@@ -1,41 +1,16 @@
-// Convolution as products of matrices: the taps under a tile of output positions are copied into the columns of a
-// matrix, small enough for the cache, and multiplied by the filter. The gradients do the same with the factors
-// exchanged.
-//
-// How the work is cut depends on the sizes alone, never on the number of threads: so do the bits.
-#include <algorithm>
+// Convolution and its gradients: which way they are computed.
+#include "kernels/cpu/conv.hpp"
+
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base/error.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/dispatch.hpp"
-#include "kernels/cpu/images.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/state.hpp"
 
 namespace ferry::cpu {
 namespace {
-
-constexpr std::int64_t kLanes = 8;                // that work at once, each with columns of its own
-constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile
-
-/// The sizes of a convolution, of one group.
-struct Conv {
-  std::int64_t images = 0, groups = 1;
-  std::int64_t in = 0, out = 0;  ///< channels
-  Plane image, filter, output;
-  Slide slide;
-
-  [[nodiscard]] std::int64_t taps() const { return filter.area(); }
-  /// Rows of the matrix of columns.
-  [[nodiscard]] std::int64_t depth() const { return in * taps(); }
-  /// Its columns are the image itself.
-  [[nodiscard]] bool plain() const {
-    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.padding_free;
-  }
-};
 
 Conv conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
   Conv conv;
@@ -52,207 +27,6 @@ Conv conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide,
       throw Error(Code::plan,
                   "a convolution has a matrix with a dim of " + std::to_string(size) + "; the limit is 2147483647");
   return conv;
-}
-
-/// Output positions of a tile, when the matrix of columns has `depth` rows.
-std::int64_t tile_of(const Conv& conv, std::int64_t depth, std::size_t element) {
-  const std::int64_t fitting = kColumnBytes / std::max<std::int64_t>(1, depth * static_cast<std::int64_t>(element));
-  return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
-}
-
-/// Of one channel and tap, for each row of the output positions [begin, end): calls body(positions of the row, of these
-/// those whose tap lies in the image, both counted from `begin`; where in the channel the first of them has it).
-template <class Body>
-void for_rows(const Conv& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-              const Body& body) {
-  const Span inside = conv.slide.columns.inside(v, conv.image.columns, conv.output.columns);
-  for (std::int64_t at = begin; at < end;) {
-    const std::int64_t p = at / conv.output.columns, q = at % conv.output.columns;
-    const std::int64_t q_end = std::min(conv.output.columns, q + end - at);
-    const std::int64_t row = conv.slide.rows.position(p, u);
-    const std::int64_t here = at - begin;
-    Span filled{here, here};
-    std::int64_t from = 0;
-    if (row >= 0 && row < conv.image.rows) {
-      const std::int64_t first = std::clamp(inside.begin, q, q_end);
-      filled = {here + first - q, here + std::clamp(inside.end, first, q_end) - q};
-      from = row * conv.image.columns + conv.slide.columns.position(first, v);
-    }
-    body(Span{here, here + q_end - q}, filled, from);
-    at += q_end - q;
-  }
-}
-
-/// The elements of a channel under one tap at the output positions [begin, end); zeros in the padding.
-template <class T>
-void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-               T* to) {
-  const std::int64_t stride = conv.slide.columns.stride;
-  for_rows(conv, u, v, begin, end, [&](const Span& row, const Span& filled, std::int64_t from) {
-    std::fill(to + row.begin, to + filled.begin, T(0));
-    if (stride == 1)
-      std::copy_n(channel + from, filled.size(), to + filled.begin);
-    else
-      for (std::int64_t i = 0; i < filled.size(); ++i) to[filled.begin + i] = channel[from + i * stride];
-    std::fill(to + filled.end, to + row.end, T(0));
-  });
-}
-
-/// Adds back to where copy_taps() had them from.
-template <class T>
-void add_taps(const Conv& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-              const T* from) {
-  const std::int64_t stride = conv.slide.columns.stride;
-  for_rows(conv, u, v, begin, end, [&](const Span&, const Span& filled, std::int64_t to) {
-    const T* added = from + filled.begin;
-    if (stride == 1)
-      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i] += added[i];
-    else
-      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i * stride] += added[i];
-  });
-}
-
-/// The columns of channels [first, first + count) of an image at positions [begin, end): where they are, and from one
-/// row to the next.
-template <class T>
-Matrix<T> columns(const Conv& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
-                  std::int64_t end, T* scratch) {
-  const std::int64_t area = conv.image.area();
-  if (conv.plain()) return {image + first * area + begin, area, false};
-  T* to = scratch;
-  for (std::int64_t c = first; c < first + count; ++c)
-    for (std::int64_t u = 0; u < conv.filter.rows; ++u)
-      for (std::int64_t v = 0; v < conv.filter.columns; ++v, to += end - begin)
-        copy_taps(conv, image + c * area, u, v, begin, end, to);
-  return {scratch, end - begin, false};
-}
-
-/// Calls body(item, scratch) for each of `items`, in lanes with scratch of their own.
-template <class T, class Body>
-void in_lanes(const KernelRun& run, std::int64_t items, std::int64_t lane_elements, const Body& body) {
-  const std::int64_t lanes = std::min(items, kLanes);
-  auto* const scratch = reinterpret_cast<T*>(run.scratch.data());
-  for_chunks(run.parallel, lanes, 1, [&](std::int64_t lane, std::int64_t) {
-    for (std::int64_t item = items * lane / lanes; item < items * (lane + 1) / lanes; ++item)
-      body(item, scratch + lane * lane_elements);
-  });
-}
-
-// ---- The convolution: a product for each tile ----
-
-template <class T>
-void convolve(KernelRun& run, const Conv& conv) {
-  const T* x = run.inputs[0].as<const T>();
-  const T* w = run.inputs[1].as<const T>();
-  T* y = run.outputs[0].as<T>();
-  const std::int64_t area = conv.output.area(), depth = conv.depth();
-  const std::int64_t tile = tile_of(conv, depth, sizeof(T));
-  const std::int64_t tiles = (area + tile - 1) / tile;
-  in_lanes<T>(run, conv.images * conv.groups * tiles, depth * tile, [&](std::int64_t item, T* scratch) {
-    const std::int64_t plane = item / tiles, group = plane % conv.groups;  // an image's group
-    const std::int64_t begin = item % tiles * tile, end = std::min(area, begin + tile);
-    const Matrix<T> taps = columns(conv, x + plane * conv.in * conv.image.area(), 0, conv.in, begin, end, scratch);
-    multiply(static_cast<int>(conv.out), static_cast<int>(end - begin), static_cast<int>(depth),
-             Matrix<T>{w + group * conv.out * depth, depth, false}, taps, y + plane * conv.out * area + begin, area);
-  });
-}
-
-// ---- The image's gradient: the filter, transposed, times the output's gradient gives columns to be added ----
-
-/// Blocks of channels that are computed apart, so that few images keep several threads busy.
-std::int64_t channel_blocks(const Conv& conv) {
-  const std::int64_t planes = std::max<std::int64_t>(1, conv.images * conv.groups);
-  return std::clamp<std::int64_t>((kLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
-}
-
-template <class T>
-void image_gradient(KernelRun& run, const Conv& conv) {
-  const T* dy = run.inputs[0].as<const T>();
-  const T* w = run.inputs[1].as<const T>();
-  T* dx = run.outputs[0].as<T>();
-  const std::int64_t area = conv.output.area(), blocks = channel_blocks(conv);
-  const std::int64_t most = (conv.in + blocks - 1) / blocks * conv.taps();
-  const std::int64_t tile = tile_of(conv, most, sizeof(T));
-  in_lanes<T>(run, conv.images * conv.groups * blocks, most * tile, [&](std::int64_t item, T* scratch) {
-    const std::int64_t plane = item / blocks, group = plane % conv.groups, block = item % blocks;
-    const std::int64_t first = conv.in * block / blocks, count = conv.in * (block + 1) / blocks - first;
-    T* image = dx + (plane * conv.in + first) * conv.image.area();
-    std::fill_n(image, count * conv.image.area(), T(0));
-    const Matrix<T> filter{w + group * conv.out * conv.depth() + first * conv.taps(), conv.depth(), true};
-    for (std::int64_t begin = 0; begin < area; begin += tile) {
-      const std::int64_t end = std::min(area, begin + tile);
-      multiply(static_cast<int>(count * conv.taps()), static_cast<int>(end - begin), static_cast<int>(conv.out), filter,
-               Matrix<T>{dy + plane * conv.out * area + begin, area, false}, scratch, end - begin);
-      const T* from = scratch;
-      for (std::int64_t c = 0; c < count; ++c)
-        for (std::int64_t u = 0; u < conv.filter.rows; ++u)
-          for (std::int64_t v = 0; v < conv.filter.columns; ++v, from += end - begin)
-            add_taps(conv, image + c * conv.image.area(), u, v, begin, end, from);
-    }
-  });
-}
-
-// ---- The filter's gradient: the output's gradient times the columns, transposed, added over tiles and images ----
-
-/// How it is cut: by blocks of channels, and where these are few by images, whose sums are added at the end.
-struct FilterCut {
-  std::int64_t blocks = 1, parts = 1;
-};
-
-FilterCut filter_cut(const Conv& conv) {
-  FilterCut cut;
-  cut.blocks = std::clamp<std::int64_t>(kLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.in));
-  if (cut.blocks * conv.groups < kLanes / 2) {
-    cut.blocks = 1;
-    cut.parts = std::clamp<std::int64_t>(kLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.images));
-  }
-  return cut;
-}
-
-template <class T>
-void filter_gradient(KernelRun& run, const Conv& conv) {
-  const T* dy = run.inputs[0].as<const T>();
-  const T* x = run.inputs[1].as<const T>();
-  T* dw = run.outputs[0].as<T>();
-  const std::int64_t area = conv.output.area(), depth = conv.depth();
-  const FilterCut cut = filter_cut(conv);
-  const std::int64_t most = (conv.in + cut.blocks - 1) / cut.blocks * conv.taps();
-  const std::int64_t tile = tile_of(conv, most, sizeof(T));
-  const std::int64_t weights = conv.groups * conv.out * depth;
-  T* const sums = reinterpret_cast<T*>(run.scratch.data()) + kLanes * most * tile;  // of parts but the first
-  in_lanes<T>(run, cut.parts * conv.groups * cut.blocks, most * tile, [&](std::int64_t item, T* scratch) {
-    const std::int64_t block = item % cut.blocks, group = item / cut.blocks % conv.groups;
-    const std::int64_t part = item / cut.blocks / conv.groups;
-    const std::int64_t first = conv.in * block / cut.blocks, count = conv.in * (block + 1) / cut.blocks - first;
-    T* to = (part == 0 ? dw : sums + (part - 1) * weights) + group * conv.out * depth + first * conv.taps();
-    bool add = false;
-    for (std::int64_t n = conv.images * part / cut.parts; n < conv.images * (part + 1) / cut.parts; ++n) {
-      const std::int64_t plane = n * conv.groups + group;
-      for (std::int64_t begin = 0; begin < area; begin += tile, add = true) {
-        const std::int64_t end = std::min(area, begin + tile);
-        Matrix<T> taps = columns(conv, x + plane * conv.in * conv.image.area(), first, count, begin, end, scratch);
-        taps.transposed = true;
-        multiply(static_cast<int>(conv.out), static_cast<int>(count * conv.taps()), static_cast<int>(end - begin),
-                 Matrix<T>{dy + plane * conv.out * area + begin, area, false}, taps, to, depth, add);
-      }
-    }
-  });
-  for (std::int64_t part = 1; part < cut.parts; ++part) {
-    const T* more = sums + (part - 1) * weights;
-#pragma omp simd
-    for (std::int64_t i = 0; i < weights; ++i) dw[i] += more[i];
-  }
-}
-
-// ---- Kernels ----
-
-struct State2D {
-  Slide slide;
-  std::int64_t groups = 1;
-};
-
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
-  return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups")});
 }
 
 /// A type as an array without data, for scratch.
@@ -280,65 +54,123 @@ void set_to_zero(const Array& array) {
   if (array.count() > 0) std::memset(array.data, 0, static_cast<std::size_t>(array.count()) * size_of(array.dtype));
 }
 
-void run_conv(KernelRun& run) {
-  const auto& state = kept<State2D>(run);
-  Array& y = run.outputs[0];
-  y.sizes[0] = run.inputs[0].sizes[0];
-  const Conv conv = conv_of(run.inputs[0], run.inputs[1], y, state.slide, state.groups);
-  if (is_empty(conv)) return set_to_zero(y);
-  dispatch_floats(y.dtype, [&](auto zero) { convolve<decltype(zero)>(run, conv); });
-}
-
-void run_image_gradient(KernelRun& run) {
-  const auto& state = kept<State2D>(run);
-  Array& dx = run.outputs[0];
-  dx.sizes[0] = run.inputs[0].sizes[0];
-  const Conv conv = conv_of(dx, run.inputs[1], run.inputs[0], state.slide, state.groups);
-  if (is_empty(conv)) return set_to_zero(dx);
-  dispatch_floats(dx.dtype, [&](auto zero) { image_gradient<decltype(zero)>(run, conv); });
-}
-
-void run_filter_gradient(KernelRun& run) {
-  const auto& state = kept<State2D>(run);
-  const Array& dw = run.outputs[0];
-  const Conv conv = conv_of(run.inputs[1], dw, run.inputs[0], state.slide, state.groups);
-  if (is_empty(conv)) return set_to_zero(dw);
-  dispatch_floats(dw.dtype, [&](auto zero) { filter_gradient<decltype(zero)>(run, conv); });
-}
-
-/// Bytes of all lanes' columns, whatever the block of channels and the number of images: a tile has 64 positions or
-/// fits into kColumnBytes.
-std::int64_t column_bytes(const Conv& conv, std::int64_t element) {
-  const std::int64_t of_lane = std::max(conv.depth() * 64, kColumnBytes / element);
-  return kLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;
-}
-
 std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
+/// Enough target channels for vectors, and enough positions to be worth packing the filter.
+bool is_direct(const Conv& conv, std::int64_t targets, std::int64_t area) {
+  return !is_empty(conv) && targets >= kWide && conv.images * area >= 4 * kWide;
+}
+
+struct State2D {
+  Slide slide;
+  std::int64_t groups = 1;
+  std::optional<DirectConv> direct;
+};
+
+std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<DirectConv> direct) {
+  return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
+}
+
+using ByColumns = void (*)(KernelRun&, const Conv&);
+using Directly = void (*)(KernelRun&, const DirectConv&);
+
+/// `images`: how many, which may differ from step to step.
+void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
+  const auto& state = kept<State2D>(run);
+  const Conv conv = conv_of(x, w, y, state.slide, state.groups);
+  if (is_empty(conv)) return set_to_zero(run.outputs[0]);
+  state.direct ? directly(run, *state.direct) : by_columns(run, conv);
+}
+
+// ---- The convolution ----
+
+Conv setup_conv(const KernelSetup& setup) {
+  return conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
+}
+
+std::optional<DirectConv> direct_conv(const Conv& conv) {
+  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+  return direct_convolution(conv);
+}
+
+void conv2d(KernelRun& run) {
+  run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
+  run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_by_columns);
+}
+
+std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
+  return state_of(setup, direct_conv(setup_conv(setup)));
+}
+
 std::int64_t conv_scratch(const KernelSetup& setup) {
-  const Conv conv = conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
-  return conv.plain() ? 0 : column_bytes(conv, element_bytes(setup));
+  const Conv conv = setup_conv(setup);
+  const auto direct = direct_conv(conv);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype) : columns_scratch(conv, element_bytes(setup));
+}
+
+// ---- The image's gradient ----
+
+Conv setup_image_gradient(const KernelSetup& setup) {
+  return conv_of(setup, setup.outputs[0], setup.inputs[1], setup.inputs[0]);
+}
+
+std::optional<DirectConv> direct_gradient(const Conv& conv) {
+  if (!is_direct(conv, conv.in, conv.image.area())) return std::nullopt;
+  return direct_image_gradient(conv);
+}
+
+void image_gradient(KernelRun& run) {
+  run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
+  run_conv(run, run.outputs[0], run.inputs[1], run.inputs[0], convolve_directly, image_gradient_by_columns);
+}
+
+std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
+  return state_of(setup, direct_gradient(setup_image_gradient(setup)));
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
-  return column_bytes(conv_of(setup, setup.outputs[0], setup.inputs[1], setup.inputs[0]), element_bytes(setup));
+  const Conv conv = setup_image_gradient(setup);
+  const auto direct = direct_gradient(conv);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
+                : image_gradient_columns_scratch(conv, element_bytes(setup));
+}
+
+// ---- The filter's gradient ----
+
+Conv setup_filter_gradient(const KernelSetup& setup) {
+  return conv_of(setup, setup.inputs[1], setup.outputs[0], setup.inputs[0]);
+}
+
+void filter_gradient(KernelRun& run) {
+  run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
+}
+
+std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
+  return state_of(setup, direct_conv(setup_filter_gradient(setup)));
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
-  const Conv conv = conv_of(setup, setup.inputs[1], setup.outputs[0], setup.inputs[0]);
-  const std::int64_t sums = (filter_cut(conv).parts - 1) * conv.groups * conv.out * conv.depth();
-  return column_bytes(conv, element_bytes(setup)) + sums * element_bytes(setup);
+  const Conv conv = setup_filter_gradient(setup);
+  const auto direct = direct_conv(conv);
+  return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
+                : filter_gradient_columns_scratch(conv, element_bytes(setup));
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Conv2D", .run = run_conv, .prepare = prepare, .scratch_bytes = conv_scratch},
-    {.op = "Conv2DTranspose", .run = run_image_gradient, .prepare = prepare, .scratch_bytes = image_gradient_scratch},
-    {.op = "Conv2DGradInput", .run = run_image_gradient, .prepare = prepare, .scratch_bytes = image_gradient_scratch},
+    {.op = "Conv2D", .run = conv2d, .prepare = prepare_conv, .scratch_bytes = conv_scratch},
+    {.op = "Conv2DTranspose",
+     .run = image_gradient,
+     .prepare = prepare_image_gradient,
+     .scratch_bytes = image_gradient_scratch},
+    {.op = "Conv2DGradInput",
+     .run = image_gradient,
+     .prepare = prepare_image_gradient,
+     .scratch_bytes = image_gradient_scratch},
     {.op = "Conv2DGradFilter",
-     .run = run_filter_gradient,
-     .prepare = prepare,
+     .run = filter_gradient,
+     .prepare = prepare_filter_gradient,
      .scratch_bytes = filter_gradient_scratch},
 };
 

@@ -3,12 +3,15 @@
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/level.hpp"
+#include "kernels/cpu/processor.hpp"
+#include "kernels/cpu/product_tile.hpp"
 
 namespace ferry {
 namespace {
 
 KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
-  KernelTable table(DeviceKind::cpu, level, cpu::blas_name(), kernels.fold);
+  static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
+  KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
   for (const auto family : kernels.families) table.add(family);
   for (const auto family : {cpu::batch_kernels(), cpu::file_kernels(), cpu::host_kernels()}) table.add(family);
   return table;
@@ -19,13 +22,8 @@ std::vector<KernelTable> levels_here() {
   std::vector<KernelTable> levels;
   levels.push_back(made(FERRY_BASELINE, *ferry_kernels_baseline()));
 #ifdef FERRY_X86_64_LEVELS
-  const bool v3 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
-                  __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("fma") != 0;
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-                  __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-                  __builtin_cpu_supports("avx512vl") != 0;
-  if (v3) levels.push_back(made("x86-64-v3", *ferry_kernels_v3()));
-  if (v4) levels.push_back(made("x86-64-v4", *ferry_kernels_v4()));
+  if (cpu::processor_level() >= 3) levels.push_back(made("x86-64-v3", *ferry_kernels_v3()));
+  if (cpu::processor_level() >= 4) levels.push_back(made("x86-64-v4", *ferry_kernels_v4()));
 #endif
   return levels;
 }

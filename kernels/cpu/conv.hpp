@@ -1,0 +1,107 @@
+// The convolution of images in two ways. Directly: sums of products of source elements, read where they lie, and a
+// panel of channels, in registers; for at least kWide channels. And by columns: the taps under a tile of positions are
+// copied into a matrix, which is multiplied by the filter.
+//
+// How the work is cut depends on the sizes alone, never on the number of threads: so do the bits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/images.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+constexpr std::int64_t kConvLanes = 8;  // that work at once, each with scratch of its own
+
+/// The sizes of a convolution, of one group.
+struct Conv {
+  std::int64_t images = 0, groups = 1;
+  std::int64_t in = 0, out = 0;  ///< channels
+  Plane image, filter, output;
+  Slide slide;
+
+  [[nodiscard]] std::int64_t taps() const { return filter.area(); }
+  /// Rows of the matrix of columns.
+  [[nodiscard]] std::int64_t depth() const { return in * taps(); }
+  /// Its columns are the image itself.
+  [[nodiscard]] bool plain() const {
+    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.padding_free;
+  }
+};
+
+/// Calls body(item, scratch) for each of `items`, in lanes with `lane_elements` each of `scratch`.
+template <class T, class Body>
+void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
+  const std::int64_t lanes = std::min(items, kConvLanes);
+  for_chunks(run.parallel, lanes, 1, [&](std::int64_t lane, std::int64_t) {
+    for (std::int64_t item = items * lane / lanes; item < items * (lane + 1) / lanes; ++item)
+      body(item, scratch + lane * lane_elements);
+  });
+}
+
+// ---- By columns (conv_columns.cpp); scratch in bytes for elements of `element` bytes ----
+
+void convolve_by_columns(KernelRun& run, const Conv& conv);
+void image_gradient_by_columns(KernelRun& run, const Conv& conv);
+void filter_gradient_by_columns(KernelRun& run, const Conv& conv);
+[[nodiscard]] std::int64_t columns_scratch(const Conv& conv, std::int64_t element);
+[[nodiscard]] std::int64_t image_gradient_columns_scratch(const Conv& conv, std::int64_t element);
+[[nodiscard]] std::int64_t filter_gradient_columns_scratch(const Conv& conv, std::int64_t element);
+
+// ---- Directly (conv_direct.cpp) ----
+
+/// Along one dim: target position t lies at `first` + t * `stride`, and its tap j at t * `step` + taps[j] of the
+/// source.
+struct Reach {
+  std::int64_t targets = 0, first = 0, stride = 1, step = 1;
+  std::vector<std::int64_t> taps;
+  std::vector<std::int64_t> filter;  ///< where the filter has the tap
+
+  [[nodiscard]] std::int64_t low() const;
+  /// Source elements from the lowest tap of one of `count` targets to the highest.
+  [[nodiscard]] std::int64_t extent(std::int64_t count) const;
+};
+
+/// Target positions that have the same taps of the filter: all of them, or in a gradient one of each stride. They are
+/// computed some rows at a time, the unit; small images some together.
+struct Sweep {
+  Reach rows, columns;
+  std::int64_t unit_rows = 1, units = 1;
+  std::int64_t images = 1;            ///< of a unit; several when one image is one unit
+  bool copies = false;                ///< a unit's part of the source is copied, with zeros where it leaves the image
+  Plane view;                         ///< what a unit reads of a source channel: its copy, or the channel
+  std::int64_t copied = 0;            ///< elements of the copy of an image's part, whole vectors; 0: none
+  std::vector<std::int64_t> places;   ///< of a unit's positions in the view, image by image
+  std::vector<std::int64_t> targets;  ///< and of an image's in the target; empty: one after another
+  std::vector<std::int64_t> offsets;  ///< of channels and taps in the view
+  std::vector<std::int64_t> filter;   ///< and in the filter
+  std::int64_t run = 1;               ///< so many of these lie one after another
+
+  /// Of an image in a unit.
+  [[nodiscard]] std::int64_t positions() const { return unit_rows * columns.targets; }
+};
+
+/// The target's channels from the source's, in one group: the convolution, or its image's gradient.
+struct DirectConv {
+  std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels
+  std::int64_t filter_step = 0;                       ///< from one target channel to the next
+  Plane source, target;
+  std::vector<Sweep> sweeps;
+};
+
+/// Channels along which vectors lie, from which on the direct way is worth while.
+constexpr std::int64_t kWide = 8;
+
+[[nodiscard]] DirectConv direct_convolution(const Conv& conv);
+[[nodiscard]] DirectConv direct_image_gradient(const Conv& conv);
+/// Output 0 from inputs 0, the source, and 1, the filter.
+void convolve_directly(KernelRun& run, const DirectConv& conv);
+/// Output 0, the filter's gradient, from inputs 0, the gradient of what `conv` gives, and 1, its source.
+void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
+[[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype);
+[[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);
+
+}  // namespace ferry::cpu

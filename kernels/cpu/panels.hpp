@@ -1,0 +1,78 @@
+// Products of matrices by tiles: the columns of one factor are packed into panels, as wide as two vectors, and the
+// other factor is read where it lies.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "kernels/cpu/product_tile.hpp"
+#include "kernels/cpu/transpose.hpp"
+
+namespace ferry::cpu {
+
+/// Some of a matrix's columns.
+struct Panel {
+  std::int64_t first, count;
+  std::int64_t vectors;  ///< that they fill: 1 or 2
+};
+
+template <class T>
+class Panels {
+ public:
+  explicit Panels(std::int64_t columns) : columns_(columns) {}
+  [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
+  /// Of all panels but the last.
+  [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
+  [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
+  /// The columns, with those that fill the last vector.
+  [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
+  [[nodiscard]] Panel at(std::int64_t number) const {
+    const std::int64_t first = number * width(), left = columns_ - first;
+    return {first, std::min(left, width()), left > lanes() ? 2 : 1};
+  }
+
+ private:
+  std::int64_t columns_;
+};
+
+/// panel[i, v] = from[v * step + i] for i < k and the panel's columns v, then zeros that fill its vectors.
+template <class T>
+void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, T* to) {
+  const std::int64_t width = panel.vectors * Panels<T>::lanes();
+  transpose(from, step, panel.count, k, to, width);
+  if (panel.count < width)
+    for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
+}
+
+/// Element i of a row lies at places[i], or at i when there are none.
+using Places = std::span<const std::int64_t>;
+
+/// to[v * step + i's place] = sums[i, v] for i < n and the panel's columns v.
+template <class T>
+void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
+  const std::int64_t width = panel.vectors * Panels<T>::lanes();
+  if (places.empty()) return transpose(sums, width, n, panel.count, to, step);
+  constexpr std::int64_t kTogether = 16;
+  for (std::int64_t begin = 0; begin < n; begin += kTogether)
+    for (std::int64_t v = 0; v < panel.count; ++v)
+      for (std::int64_t i = begin; i < std::min(n, begin + kTogether); ++i)
+        to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
+}
+
+/// sums[r, v] = sum over i of x[places[r] + offsets[i]] * packed[i, v], added to what is there when `add`.
+template <class T>
+void multiply(const T* x, std::span<const std::int64_t> places, std::span<const std::int64_t> offsets, const T* packed,
+              const Panel& panel, T* sums, bool add) {
+  constexpr std::int64_t kPanelBytes = 24 << 10;  // of a panel in the first cache
+  const ProductTiles<T>& tiles = product_tiles_of<T>();
+  const std::int64_t width = panel.vectors * tiles.lanes, k = std::ssize(offsets), rows = std::ssize(places);
+  const std::int64_t most = kPanelBytes / (width * static_cast<std::int64_t>(sizeof(T)));
+  for (std::int64_t begin = 0; begin == 0 || begin < k; begin += most)
+    for (std::int64_t row = 0; row < rows; row += tiles.rows)
+      tiles.of[panel.vectors - 1][std::min(tiles.rows, rows - row) - 1](
+          std::min(most, k - begin), x, places.data() + row, offsets.data() + begin, packed + begin * width,
+          sums + row * width, width, add || begin > 0);
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,33 @@
+#include "kernels/cpu/processor.hpp"
+
+#include "kernels/cpu/product_tile.hpp"
+
+namespace ferry::cpu {
+
+#ifdef FERRY_X86_64_LEVELS
+int processor_level() {
+  const bool v3 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+                  __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("fma") != 0;
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                  __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+                  __builtin_cpu_supports("avx512vl") != 0;
+  return v4 ? 4 : v3 ? 3 : 1;
+}
+
+const ProductTileSet& product_tiles() {
+  static const ProductTileSet& best = processor_level() == 4   ? ferry_product_tiles_v4
+                                      : processor_level() == 3 ? ferry_product_tiles_v3
+                                                               : ferry_product_tiles_baseline;
+  return best;
+}
+#else
+int processor_level() {
+  return 1;
+}
+
+const ProductTileSet& product_tiles() {
+  return ferry_product_tiles_baseline;
+}
+#endif
+
+}  // namespace ferry::cpu

@@ -1,0 +1,9 @@
+// What this machine's processor can do.
+#pragma once
+
+namespace ferry::cpu {
+
+/// The highest x86-64 level that it runs and this build has code for (3: AVX2, 4: AVX-512); else 1.
+[[nodiscard]] int processor_level();
+
+}  // namespace ferry::cpu

@@ -1,0 +1,47 @@
+// The innermost loops of products of matrices: a few rows times a panel of columns, the sums in registers. They are
+// built once for each instruction set, and the processor's best is taken by all levels of kernels.
+#pragma once
+
+#include <cstdint>
+
+namespace ferry::cpu {
+
+inline constexpr int kMostTileRows = 8;
+
+/// c[r,v] = sum over i < k of x[places[r] + offsets[i]] * panel[i,v], for the rows r of a tile and the columns v of a
+/// panel, which lies without gaps; rows of c are `c_step` apart. `add`: the sum begins with c. Summed in the order of
+/// i, whatever the tile's size: so no cut into tiles changes a bit.
+template <class T>
+using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const std::int64_t* offsets,
+                             const T* panel, T* c, std::int64_t c_step, bool add);
+
+template <class T>
+struct ProductTiles {
+  std::int64_t lanes;                   ///< of a vector
+  std::int64_t rows;                    ///< of the largest tile
+  ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
+};
+
+struct ProductTileSet {
+  bool fused;  ///< by multiply-adds that round once: other bits than those that round twice
+  ProductTiles<float> of_float;
+  ProductTiles<double> of_double;
+};
+
+/// This processor's.
+[[nodiscard]] const ProductTileSet& product_tiles();
+
+template <class T>
+[[nodiscard]] const ProductTiles<T>& product_tiles_of();
+template <>
+[[nodiscard]] inline const ProductTiles<float>& product_tiles_of<float>() {
+  return product_tiles().of_float;
+}
+template <>
+[[nodiscard]] inline const ProductTiles<double>& product_tiles_of<double>() {
+  return product_tiles().of_double;
+}
+
+extern const ProductTileSet ferry_product_tiles_baseline, ferry_product_tiles_v3, ferry_product_tiles_v4;
+
+}  // namespace ferry::cpu
