@@ -95,6 +95,20 @@ Ints image_sizes(const Call& call) {
   return sizes;
 }
 
+/// Moves over images whose sizes need not be known: their sizes are left open where they are not.
+Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
+  Ints sizes;
+  for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
+  return call.moves(sizes, window, sliding);
+}
+
+/// `f` of x [n,c,rows,columns] and the moves over both; of an image of one dim, as of one row.
+template <class F>
+Value over_planes(const Value& x, const Moves& moves, const F& f) {
+  if (moves.size() == 2) return f(x, moves[0], moves[1]);
+  return squeeze(f(expand_dims(x, {2}), Move(), moves[0]), {2});
+}
+
 Ints window_of(const Call& call, const Value& w) {
   if (w.rank() != call.x.rank()) call.fail("the filter " + w.shape().str() + " must have as many dims");
   Ints window;
@@ -131,6 +145,8 @@ Value as_volumes(const Value& y, std::int64_t depth) {
 
 /// The taps of the first dim become channels, beside those of the image and of the filter.
 Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
+  static_cast<void>(image_sizes(call));
+  call.check_fit(moves);
   const Move& depth = moves[0];
   const std::int64_t channels = call.size(x, 1), out = call.size(w, 0);
   const Value deep = padded(x, 2, depth.low, depth.high);
@@ -155,8 +171,11 @@ Value spread(const Value& x, std::int64_t stride) {
 
 /// Each tap of the first dim gives channels of its own, which are put to their places and added.
 Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
-  const Move& depth = moves[0];  // of the image that is made
-  const std::int64_t given = call.size(x, 2), out = call.size(w, 1) * groups;
+  const Move& depth = moves[0];
+  const std::int64_t given = image_sizes(call)[0], out = call.size(w, 1) * groups;
+  const std::int64_t full = (given - 1) * depth.stride + depth.covered(), size = full - depth.low - depth.high;
+  if (size < 1)
+    call.fail("padding of " + std::to_string(depth.low + depth.high) + " leaves nothing of " + std::to_string(full));
   const Value filter = reshape(w, {call.size(w, 0), call.size(w, 1) * depth.window, moves[1].window, moves[2].window});
   const Value planes = conv2d_transpose(as_planes(x), filter, sliding_of(moves[1], moves[2]), groups);
   const Ints image{planes.shape()[2].size(), planes.shape()[3].size()};
@@ -167,7 +186,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
     const Value placed = padded(part, 2, t * depth.dilation, (depth.window - 1 - t) * depth.dilation);
     sum = sum.defined() ? sum + placed : placed;
   }
-  return slice(sum, 2, depth.low, depth.low + depth.size);
+  return slice(sum, 2, depth.low, depth.low + size);
 }
 
 // ---- Pooling ----
@@ -181,41 +200,50 @@ Move rounded_up(Move move) {
   return move;
 }
 
+bool is_dilated(const Moves& moves) {
+  return std::any_of(moves.begin(), moves.end(), [](const Move& m) { return m.dilation > 1 && m.window > 1; });
+}
+
+/// Whether max_pool2d and avg_pool2d do it as it is, and say what does not fit: they need no sizes.
+bool is_plain(const Call& call, const Moves& moves, const Pooling& pooling) {
+  return moves.size() < 3 && !pooling.ceil && !is_dilated(moves) && is_float(call.x.dtype());
+}
+
 Moves pooling_moves(const Call& call, const Pooling& pooling) {
   static_cast<void>(call.image_dims());
-  Moves moves = call.moves(image_sizes(call), pooling.size, pooling.sliding);
+  Moves moves = open_moves(call, pooling.size, pooling.sliding);
+  if (is_plain(call, moves, pooling)) return moves;
+  static_cast<void>(image_sizes(call));
   call.check_fit(moves);
   if (pooling.ceil) std::transform(moves.begin(), moves.end(), moves.begin(), rounded_up);
   return moves;
 }
 
-bool is_dilated(const Moves& moves) {
-  return std::any_of(moves.begin(), moves.end(), [](const Move& m) { return m.dilation > 1 && m.window > 1; });
-}
-
 using Pool2D = Value (*)(const Value&, Ints, const Sliding&, source_location);
 
-Value pool_planes(const Value& x, Ints sizes, const Move& rows, const Move& columns, Pool2D pool) {
+/// Windows without dilations over two dims.
+Value pool_plane(const Value& x, const Move& rows, const Move& columns, Pool2D pool) {
   Sliding sliding = sliding_of(rows, columns);
-  sliding.dilations = {1, 1};
-  return pool(reshape(x, std::move(sizes)), {rows.window, columns.window}, sliding, source_location::current());
+  sliding.dilations.clear();
+  return pool(x, {rows.window, columns.window}, sliding, source_location::current());
 }
 
-/// Windows without dilations by the ops of two dims: of three, two and then the first.
-Value pool_by_planes(const Value& x, const Moves& moves, Pool2D pool) {
+/// Of three dims, over the last two and then over the first.
+Value pool_volume(const Value& x, const Moves& moves, Pool2D pool) {
   const std::int64_t channels = x.shape()[1].size();
-  const Move still;
-  if (moves.size() == 1) {
-    const Value y = pool_planes(x, {-1, channels, 1, moves[0].size}, still, moves[0], pool);
-    return squeeze(y, {2});
-  }
-  const Move &rows = moves[moves.size() - 2], &columns = moves.back();
-  const std::int64_t depth = moves.size() == 3 ? moves[0].size : 1;
-  const Value planes = pool_planes(x, {-1, channels * depth, rows.size, columns.size}, rows, columns, pool);
-  if (moves.size() == 2) return planes;
-  const std::int64_t area = rows.positions() * columns.positions();
-  const Value deep = pool_planes(planes, {-1, channels, depth, area}, moves[0], still, pool);
-  return reshape(deep, {-1, channels, moves[0].positions(), rows.positions(), columns.positions()});
+  const Move &depth = moves[0], &rows = moves[1], &columns = moves[2];
+  const Value planes = reshape(x, {-1, channels * depth.size, rows.size, columns.size});
+  const Value flat = reshape(pool_plane(planes, rows, columns, pool),
+                             {-1, channels, depth.size, rows.positions() * columns.positions()});
+  const Value y = pool_plane(flat, depth, Move(), pool);
+  return reshape(y, {-1, channels, depth.positions(), rows.positions(), columns.positions()});
+}
+
+Value pool_by_planes(const Value& x, const Moves& moves, Pool2D pool) {
+  if (moves.size() == 3) return pool_volume(x, moves, pool);
+  return over_planes(x, moves, [&](const Value& planes, const Move& rows, const Move& columns) {
+    return pool_plane(planes, rows, columns, pool);
+  });
 }
 
 double lowest(DType dtype) {
@@ -325,12 +353,11 @@ Value conv(const Value& x, const Value& w, const Sliding& sliding, std::int64_t 
   const Scope here = derived(graph_of({{x, w}}, at), at);
   const Call call{"conv", x, at};
   const int dims = call.image_dims();
-  const Moves moves = call.moves(image_sizes(call), window_of(call, w), sliding);
-  call.check_fit(moves);
+  const Moves moves = open_moves(call, window_of(call, w), sliding);
   if (dims == 3) return conv3d(call, x, w, moves, groups);
-  if (dims == 2) return conv2d(x, w, sliding_of(moves[0], moves[1]), groups);
-  const Value row = expand_dims(x, {2});
-  return squeeze(conv2d(row, expand_dims(w, {2}), sliding_of({}, moves[0]), groups), {2});
+  return over_planes(x, moves, [&](const Value& planes, const Move& rows, const Move& columns) {
+    return conv2d(planes, dims == 1 ? expand_dims(w, {2}) : w, sliding_of(rows, columns), groups);
+  });
 }
 
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, Ints extra,
@@ -339,26 +366,16 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std
   const Call call{"conv_transpose", x, at};
   const int dims = call.image_dims();
   extra = call.each("extra", std::move(extra), static_cast<std::size_t>(dims), 0);
-  Moves moves = call.moves(image_sizes(call), window_of(call, w), sliding);
+  Moves moves = open_moves(call, window_of(call, w), sliding);
   Ints low(static_cast<std::size_t>(dims) + 2), behind = low;
   for (std::size_t d = 0; d < moves.size(); ++d) {
-    Move& move = moves[d];
-    behind[d + 2] = std::max<std::int64_t>(0, extra[d] - move.high);
-    move.high = std::max<std::int64_t>(0, move.high - extra[d]);
-    const std::int64_t full = (move.size - 1) * move.stride + move.covered();
-    move.size = full - move.low - move.high;
-    if (move.size < 1)
-      call.fail("padding of " + std::to_string(move.low + move.high) + " leaves nothing of " + std::to_string(full));
+    behind[d + 2] = std::max<std::int64_t>(0, extra[d] - moves[d].high);
+    moves[d].high = std::max<std::int64_t>(0, moves[d].high - extra[d]);
   }
-  Value y;
-  if (dims == 3) {
-    y = conv3d_transpose(call, x, w, moves, groups);
-  } else if (dims == 2) {
-    y = conv2d_transpose(x, w, sliding_of(moves[0], moves[1]), groups);
-  } else {
-    const Value row = expand_dims(x, {2});
-    y = squeeze(conv2d_transpose(row, expand_dims(w, {2}), sliding_of({}, moves[0]), groups), {2});
-  }
+  const auto transposed = [&](const Value& planes, const Move& rows, const Move& columns) {
+    return conv2d_transpose(planes, dims == 1 ? expand_dims(w, {2}) : w, sliding_of(rows, columns), groups);
+  };
+  const Value y = dims == 3 ? conv3d_transpose(call, x, w, moves, groups) : over_planes(x, moves, transposed);
   return behind == low ? y : pad(y, low, behind);
 }
 
@@ -427,7 +444,7 @@ Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
   Moves moves = pooling_moves(call, pooling);
   if (!pooling.count_padding) return mean_of_windows(x, moves);
   Ints given;
-  for (const Move& move : call.moves(image_sizes(call), pooling.size, pooling.sliding)) given.push_back(move.high);
+  for (const Move& move : open_moves(call, pooling.size, pooling.sliding)) given.push_back(move.high);
   const Value all = with_padding(x, moves, given);
   return mean_of_windows(all, moves);
 }

@@ -1,9 +1,9 @@
 // Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of ops/conv.hpp,
 // which know two dims; a convolution of three takes the taps of the first as channels.
 //
-// Sizes of channels, windows and of all dims that a window moves over are known when the graph is built; the batch n
-// need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes, dtypes or windows do not
-// fit.
+// Sizes of windows are known when the graph is built, those of images where a function says so or has three dims to
+// move over; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
+// dtypes or windows do not fit.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,14 @@ Value col2im(const Value& x, Ints image, Ints window, const Sliding& sliding = {
 
 /// A window that is pooled.
 struct Pooling {
-  Ints size;                   ///< of each dim
-  Sliding sliding = {};        ///< with dilations
-  bool ceil = false;           ///< a last window that begins in the image or before it may reach over the end
+  Ints size;  ///< of each dim
+  Sliding sliding = {};
+  bool ceil = false;  ///< a last window that begins in the image or before it may reach over the end: sizes known
   bool count_padding = false;  ///< avg_pool: padding counts as zeros, what is behind the padding does not count
 };
 
-/// The largest element of each window; padding has none. NaN when there is one. Numbers of any dtype.
+/// The largest element of each window; padding has none. NaN when there is one. Numbers of any dtype; sizes are known
+/// where they are integers or the window is dilated.
 Value max_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
 /// What max_pool_indices gives.
@@ -48,11 +49,11 @@ struct Largest {
   Value indices;  ///< int64, where the element is in x: the first of equal ones
 };
 /// max_pool(), and the places of the largest elements in the flattened x; `columns_first`: within an image the last dim
-/// is the slowest. The size of the batch is known.
+/// is the slowest. All sizes are known.
 Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first = false,
                          source_location at = source_location::current());
 
-/// The mean of the elements of each window. Floating-point.
+/// The mean of the elements of each window. Floating-point; sizes are known where the window is dilated.
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
 /// The p-norm of the elements of each window, (sum of |x|^p)^(1/p); padding counts as zeros. Floating-point, p >= 1.

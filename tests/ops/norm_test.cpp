@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/nn.hpp"
+#include "ops/norm.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -66,6 +68,90 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
   const Value row = g.constant(Tensor::of<double>({24}, std::span<const double>(numbers)));
   CHECK(error_of([&] { batch_norm(row, scale, offset); }).find("has no channels\n  at norm_test.cpp:") !=
         std::string::npos);
+}
+
+/// The numbers of places(0), … places(n - 1) have the mean and variance that normalisation gives them.
+template <class Place>
+void check_normal(const std::vector<double>& numbers, const Tensor& got, double epsilon, int n, const Place& place,
+                  double scale, double offset) {
+  const Moments of = moments(n, [&](int i) { return numbers[place(i)]; });
+  for (int i = 0; i < n; ++i) {
+    const double wanted = (numbers[place(i)] - of.mean) / std::sqrt(of.variance + epsilon) * scale + offset;
+    CHECK(got.data<double>()[place(i)] == doctest::Approx(wanted));
+  }
+}
+
+struct Images {
+  Images() : numbers(2 * 4 * 3) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i * i % 17);
+    x = g.constant(Tensor::of<double>({2, 4, 3}, std::span<const double>(numbers)));
+  }
+  [[nodiscard]] Tensor run(const Value& y) const { return test::Evaluator(g).run({y})[0]; }
+  Graph g;
+  std::vector<double> numbers;
+  Value x;
+  Value scale = g.constant(Tensor::of<double>({4}, {1, 2, 3, 4}));
+  Value offset = g.constant(Tensor::of<double>({4}, {0, 1, 0, 7}));
+};
+
+TEST_CASE_FIXTURE(Images, "instance_norm and group_norm: images by themselves, channel by channel and in blocks") {
+  const Value one = g.constant(Tensor::of<double>({4}, {1, 1, 1, 1}));
+  const Tensor alone = run(instance_norm(x, scale, offset, 0.25));
+  const Tensor pairs = run(group_norm(x, 2, one, one, 0.25));
+  for (std::size_t n = 0; n < 2; ++n) {
+    for (std::size_t c = 0; c < 4; ++c)
+      check_normal(
+          numbers, alone, 0.25, 3, [&](int i) { return n * 12 + c * 3 + static_cast<std::size_t>(i); },
+          static_cast<double>(c + 1),
+          c == 1   ? 1
+          : c == 3 ? 7
+                   : 0);
+    for (std::size_t block = 0; block < 2; ++block)
+      check_normal(
+          numbers, pairs, 0.25, 6, [&](int i) { return n * 12 + block * 6 + static_cast<std::size_t>(i); }, 1, 1);
+  }
+  const Tensor same = run(group_norm(x, 4, scale, offset, 0.25));
+  for (std::int64_t i = 0; i < 24; ++i) CHECK(same.number(i) == doctest::Approx(alone.number(i)));
+  const std::string text = error_of([&] { group_norm(x, 3, scale, offset); });
+  CHECK(text.find(" cannot be cut into 3 groups\n  at norm_test.cpp:") != std::string::npos);
+  const Value many = g.input("many", DType::float64, {"batch", 4, 3});
+  CHECK(group_norm(many, 2, scale, offset).shape().str() == "[batch,4,3]");
+}
+
+TEST_CASE_FIXTURE(Images, "normalize and rms_norm over several dims") {
+  const Normalized all = normalize(x, {1, 2}, 0.25);
+  const Tensor y = run(all.y), means = run(all.mean), inverses = run(all.inverse);
+  const Tensor roots = run(rms_norm(x, g.constant(Tensor::of<double>({3}, {1, 1, 2})), {1, -1}, 0.25));
+  for (std::size_t n = 0; n < 2; ++n) {
+    const auto place = [&](int i) { return n * 12 + static_cast<std::size_t>(i); };
+    check_normal(numbers, y, 0.25, 12, place, 1, 0);
+    const Moments of = moments(12, [&](int i) { return numbers[place(i)]; });
+    CHECK(means.data<double>()[n] == doctest::Approx(of.mean));
+    CHECK(inverses.data<double>()[n] == doctest::Approx(1 / std::sqrt(of.variance + 0.25)));
+    const double squares = of.variance + of.mean * of.mean;
+    for (int i = 0; i < 12; ++i)
+      CHECK(roots.data<double>()[place(i)] ==
+            doctest::Approx(numbers[place(i)] / std::sqrt(squares + 0.25) * (i % 3 == 2 ? 2 : 1)));
+  }
+}
+
+TEST_CASE_FIXTURE(Images, "local_response_norm: channels around, one more behind than before") {
+  const Tensor y = run(local_response_norm(x, 4, 0.5, 0.75, 2));
+  for (int n = 0; n < 2; ++n)
+    for (int c = 0; c < 4; ++c)
+      for (int i = 0; i < 3; ++i) {
+        const auto place = [&](int channel) { return static_cast<std::size_t>(n * 12 + channel * 3 + i); };
+        double squares = 0;
+        for (int k = std::max(0, c - 1); k <= std::min(3, c + 2); ++k) squares += numbers[place(k)] * numbers[place(k)];
+        CHECK(y.data<double>()[place(c)] == doctest::Approx(numbers[place(c)] / std::pow(2 + 0.125 * squares, 0.75)));
+      }
+  CHECK(error_of([&] { local_response_norm(x, 0); }).starts_with("local_response_norm: a size of 0 channels\n"));
+}
+
+TEST_CASE_FIXTURE(Images, "lp_normalize: norms of 1, and zeros stay") {
+  const Value rows = g.constant(Tensor::of<double>({3, 2}, {3, -4, 0, 0, 1, 1}));
+  CHECK(run(lp_normalize(rows, -1, 1)).str() == "[[0.4285714286 -0.5714285714] [0 0] [0.5 0.5]]");
+  CHECK(run(lp_normalize(rows)).str() == "[[0.6 -0.8] [0 0] [0.7071067812 0.7071067812]]");
 }
 
 }  // namespace
