@@ -1,0 +1,198 @@
+#include "ops/attention.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+#include "ops/array.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/build.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+/// Sizes of attention's inputs.
+struct Heads {
+  std::int64_t queries_heads, heads, queries, keys, size, value_size;
+
+  /// Queries' heads that share a head of the keys.
+  [[nodiscard]] std::int64_t shared() const { return queries_heads / heads; }
+};
+
+Heads heads_of(const std::string& what, const Value& q, const Value& k, const Value& v, const SourceLine& line) {
+  const auto size = [&](const Value& value, int dim) {
+    if (value.rank() == 4 && value.shape()[dim].known() && !value.shape()[dim].bounded())
+      return value.shape()[dim].size();
+    throw Error(Code::plan, what + ": of " + value.name() + " " + value.shape().str() +
+                                ", not of [n,heads,steps,size] with all sizes but n known")
+        .at(line);
+  };
+  const Heads heads{size(q, 1), size(k, 1), size(q, 2), size(k, 2), size(q, 3), size(v, 3)};
+  if (heads.heads < 1 || heads.queries_heads % heads.heads != 0 || size(k, 3) != heads.size ||
+      size(v, 1) != heads.heads || size(v, 2) != heads.keys)
+    throw Error(Code::plan, what + ": queries " + q.shape().str() + ", keys " + k.shape().str() + " and values " +
+                                v.shape().str() + " do not fit")
+        .at(line);
+  return heads;
+}
+
+/// Numbers by row and column.
+template <class T, class F>
+Tensor table(DType dtype, std::int64_t rows, std::int64_t columns, const F& number) {
+  Tensor tensor(dtype, {rows, columns});
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    tensor.mutable_data<T>()[static_cast<std::size_t>(i)] = number(i / columns, i % columns);
+  return tensor;
+}
+
+/// Where keys are seen, as numbers to be added: 0 or minus infinity.
+Value seen(const Value& is_seen, DType dtype) {
+  Graph& graph = is_seen.graph();
+  const Value zero = number_constant(graph, 0, dtype, SourceLine());
+  return select(is_seen, zero, kNever);
+}
+
+/// The sum of two that may be absent.
+Value added(const Value& a, const Value& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? a + b : a;
+}
+
+/// How far key j lies behind query i, before offsets.
+Tensor distances(const Heads& heads) {
+  return table<std::int64_t>(DType::int64, heads.queries, heads.keys,
+                             [](std::int64_t i, std::int64_t j) { return j - i; });
+}
+
+/// Of causality and windows: `behind` says how far a key lies behind a query.
+Value in_window(const Value& behind, const Attending& attending) {
+  Value inside;
+  const auto also = [&](const Value& more) { inside = inside.defined() ? logical_and(inside, more) : more; };
+  if (attending.causal) also(less_equal(behind, 0));
+  if (attending.left >= 0) also(greater_equal(behind, -attending.left));
+  if (attending.right >= 0) also(less_equal(behind, attending.right));
+  return inside;
+}
+
+/// All masks as numbers to be added to scores; undefined when there are none.
+Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
+  Graph& graph = q.graph();
+  Value bias;
+  if (attending.mask.defined()) {
+    const bool is_bool = attending.mask.dtype() == DType::boolean;
+    Value mask = is_bool ? seen(attending.mask, q.dtype()) : attending.mask;
+    const Dim& columns = mask.shape()[mask.rank() - 1];
+    if (columns.known() && columns.size() > 1 && columns.size() < heads.keys) {
+      Ints none(static_cast<std::size_t>(mask.rank())), behind = none;
+      behind.back() = heads.keys - columns.size();
+      mask = pad(mask, none, behind, kNever);
+    }
+    bias = mask;
+  }
+  Value behind = graph.constant(distances(heads));
+  if (attending.lengths.defined()) {
+    const Value lengths = expand_dims(cast(attending.lengths, DType::int64), {1, 2, 3});
+    const Value numbers = graph.constant(
+        table<std::int64_t>(DType::int64, 1, heads.keys, [](std::int64_t, std::int64_t j) { return j; }));
+    bias = added(bias, seen(less(numbers, lengths), q.dtype()));
+    behind = behind + heads.queries;
+    behind = behind - lengths;
+  } else if (attending.offset != 0) {
+    behind = behind - attending.offset;
+  }
+  const Value inside = in_window(behind, attending);
+  return inside.defined() ? added(bias, seen(inside, q.dtype())) : bias;
+}
+
+}  // namespace
+
+Attended attention(const Value& q, const Value& k, const Value& v, const Attending& attending, source_location at) {
+  const Scope here = derived(graph_of({{q, k, v}}, at), at);
+  const Heads heads = heads_of("attention", q, k, v, at);
+  const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
+  const std::int64_t rows = heads.shared() * heads.queries;
+  const Value queries = reshape(q * scale, {-1, heads.heads, rows, heads.size});
+  Attended result;
+  result.scores = reshape(matmul(queries, k, false, true), {-1, heads.queries_heads, heads.queries, heads.keys});
+  result.capped = attending.softcap > 0 ? tanh(result.scores / attending.softcap) * attending.softcap : result.scores;
+  const Value bias = bias_of(q, heads, attending);
+  result.biased = added(result.capped, bias);
+  result.probabilities = cast(softmax(cast(result.biased, attending.precision.value_or(q.dtype()))), q.dtype());
+  if (bias.defined()) {
+    const Value blind = equal(max(bias, {-1}, true), kNever);
+    result.probabilities = select(blind, 0, result.probabilities);
+  }
+  const Value shared = reshape(result.probabilities, {-1, heads.heads, rows, heads.keys});
+  result.y = reshape(matmul(shared, v), {-1, heads.queries_heads, heads.queries, heads.value_size});
+  return result;
+}
+
+Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool interleaved, source_location at) {
+  const Scope here = derived(graph_of({{x, cos, sin}}, at), at);
+  const auto last = [&](const Value& value) {
+    if (value.rank() > 0 && value.shape()[value.rank() - 1].known()) return value.shape()[value.rank() - 1].size();
+    throw Error(Code::plan, "rotary_embedding: the last dim of " + value.name() + " must be known").at(at);
+  };
+  const std::int64_t half = last(cos), size = last(x);
+  if (half < 1 || 2 * half > size)
+    throw Error(Code::plan, "rotary_embedding: " + std::to_string(half) + " angles for " + std::to_string(size) +
+                                " elements of " + x.name())
+        .at(at);
+  const std::int64_t turned = 2 * half;
+  const Value first = interleaved ? slice(x, -1, 0, turned, 2) : slice(x, -1, 0, half);
+  const Value second = interleaved ? slice(x, -1, 1, turned, 2) : slice(x, -1, half, turned);
+  const Value first_cos = first * cos;
+  const Value a = first_cos - second * sin;
+  const Value first_sin = first * sin;
+  const Value b = first_sin + second * cos;
+  Values parts{a, b};
+  if (interleaved) {
+    const Value pairs = concat({expand_dims(a, {-1}), expand_dims(b, {-1})}, -1);
+    parts = {turned == size ? reshape_as(pairs, x) : reshape_as(pairs, slice(x, -1, 0, turned))};
+  }
+  if (turned < size) parts.push_back(slice(x, -1, turned));
+  return concat(parts, -1);
+}
+
+Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering,
+                            source_location at) {
+  const Scope here = derived(graph_of({{q, k, v}}, at), at);
+  const Heads heads = heads_of("linear_attention", q, k, v, at);
+  if (heads.queries != heads.keys || heads.keys < 1)
+    throw Error(Code::plan, "linear_attention: " + std::to_string(heads.queries) + " queries and " +
+                                std::to_string(heads.keys) + " keys")
+        .at(at);
+  const double scale = remembering.scale != 0 ? remembering.scale : 1 / std::sqrt(static_cast<double>(heads.size));
+  const Ints steps(static_cast<std::size_t>(heads.keys), 1);
+  // [n,key heads,heads that share them,steps,size]: a step's queries are the rows of a matrix.
+  const Value grouped = reshape(q * scale, {-1, heads.heads, heads.shared(), heads.keys, heads.size});
+  const Values queries = split(grouped, 3, steps), keys = split(k, 2, steps), values = split(v, 2, steps);
+  const Values decays = remembering.decay.defined() ? split(exp(remembering.decay), 2, steps) : Values();
+  const Values betas = remembering.beta.defined() ? split(remembering.beta, 2, steps) : Values();
+  Value state = remembering.state;
+  Values read;
+  for (std::size_t t = 0; t < keys.size(); ++t) {
+    if (state.defined() && !decays.empty()) state = state * transpose(decays[t], {0, 1, 3, 2});
+    Value value = values[t];
+    if (!betas.empty()) {
+      if (state.defined()) value = value - matmul(keys[t], state);
+      value = value * betas[t];
+    }
+    const Value written = matmul(keys[t], value, true);
+    state = added(state, written);
+    read.push_back(expand_dims(matmul(squeeze(queries[t], {3}), state), {3}));
+  }
+  const Value y = reshape(concat(read, 3), {-1, heads.queries_heads, heads.keys, heads.value_size});
+  return {y, state};
+}
+
+}  // namespace ferry
