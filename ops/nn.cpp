@@ -1,6 +1,5 @@
 #include "ops/nn.hpp"
 
-#include "base/error.hpp"
 #include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient.hpp"
@@ -111,24 +110,6 @@ Value cross_entropy_grad(const Value& dloss, const Value& logits, const Value& l
   return make_one(kCrossEntropyGrad, {dloss, logits, labels}, logits.op().line());
 }
 
-// ---- Normalisation ----
-
-Ints all_but_channels(const Value& x, source_location at) {
-  const int rank = x.shape().rank();
-  if (rank < 2)
-    throw Error(Code::plan, "batch_norm: of " + x.name() + " " + x.shape().str() + ", which has no channels").at(at);
-  Ints axes{0};
-  for (int d = 2; d < rank; ++d) axes.push_back(d);
-  return axes;
-}
-
-/// [channels] as it is broadcast to x [n,channels,…].
-Value per_channel(const Value& value, const Value& x) {
-  Ints axes;
-  for (int d = 2; d < x.shape().rank(); ++d) axes.push_back(d - 1);
-  return axes.empty() ? value : expand_dims(value, axes);
-}
-
 constexpr const OpDef* kNnOps[] = {&kSoftmax, &kLogSoftmax, &kCrossEntropy, &kCrossEntropyGrad};
 
 }  // namespace
@@ -143,32 +124,6 @@ Value log_softmax(const Value& x, std::int64_t axis, source_location at) {
 
 Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at) {
   return make_one(kCrossEntropy, {logits, labels}, at);
-}
-
-Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis, double epsilon,
-                 source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  const Value centred = x - mean(x, {axis}, true);
-  const Value variance = mean(square(centred), {axis}, true);
-  return centred * rsqrt(variance + epsilon) * scale + offset;
-}
-
-BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  const Ints axes = all_but_channels(x, at);
-  const Value average = mean(x, axes);
-  const Value variance = mean(square(x - per_channel(average, x)), axes);
-  return {batch_norm(x, scale, offset, average, variance, epsilon, at), average, variance};
-}
-
-Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
-                 double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  static_cast<void>(all_but_channels(x, at));
-  const Value factor = rsqrt(variance + epsilon) * scale;
-  const Value centred = x - per_channel(mean, x);
-  const Value scaled = centred * per_channel(factor, x);
-  return scaled + per_channel(offset, x);
 }
 
 std::span<const OpDef* const> nn_ops() {

@@ -20,23 +20,6 @@ Value log_softmax(const Value& x, std::int64_t axis = -1, source_location at = s
 /// A label out of range is an Error(numeric) when it runs.
 Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
-/// (x - m) / sqrt(v + epsilon) * scale + offset, with the mean m and variance v of x along `axis`. scale and offset:
-/// [size of the axis] for the last axis, else any shape that is broadcast to x. Floating-point.
-Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis = -1, double epsilon = 1e-5,
-                 source_location at = source_location::current());
-
-/// What batch_norm gives; mean and variance, [channels], are for running averages.
-struct BatchNorm {
-  Value y, mean, variance;
-};
-/// Normalises each channel of x [n,channels,…] with its mean and variance over all else in the batch: in training.
-/// scale, offset: [channels]. Floating-point. Over a batch that is split over tasks the sums are taken over all of it.
-BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon = 1e-5,
-                     source_location at = source_location::current());
-/// The same with given mean and variance, [channels]: after training.
-Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
-                 double epsilon = 1e-5, source_location at = source_location::current());
-
 /// Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels),
 /// SoftmaxCrossEntropyGrad(dloss, logits, labels) = dloss * (softmax(logits) - one_hot(labels)).
 [[nodiscard]] std::span<const OpDef* const> nn_ops();

@@ -1,5 +1,6 @@
 #include "ops/norm.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
@@ -65,10 +66,35 @@ Normalized normalize(const Value& x, Ints axes, double epsilon, source_location 
   return {centred * inverse, average, inverse};
 }
 
+Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis, double epsilon,
+                 source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  return normalize(x, {axis}, epsilon).y * scale + offset;
+}
+
 Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   const Value squares = mean(square(x), std::move(axes), true);
   return x * rsqrt(squares + epsilon) * scale;
+}
+
+BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  check_channels("batch_norm", x, at);
+  Ints axes = image_dims(x);
+  axes.push_back(0);
+  const Value average = mean(x, axes);
+  const Value variance = mean(square(x - per_channel(average, x)), axes);
+  return {batch_norm(x, scale, offset, average, variance, epsilon, at), average, variance};
+}
+
+Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
+                 double epsilon, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  check_channels("batch_norm", x, at);
+  const Value factor = rsqrt(variance + epsilon) * scale;
+  const Value centred = x - per_channel(mean, x);
+  return scaled(centred, factor, offset);
 }
 
 Value instance_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {

@@ -21,10 +21,27 @@ struct Normalized {
 /// (x - m) / sqrt(v + epsilon), with the mean m and variance v of x over `axes` (none: all).
 Normalized normalize(const Value& x, Ints axes, double epsilon = 1e-5, source_location at = source_location::current());
 
+/// normalize() along `axis`, times scale, plus offset. scale and offset: [size of the axis] for the last axis, else any
+/// shape that is broadcast to x.
+Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis = -1, double epsilon = 1e-5,
+                 source_location at = source_location::current());
+
 /// x / sqrt(mean of x * x over `axes` + epsilon) * scale, which is broadcast to x (Zhang and Sennrich, "Root mean
 /// square layer normalization", 2019).
 Value rms_norm(const Value& x, const Value& scale, Ints axes = {-1}, double epsilon = 1e-5,
                source_location at = source_location::current());
+
+/// What batch_norm gives; mean and variance, [channels], are for running averages.
+struct BatchNorm {
+  Value y, mean, variance;
+};
+/// Normalises each channel of x [n,channels,…] with its mean and variance over all else in the batch: in training.
+/// scale, offset: [channels].
+BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon = 1e-5,
+                     source_location at = source_location::current());
+/// The same with given mean and variance, [channels]: after training.
+Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
+                 double epsilon = 1e-5, source_location at = source_location::current());
 
 /// Normalises each channel of each image of x [n,channels,d1,…] by itself. scale, offset: [channels].
 Value instance_norm(const Value& x, const Value& scale, const Value& offset, double epsilon = 1e-5,

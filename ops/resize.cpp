@@ -19,14 +19,15 @@ struct Resized {
   int axis = 0;
   std::int64_t from = 0, to = 0;
   double scale = 1, begin = 0, end = 1;
+  double length = 0;  ///< scale * from, not rounded
 };
 
 /// Where element i lies in the original dim.
 double place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
-  const auto index = static_cast<double>(i), from = static_cast<double>(dim.from), to = static_cast<double>(dim.to);
+  const auto index = static_cast<double>(i), from = static_cast<double>(dim.from), to = dim.length;
   switch (coordinates) {
     case Coordinates::half_pixel_symmetric: {
-      const double lost = from / 2 * (1 - to / (dim.scale * from));
+      const double lost = from / 2 * (1 - static_cast<double>(dim.to) / to);
       return lost + (index + 0.5) / dim.scale - 0.5;
     }
     case Coordinates::pytorch_half_pixel:
@@ -34,12 +35,12 @@ double place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
     case Coordinates::half_pixel_floor:
       return (index + 0.5) / dim.scale;
     case Coordinates::align_corners:
-      return dim.to > 1 ? index * (from - 1) / (to - 1) : 0;
+      return to > 1 ? index * (from - 1) / (to - 1) : 0;
     case Coordinates::asymmetric:
       return index / dim.scale;
     case Coordinates::crop:
-      return dim.to > 1 ? dim.begin * (from - 1) + index * (dim.end - dim.begin) * (from - 1) / (to - 1)
-                        : (dim.begin + dim.end) / 2 * (from - 1);
+      return to > 1 ? dim.begin * (from - 1) + index * (dim.end - dim.begin) * (from - 1) / (to - 1)
+                    : (dim.begin + dim.end) / 2 * (from - 1);
     case Coordinates::half_pixel:
       break;
   }
@@ -158,6 +159,7 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   resized.from = size.size();
   resized.to = dim.size;
   resized.scale = dim.scale > 0 ? dim.scale : static_cast<double>(dim.size) / static_cast<double>(resized.from);
+  resized.length = dim.scale > 0 ? dim.scale * static_cast<double>(resized.from) : static_cast<double>(dim.size);
   resized.begin = dim.begin;
   resized.end = dim.end;
   return resized;

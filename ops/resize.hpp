@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// Where element i of a resized dim lies in the original one, which has `n` elements and now has `m`; scale is m / n
-/// unless it is given.
+/// Where element i of a resized dim lies in the original one, which has `n` elements and now has `m`. Scale is m / n
+/// unless it is given; then m, where it stands below, is scale * n as ONNX has it, before it is rounded down.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5
   half_pixel_symmetric,  ///< the same, so that what scale * n is rounded off is lost on both sides

@@ -1,106 +1,184 @@
 // Convolution and pooling.
-#include "ops/conv.hpp"
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
+#include "ops/array.hpp"
+#include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "ops/windows.hpp"
 
 namespace ferry::onnx {
 namespace {
 
-/// How the windows of a node move, of two dims; of one dim it is a column of images of one row.
-struct Windows {
-  Ints size;
-  Sliding sliding;
-  bool flat = false;
-};
-
-/// Padding of a dim so that its output has size / stride positions, the odd element behind or in front.
-std::pair<std::int64_t, std::int64_t> same(std::int64_t size, std::int64_t window, std::int64_t stride,
-                                           std::int64_t dilation, bool behind) {
-  const std::int64_t covered = (window - 1) * dilation + 1;
-  const std::int64_t total = std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
+/// Padding in front and behind, of this much together: the odd element behind or in front.
+std::pair<std::int64_t, std::int64_t> halved(std::int64_t total, bool behind) {
   return behind ? std::pair(total / 2, total - total / 2) : std::pair(total - total / 2, total / 2);
 }
 
-Windows windows(Context& c, Ints size) {
-  const auto dims = static_cast<std::size_t>(c.rank(0)) - 2;
-  if (dims < 1 || dims > 2) Context::fail("windows over " + std::to_string(dims) + " dims are not imported");
-  Windows w{std::move(size), {}, dims == 1};
-  Ints strides = c.integers("strides", Ints(dims, 1)), dilations = c.integers("dilations", Ints(dims, 1)),
-       pads = c.integers("pads", Ints(2 * dims, 0));
-  if (w.size.size() != dims || strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims)
-    Context::fail("its window, strides, dilations or pads do not fit an input of rank " + std::to_string(dims + 2));
-  const std::string automatic = c.text("auto_pad", "NOTSET");
-  for (std::size_t d = 0; d < dims; ++d) {
-    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER")
-      std::tie(pads[d], pads[d + dims]) = same(c.size(0, static_cast<std::int64_t>(d) + 2), w.size[d], strides[d],
-                                               dilations[d], automatic == "SAME_UPPER");
-    else if (automatic == "VALID")
-      pads[d] = pads[d + dims] = 0;
+/// Padding of a dim so that its output has size / stride positions.
+std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) {
+  return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
+}
+
+/// A node's windows, with a number for each dim.
+struct Windows {
+  Ints size, strides, dilations, pads;
+  std::string automatic;
+
+  Windows(Context& c, Ints given)
+      : size(std::move(given)),
+        strides(c.integers("strides", Ints(size.size(), 1))),
+        dilations(c.integers("dilations", Ints(size.size(), 1))),
+        pads(c.integers("pads", Ints(2 * size.size(), 0))),
+        automatic(c.text("auto_pad", "NOTSET")) {
+    const std::size_t dims = size.size();
+    if (dims == 0 || strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims)
+      Context::fail("its window, strides, dilations and pads are of different lengths");
+    const bool positive = std::min(*std::min_element(strides.begin(), strides.end()),
+                                   *std::min_element(dilations.begin(), dilations.end())) >= 1;
+    if (!positive) Context::fail("a stride or dilation is less than 1");
+    if (automatic == "VALID") std::fill(pads.begin(), pads.end(), 0);
   }
-  if (w.flat) {
-    w.size.insert(w.size.begin(), 1);
-    strides.insert(strides.begin(), 1);
-    dilations.insert(dilations.begin(), 1);
-    pads = {0, pads[0], 0, pads[1]};
+  [[nodiscard]] std::size_t dims() const { return size.size(); }
+  [[nodiscard]] bool is_same() const { return automatic == "SAME_UPPER" || automatic == "SAME_LOWER"; }
+  [[nodiscard]] std::int64_t covered(std::size_t d) const { return (size[d] - 1) * dilations[d] + 1; }
+  [[nodiscard]] Sliding sliding() const { return {strides, pads, dilations}; }
+  void pad(std::size_t d, std::int64_t total) {
+    std::tie(pads[d], pads[d + dims()]) = halved(total, automatic == "SAME_UPPER");
   }
-  w.sliding = {strides, pads, dilations};
+};
+
+/// Of an op that moves windows over its input 0.
+Windows over_input(Context& c, Ints size) {
+  Windows w(c, std::move(size));
+  if (static_cast<std::size_t>(c.rank(0)) != w.dims() + 2)
+    Context::fail("a window of " + std::to_string(w.dims()) + " dims over an input of rank " +
+                  std::to_string(c.rank(0)));
+  if (w.is_same())
+    for (std::size_t d = 0; d < w.dims(); ++d)
+      w.pad(d, same(c.size(0, static_cast<std::int64_t>(d) + 2), w.covered(d), w.strides[d]));
   return w;
 }
 
-/// x as images.
-Value images(const Value& x, const Windows& w) {
-  return w.flat ? expand_dims(x, {2}) : x;
-}
-Value from_images(const Value& y, const Windows& w) {
-  return w.flat ? squeeze(y, {2}) : y;
+/// The window of a filter.
+Ints window_of(Context& c, int filter) {
+  const Ints sizes = c.sizes(filter);
+  if (sizes.size() < 3) Context::fail("its filter has " + std::to_string(sizes.size()) + " dims");
+  return {sizes.begin() + 2, sizes.end()};
 }
 
-Outs to_conv(Context& c) {
-  const Ints filter = c.sizes(1);
-  const Windows w = windows(c, Ints(filter.begin() + 2, filter.end()));
-  const Value x = images(c.in(0), w);
-  const Value taps = images(c.in(1), w);
-  const Value y = from_images(conv2d(x, taps, w.sliding, c.integer("group", 1)), w);
-  if (!c.has(2)) return y;
+/// y with the bias of input i, if there is one.
+Value with_bias(Context& c, int i, const Value& y) {
+  if (!c.has(i)) return y;
   Ints axes;
-  for (int d = 2; d < c.rank(0); ++d) axes.push_back(d - 1);
-  const Value bias = expand_dims(c.in(2), axes);
+  for (int d = 2; d < y.rank(); ++d) axes.push_back(d - 1);
+  const Value bias = expand_dims(c.in(i), axes);
   return y + bias;
 }
 
-using Pool = Value (*)(const Value&, Ints, const Sliding&, source_location);
-
-template <Pool f>
-Outs to_pool(Context& c) {
-  const Windows w = windows(c, c.integers("kernel_shape"));
-  if (c.integer("ceil_mode", 0) != 0) Context::fail("ceil_mode is not imported");
-  if (c.integer("count_include_pad", 0) != 0) Context::fail("count_include_pad is not imported");
-  if (c.wants(1)) Context::fail("indices of the largest elements are not imported");
-  return from_images(f(images(c.in(0), w), w.size, w.sliding, source_location::current()), w);
+Outs to_conv(Context& c) {
+  const Windows w = over_input(c, window_of(c, 1));
+  const Value x = c.in(0);
+  return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
-using Reduce = Value (*)(const Value&, Ints, bool, source_location);
+/// Padding follows from the size of the output, where that is given; what padding cannot take away is added behind.
+Outs to_conv_transpose(Context& c) {
+  Windows w(c, window_of(c, 1));
+  const auto dims = static_cast<std::int64_t>(w.dims());
+  if (c.rank(0) != dims + 2) Context::fail("its filter and its input are of different ranks");
+  Ints extra = c.integers("output_padding", Ints(w.dims(), 0));
+  Ints wanted = c.integers("output_shape");
+  if (extra.size() != w.dims() || (!wanted.empty() && wanted.size() < w.dims()))
+    Context::fail("output_padding or output_shape has too few dims");
+  if (!wanted.empty()) wanted.erase(wanted.begin(), wanted.end() - dims);
+  for (std::size_t d = 0; d < w.dims() && (w.is_same() || !wanted.empty()); ++d) {
+    const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
+    const std::int64_t all = (size - 1) * w.strides[d] + w.covered(d) + extra[d];
+    const std::int64_t over = all - (wanted.empty() ? size * w.strides[d] : wanted[d]);
+    w.pad(d, std::max<std::int64_t>(over, 0));
+    extra[d] += std::max<std::int64_t>(-over, 0);
+  }
+  const Value x = c.in(0);
+  return with_bias(c, 2, conv_transpose(x, c.in(1), w.sliding(), c.integer("group", 1), extra));
+}
 
-template <Reduce f>
+Pooling pooling_of(Context& c) {
+  const Windows w = over_input(c, c.integers("kernel_shape"));
+  return {w.size, w.sliding(), c.integer("ceil_mode", 0) != 0, c.integer("count_include_pad", 0) != 0};
+}
+
+Outs to_max_pool(Context& c) {
+  const Pooling pooling = pooling_of(c);
+  if (!c.wants(1)) return max_pool(c.in(0), pooling);
+  const Largest largest = max_pool_indices(c.in(0), pooling, c.integer("storage_order", 0) != 0);
+  return {largest.y, largest.indices};
+}
+
+Outs to_average_pool(Context& c) {
+  return avg_pool(c.in(0), pooling_of(c));
+}
+
+/// The first version has p as a number.
+Outs to_lp_pool_1(Context& c) {
+  return lp_pool(c.in(0), pooling_of(c), c.real("p", 2));
+}
+Outs to_lp_pool(Context& c) {
+  return lp_pool(c.in(0), pooling_of(c), static_cast<double>(c.integer("p", 2)));
+}
+
+using Reducing = Value (*)(const Value&, Ints, bool, source_location);
+
+template <Reducing f>
 Outs to_global_pool(Context& c) {
   Ints axes;
   for (int d = 2; d < c.rank(0); ++d) axes.push_back(d);
   return f(c.in(0), axes, true, source_location::current());
 }
 
+Outs to_col2im(Context& c) {
+  const Ints image = c.ints(1);
+  const Windows w(c, c.ints(2));
+  if (image.size() != w.dims()) Context::fail("an image and blocks of different ranks");
+  return col2im(c.in(0), image, w.size, w.sliding());
+}
+
+/// Input i less its zero point, of a filter for each of its output channels. In float64 products of bytes and sums of
+/// up to 2^37 of them are exact.
+Value centred(Context& c, int i, int zero) {
+  const Value x = cast(c.in(i), DType::float64);
+  if (!c.has(zero)) return x;
+  Value point = cast(c.in(zero), DType::float64);
+  if (i == 1 && point.rank() == 1 && c.size(zero, 0) > 1) {
+    Ints axes;
+    for (int d = 1; d < x.rank(); ++d) axes.push_back(d);
+    point = expand_dims(point, axes);
+  }
+  return x - point;
+}
+
+Outs to_conv_integer(Context& c) {
+  const Windows w = over_input(c, window_of(c, 1));
+  const Value x = centred(c, 0, 2);
+  const Value filter = centred(c, 1, 3);
+  return cast(conv(x, filter, w.sliding(), c.integer("group", 1)), DType::int32);
+}
+
 constexpr Converter kConv[] = {
-    {"AveragePool", 1, to_pool<avg_pool2d>},
+    {"AveragePool", 1, to_average_pool},
+    {"Col2Im", 18, to_col2im},
     {"Conv", 1, to_conv},
+    {"ConvInteger", 10, to_conv_integer},
+    {"ConvTranspose", 1, to_conv_transpose},
     {"GlobalAveragePool", 1, to_global_pool<mean>},
     {"GlobalMaxPool", 1, to_global_pool<max>},
-    {"MaxPool", 1, to_pool<max_pool2d>},
+    {"LpPool", 1, to_lp_pool_1},
+    {"LpPool", 2, to_lp_pool},
+    {"MaxPool", 1, to_max_pool},
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ bool before(const Converter& a, const Converter& b) {
 const std::vector<Converter>& all() {
   static const std::vector<Converter> kAll = [] {
     std::vector<Converter> result;
-    for (const auto family : {array_converters(), control_converters(), conv_converters(), indexing_converters(),
-                              math_converters(), nn_converters(), reduce_converters()})
+    for (const auto family : {array_converters(), attention_converters(), control_converters(), conv_converters(),
+                              indexing_converters(), loss_converters(), math_converters(), nn_converters(),
+                              norm_converters(), recurrent_converters(), reduce_converters(), resize_converters()})
       result.insert(result.end(), family.begin(), family.end());
     std::sort(result.begin(), result.end(), before);
     return result;

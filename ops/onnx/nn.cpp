@@ -1,11 +1,9 @@
-// Products of matrices, softmax, normalisation.
+// Products of matrices, softmax.
 #include "ops/nn.hpp"
 
 #include "ops/linalg.hpp"
-#include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
-#include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 
 namespace ferry::onnx {
@@ -58,46 +56,9 @@ Outs flattened(Context& c) {
   return reshape_as(rows, x);
 }
 
-Outs to_batch_norm(Context& c) {
-  const Value x = c.in(0);
-  const Value scale = c.in(1);
-  const Value offset = c.in(2);
-  const Value mean = c.in(3);
-  const Value variance = c.in(4);
-  const double epsilon = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
-  if (c.integer("training_mode", 0) == 0) {
-    if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
-    return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
-  }
-  const BatchNorm now = batch_norm(x, scale, offset, epsilon);
-  const Value new_mean = cast(now.mean, mean.dtype()) * (1 - momentum);
-  const Value new_variance = cast(now.variance, variance.dtype()) * (1 - momentum);
-  const Value kept_mean = mean * momentum + new_mean;
-  const Value kept_variance = variance * momentum + new_variance;
-  return {now.y, kept_mean, kept_variance};
-}
-
-/// Outside of training it is the identity, with a mask of trues.
-Outs to_dropout(Context& c) {
-  const Value x = c.in(0);
-  const bool training = c.has(2) && c.number(2) != 0;
-  if (training && !(c.has(1) && c.number(1) == 0)) Context::fail("dropout in training mode is not imported");
-  const Value y = identity(x);
-  if (!c.wants(1)) return y;
-  const Value mask = equal(x, x);
-  return {y,
-          c.opset() >= 10 ? logical_or(mask, logical_not(mask)) : cast(logical_or(mask, logical_not(mask)), x.dtype())};
-}
-
 constexpr Converter kNn[] = {
-    {"BatchNormalization", 1, to_batch_norm},
-    {"Dropout", 1, to_dropout},
-    {"Gemm", 1, to_gemm},
-    {"LogSoftmax", 1, flattened<log_softmax>},
-    {"LogSoftmax", 13, along<log_softmax>},
-    {"MatMul", 1, to_matmul},
-    {"Softmax", 1, flattened<softmax>},
-    {"Softmax", 13, along<softmax>},
+    {"Gemm", 1, to_gemm},     {"LogSoftmax", 1, flattened<log_softmax>}, {"LogSoftmax", 13, along<log_softmax>},
+    {"MatMul", 1, to_matmul}, {"Softmax", 1, flattened<softmax>},        {"Softmax", 13, along<softmax>},
 };
 
 }  // namespace

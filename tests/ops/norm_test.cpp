@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/nn.hpp"
 #include "ops/norm.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"

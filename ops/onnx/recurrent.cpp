@@ -1,0 +1,197 @@
+// RNN, GRU and LSTM.
+#include "ops/recurrent.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "ops/array.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/onnx/converters.hpp"
+#include "ops/reshape.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+Value softsign(const Value& x) {
+  return x / (abs(x) + 1);
+}
+/// log(1 + exp(x)), which does not overflow.
+Value softplus(const Value& x) {
+  const Value tail = log(exp(-abs(x)) + 1);
+  return relu(x) + tail;
+}
+
+/// The node's activations in their order; their numbers are taken from the lists alpha and beta by those that have any.
+class Activations {
+ public:
+  explicit Activations(Context& c)
+      : names_(c.texts("activations")), alphas_(c.reals("activation_alpha")), betas_(c.reals("activation_beta")) {}
+
+  /// The next one; none when the node names none.
+  Activation next() {
+    if (name_ == names_.size()) return {};
+    std::string name = names_[name_++];
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name == "tanh") return [](const Value& x) { return tanh(x); };
+    if (name == "sigmoid") return [](const Value& x) { return sigmoid(x); };
+    if (name == "relu") return [](const Value& x) { return relu(x); };
+    if (name == "softsign") return softsign;
+    if (name == "softplus") return softplus;
+    if (name == "leakyrelu") return [a = alpha(0.01)](const Value& x) { return select(less(x, 0), x * a, x); };
+    if (name == "thresholdedrelu") return [a = alpha(1)](const Value& x) { return select(greater(x, a), x, 0); };
+    if (name == "elu")
+      return [a = alpha(1)](const Value& x) { return select(less(x, 0), (exp(minimum(x, 0)) - 1) * a, x); };
+    if (name == "affine") return [a = alpha(1), b = beta(0)](const Value& x) { return x * a + b; };
+    if (name == "scaledtanh") return [a = alpha(1), b = beta(1)](const Value& x) { return tanh(x * b) * a; };
+    if (name == "hardsigmoid")
+      return [a = alpha(0.2), b = beta(0.5)](const Value& x) { return minimum(maximum(x * a + b, 0), 1); };
+    Context::fail("the activation '" + name + "' is not imported");
+  }
+
+ private:
+  double alpha(double otherwise) { return taken(alphas_, alpha_, otherwise); }
+  double beta(double otherwise) { return taken(betas_, beta_, otherwise); }
+  static double taken(const Floats& numbers, std::size_t& at, double otherwise) {
+    return at < numbers.size() ? numbers[at++] : otherwise;
+  }
+
+  Strings names_;
+  Floats alphas_, betas_;
+  std::size_t name_ = 0, alpha_ = 0, beta_ = 0;
+};
+
+/// Dims 0 and 1 changed for one another.
+Value exchanged(const Value& x) {
+  return transpose(x, {1, 0, 2});
+}
+
+/// The inputs that the three ops have in one order.
+enum Input { kX, kWeights, kStateWeights, kBias, kLengths, kH, kC, kPeepholes };
+
+/// What a node says for all its directions.
+class Layers {
+ public:
+  Layers(Context& c, std::int64_t gates)
+      : c_(c), gates_(gates), direction_(c.text("direction", "forward")), by_batch_(c.integer("layout", 0) != 0) {
+    if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
+      Context::fail("a direction of '" + direction_ + "'");
+    x = by_batch_ ? exchanged(c.in(kX)) : c.in(kX);
+    if (!c.has(kLengths)) return;
+    const Tensor known = c.constant_if(kLengths);
+    const std::int64_t steps = c.size(kX, by_batch_ ? 1 : 0);
+    bool all = known.defined();
+    for (std::int64_t i = 0; all && i < known.count(); ++i) all = known.integer(i) >= steps;
+    if (!all) lengths_ = c.in(kLengths);
+  }
+  [[nodiscard]] int directions() const { return direction_ == "bidirectional" ? 2 : 1; }
+
+  /// The weights of a direction, without activations.
+  [[nodiscard]] Recurrent layer(int direction) {
+    Recurrent layer;
+    layer.input = part(kWeights, direction);
+    layer.state = part(kStateWeights, direction);
+    if (c_.has(kBias)) {
+      const std::int64_t rows = gates_ * c_.size(kStateWeights, 2);
+      const Values both = split(part(kBias, direction), 0, {rows, rows});
+      layer.input_bias = both[0];
+      layer.state_bias = both[1];
+    }
+    if (c_.has(kH)) layer.h = state(kH, direction);
+    if (c_.has(kC)) layer.c = state(kC, direction);
+    if (c_.has(kPeepholes)) layer.peepholes = part(kPeepholes, direction);
+    layer.lengths = lengths_;
+    layer.reverse = direction == 1 || direction_ == "reverse";
+    layer.clip = c_.real("clip", 0);
+    return layer;
+  }
+
+  /// The node's outputs from those of its directions.
+  [[nodiscard]] Outs outs(const std::vector<Sequence>& sequences) const {
+    Values y, h, c;
+    for (const Sequence& sequence : sequences) {
+      y.push_back(expand_dims(sequence.y, {by_batch_ ? 2 : 1}));
+      h.push_back(expand_dims(sequence.h, {by_batch_ ? 1 : 0}));
+      if (sequence.c.defined()) c.push_back(expand_dims(sequence.c, {by_batch_ ? 1 : 0}));
+    }
+    const Value all = concat(y, by_batch_ ? 2 : 1);
+    Values outs{by_batch_ ? transpose(all, {1, 0, 2, 3}) : all};
+    outs.push_back(concat(h, by_batch_ ? 1 : 0));
+    if (!c.empty()) outs.push_back(concat(c, by_batch_ ? 1 : 0));
+    return outs;
+  }
+
+  Value x;
+
+ private:
+  [[nodiscard]] Value part(int input, int direction) {
+    return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
+  }
+  [[nodiscard]] Value state(int input, int direction) {
+    const int axis = by_batch_ ? 1 : 0;
+    return squeeze(slice(c_.in(input), axis, direction, direction + 1), {axis});
+  }
+
+  Context& c_;
+  std::int64_t gates_;
+  std::string direction_;
+  bool by_batch_;
+  Value lengths_;
+};
+
+Outs to_rnn(Context& c) {
+  Layers layers(c, 1);
+  Activations activations(c);
+  std::vector<Sequence> sequences;
+  for (int d = 0; d < layers.directions(); ++d) {
+    Recurrent layer = layers.layer(d);
+    layer.gate = activations.next();
+    sequences.push_back(rnn(layers.x, layer));
+  }
+  return layers.outs(sequences);
+}
+
+Outs to_gru(Context& c) {
+  Layers layers(c, 3);
+  Activations activations(c);
+  std::vector<Sequence> sequences;
+  for (int d = 0; d < layers.directions(); ++d) {
+    Recurrent layer = layers.layer(d);
+    layer.gate = activations.next();
+    layer.candidate = activations.next();
+    layer.reset_after = c.integer("linear_before_reset", 0) != 0;
+    sequences.push_back(gru(layers.x, layer));
+  }
+  return layers.outs(sequences);
+}
+
+Outs to_lstm(Context& c) {
+  Layers layers(c, 4);
+  Activations activations(c);
+  std::vector<Sequence> sequences;
+  for (int d = 0; d < layers.directions(); ++d) {
+    Recurrent layer = layers.layer(d);
+    layer.gate = activations.next();
+    layer.candidate = activations.next();
+    layer.output = activations.next();
+    layer.coupled = c.integer("input_forget", 0) != 0;
+    sequences.push_back(lstm(layers.x, layer));
+  }
+  return layers.outs(sequences);
+}
+
+constexpr Converter kRecurrent[] = {
+    {"GRU", 7, to_gru},
+    {"LSTM", 7, to_lstm},
+    {"RNN", 7, to_rnn},
+};
+
+}  // namespace
+
+std::span<const Converter> recurrent_converters() {
+  return kRecurrent;
+}
+
+}  // namespace ferry::onnx
