@@ -116,6 +116,7 @@ const Windows kUneven{{{2, 3}, {0, 2, 1, 1}, {1, 1}}};
 const Windows kDilated{{{1, 2}, {2, 0, 0, 1}, {2, 1}}};
 const Windows kGrouped{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 2};
 const Windows kPairs{{{2, 2}, {0, 0, 0, 0}, {1, 1}}, 1, {2, 2}};
+const Windows kLarge{{{1, 1}, {0, 0, 0, 0}, {1, 1}}, 1, {70, 70}};
 const Windows kOverlapping{{{1, 2}, {1, 0, 1, 2}, {1, 1}}, 1, {2, 3}};
 
 D& element(Nd& nd, const Sizes& index) {
@@ -368,12 +369,13 @@ const std::vector<Case>& all() {
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kGrouped.sliding, kGrouped.groups)}; }, convolution(kGrouped), {{{2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 2, 4, 3}, {2, 1, 3, 3}}, {{2, 18, 7, 6}, {20, 9, 3, 3}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kGrouped.attrs()); }, image_gradient(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}, {2, 4, 4, 3}}, {{2, 20, 7, 6}, {20, 9, 3, 3}, {2, 18, 7, 6}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kGrouped.attrs()); }, filter_gradient(kGrouped), {{{2, 6, 4, 3}, {2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 20, 7, 6}, {2, 18, 7, 6}, {20, 9, 3, 3}}}, {}, 0b011},
-      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, picked(kPairs, 0, 0), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}}},
-      {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kPairs.attrs()); }, largest_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}}, {}, 0b01},
+      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, picked(kPairs, 0, 0), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}, {{3, 2, 44, 18}}, {{1, 1, 2, 600}}}},
+      {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kPairs.attrs()); }, largest_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}, {{3, 2, 22, 9}, {3, 2, 44, 18}}}, {}, 0b01},
       {"MaxPool2DPick", [](X x) { return op("MaxPool2DPick", x, kPairs.attrs()); }, picked(kPairs, 0, 1), {{{2, 3, 4, 5}, {2, 3, 4, 5}}}, {}, 0b01},
       {"AvgPool2D", [](X x) -> Values { return {avg_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, means(kPairs), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}}},
       {"AvgPool2DGrad", [](X x) { return op("AvgPool2DGrad", x, kPairs.attrs()); }, mean_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}}, {}, 0b01},
-      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kOverlapping.size, kOverlapping.sliding)}; }, picked(kOverlapping, 0, 0), {{{2, 2, 4, 5}}}},
+      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kOverlapping.size, kOverlapping.sliding)}; }, picked(kOverlapping, 0, 0), {{{2, 2, 4, 5}}, {{2, 2, 40, 23}}}},
+      {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kLarge.size, kLarge.sliding)}; }, picked(kLarge, 0, 0), {{{1, 2, 71, 72}}}},
       {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kOverlapping.attrs()); }, largest_gradient(kOverlapping), {{{2, 2, 5, 3}, {2, 2, 4, 5}}}, {}, 0b01},
       {"MaxPool2DPick", [](X x) { return op("MaxPool2DPick", x, kOverlapping.attrs()); }, picked(kOverlapping, 0, 1), {{{2, 2, 4, 5}, {2, 2, 4, 5}}}, {}, 0b01},
       {"AvgPool2D", [](X x) -> Values { return {avg_pool2d(x[0], kOverlapping.size, kOverlapping.sliding)}; }, means(kOverlapping), {{{2, 2, 4, 5}}}},

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "ops/array.hpp"
+#include "ops/conv.hpp"
 #include "ops/gradient.hpp"
+#include "ops/reduce.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -227,6 +230,17 @@ TEST_CASE("max_pool: integers, NaN, and the first of equal elements") {
   CHECK(got[2].str() == Tensor::of<std::int64_t>({1, 2, 1, 1}, {2, 4}).str());
   CHECK(got[3].data<double>()[0] == 2);
   CHECK(std::isnan(got[4].data<double>()[0]));
+}
+
+TEST_CASE("max_pool2d: the gradient goes to the first NaN, of equal elements, and of nothing but -inf") {
+  Graph g;
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  const Value x = g.constant(Tensor::of<float>({1, 1, 2, 6}, {5, 5, 1, nan, -inf, -inf, 5, 5, nan, 2, -inf, -inf}));
+  const Sliding whole{.strides = {2, 2}}, padded{.strides = {2, 2}, .padding = {1, 1}};
+  const auto gradient = [&](const Sliding& sliding) { return gradients(sum(max_pool2d(x, {2, 2}, sliding)), {x})[0]; };
+  const std::vector<Tensor> got = run(g, {gradient(whole), gradient(padded)});
+  CHECK(got[0].str() == Tensor::of<float>({1, 1, 2, 6}, {1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0}).str());
+  CHECK(got[1].str() == Tensor::of<float>({1, 1, 2, 6}, {1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1}).str());
 }
 
 TEST_CASE("windows keep a batch that is not known") {
