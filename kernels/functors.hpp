@@ -144,10 +144,91 @@ struct Erf {
     return math::erf(a);
   }
 };
+struct Floor {
+  template <class T>
+  FERRY_HD T operator()(T a) const {
+    return std::floor(a);
+  }
+};
+struct Ceil {
+  template <class T>
+  FERRY_HD T operator()(T a) const {
+    return std::ceil(a);
+  }
+};
+/// To the nearest integer, halves to the even one.
+struct Round {
+  template <class T>
+  FERRY_HD T operator()(T a) const {
+    return std::rint(a);
+  }
+};
+/// Of integers modulo 2^bits; to a negative power the quotient towards zero, of which that of 0 is 0.
 struct Pow {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
-    return math::pow(a, b);
+    if constexpr (std::is_integral_v<T>) {
+      if (b < T(0))
+        return a == T(1) || (a == static_cast<T>(-1) && b % 2 == 0) ? T(1) : (a == static_cast<T>(-1) ? a : T(0));
+      T result = 1;
+      for (; b > T(0); b = static_cast<T>(b / 2), a = Mul()(a, a))
+        if (b % 2 == 1) result = Mul()(result, a);
+      return result;
+    } else {
+      return math::pow(a, b);
+    }
+  }
+};
+/// What division leaves over, with the dividend's sign. An integer b must not be 0.
+struct Fmod {
+  template <class T>
+  FERRY_HD T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fmod(a, b);
+    else
+      return b == static_cast<T>(-1) ? T(0) : static_cast<T>(a % b);  // the smallest number divided by -1 overflows
+  }
+};
+/// The same with the divisor's sign.
+struct Mod {
+  template <class T>
+  FERRY_HD T operator()(T a, T b) const {
+    const T rest = Fmod()(a, b);
+    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? static_cast<T>(rest + b) : rest;
+  }
+};
+
+struct BitAnd {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitOr {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitXor {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+/// By as many bits as the type has, or more: 0, or -1 of a negative number to the right. So by a negative number.
+struct ShiftLeft {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    const bool fits = b >= T(0) && b < T(8 * sizeof(T));
+    return fits ? wrapping(a, b, [](auto x, auto y) { return x << y; }) : T(0);
+  }
+};
+struct ShiftRight {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    const bool fits = b >= T(0) && b < T(8 * sizeof(T));
+    return fits ? static_cast<T>(a >> b) : (a < T(0) ? static_cast<T>(-1) : T(0));
   }
 };
 

@@ -14,7 +14,8 @@
 namespace ferry {
 
 /// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: of x [a,n,b], axis 1 and indices [i,j]
-/// the result is [a,i,j,b]. An index out of range is an Error(numeric) when it runs.
+/// the result is [a,i,j,b]. Negative indices are counted from the end. One out of range is an Error(numeric) when it
+/// runs.
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
              source_location at = source_location::current());
 

@@ -2,6 +2,8 @@
 
 #include "ops/build.hpp"
 #include "ops/gradient.hpp"
+#include "ops/math.hpp"
+#include "ops/reshape.hpp"
 
 namespace ferry {
 namespace {
@@ -38,7 +40,42 @@ constexpr OpDef kMatMul{.name = "MatMul",
                         .flops = 2,
                         .grad = matmul_grad};
 
-constexpr const OpDef* kLinalgOps[] = {&kMatMul};
+std::string det_index(const OpFacts& facts) {
+  const Shape& shape = facts.shape(0);
+  const int rank = shape.rank();
+  if (rank < 2 || (shape[rank - 1].known() && shape[rank - 2].known() && shape[rank - 1] != shape[rank - 2]))
+    OpFacts::fail(shape.str() + " are no square matrices");
+  const std::string leading = Letters().next(rank - 2);
+  return leading + "[y][z]->" + term(leading);
+}
+std::string cofactors_index(const OpFacts& facts) {
+  static_cast<void>(det_index(facts));
+  const std::string leading = Letters().next(facts.shape(0).rank() - 2);
+  return leading + "[y][z]->" + leading + "[y][z]";
+}
+
+Value cofactors(const Value& x);
+
+constexpr double kMatrixFlops = 10;
+
+constexpr OpDef kDet{
+    .name = "Det", .types = "T->T", .T = kFloats, .index_of = det_index, .flops = kMatrixFlops, .grad = [](GradCtx& g) {
+      const Value dy = expand_dims(g.dout(), {-2, -1});
+      return Values{dy * cofactors(g.in())};
+    }};
+
+constexpr OpDef kCofactors{.name = "Cofactors",
+                           .types = "T->T",
+                           .T = kFloats,
+                           .index_of = cofactors_index,
+                           .flops = kMatrixFlops,
+                           .no_grad = "second derivatives of determinants are not built"};
+
+constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kDet, &kCofactors};
+
+Value cofactors(const Value& x) {
+  return make_one(kCofactors, {x}, x.op().line());
+}
 
 }  // namespace
 
@@ -47,6 +84,10 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b,
   if (transpose_a) attrs.set("transpose_a", true);
   if (transpose_b) attrs.set("transpose_b", true);
   return make_one(kMatMul, {a, b}, at, std::move(attrs));
+}
+
+Value det(const Value& x, source_location at) {
+  return make_one(kDet, {x}, at);
 }
 
 std::span<const OpDef* const> linalg_ops() {

@@ -1,4 +1,4 @@
-// Products of matrices.
+// Products of matrices, determinants.
 #pragma once
 
 #include <span>
@@ -15,7 +15,11 @@ namespace ferry {
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
              source_location at = source_location::current());
 
-/// MatMul {transpose_a, transpose_b: bool, false when absent}.
+/// The determinants of the square matrices in the last two dims. Floating-point.
+Value det(const Value& x, source_location at = source_location::current());
+
+/// MatMul {transpose_a, transpose_b: bool, false when absent}, Det, Cofactors: of each element the
+/// determinant of what is left without its row and column, the sign changing from one to the next.
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();
 
 }  // namespace ferry

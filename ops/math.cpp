@@ -53,8 +53,7 @@ Values pow_grad(GradCtx& g) {
           })};
 }
 
-constexpr OpDef kPow{
-    .name = "Pow", .types = "T,T->T", .T = kFloats, .index = kBinary, .flops = 2 * kFunctionFlops, .grad = pow_grad};
+constexpr OpDef kPow{.name = "Pow", .types = "T,T->T", .index = kBinary, .flops = 2 * kFunctionFlops, .grad = pow_grad};
 
 constexpr OpDef kMaximum{.name = "Maximum", .types = "T,T->T", .index = kBinary, .grad = [](GradCtx& g) {
                            const Value first = greater_equal(g.in(0), g.in(1));
@@ -66,13 +65,30 @@ constexpr OpDef kMinimum{.name = "Minimum", .types = "T,T->T", .index = kBinary,
                            return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
                          }};
 
+// With a = q b + rest and the integer q constant between jumps.
+Values mod_grad(GradCtx& g) {
+  return {g.dout(), g.want(1, [&] {
+            const Value quotient = (g.in(0) - g.out()) / g.in(1);
+            return -(g.dout() * quotient);
+          })};
+}
+
+constexpr OpDef kMod{.name = "Mod", .types = "T,T->T", .index = kBinary, .flops = kFunctionFlops, .grad = mod_grad};
+constexpr OpDef kFmod{.name = "Fmod", .types = "T,T->T", .index = kBinary, .flops = kFunctionFlops, .grad = mod_grad};
+
 // ---- Functions ----
+
+constexpr std::string_view kSteps = "it is constant between jumps";
+
+constexpr OpDef kFloor{.name = "Floor", .types = "T->T", .T = kFloats, .index = kUnary, .no_grad = kSteps};
+constexpr OpDef kCeil{.name = "Ceil", .types = "T->T", .T = kFloats, .index = kUnary, .no_grad = kSteps};
+constexpr OpDef kRound{.name = "Round", .types = "T->T", .T = kFloats, .index = kUnary, .no_grad = kSteps};
 
 constexpr OpDef kAbs{.name = "Abs", .types = "T->T", .index = kUnary, .grad = [](GradCtx& g) {
                        return Values{g.dout() * sign(g.in())};
                      }};
 
-constexpr OpDef kSign{.name = "Sign", .types = "T->T", .index = kUnary, .no_grad = "it is constant between jumps"};
+constexpr OpDef kSign{.name = "Sign", .types = "T->T", .index = kUnary, .no_grad = kSteps};
 
 constexpr OpDef kSquare{.name = "Square", .types = "T->T", .index = kUnary, .grad = [](GradCtx& g) {
                           return Values{g.dout() * (g.in() * 2)};
@@ -131,9 +147,10 @@ constexpr OpDef kErf{
       return Values{g.dout() * (kTwoOverSqrtPi * exp(-square(g.in())))};
     }};
 
-constexpr const OpDef* kMathOps[] = {&kAdd,     &kSub,  &kMul,     &kDiv,    &kNeg,      &kPow, &kMaximum,
-                                     &kMinimum, &kAbs,  &kSign,    &kSquare, &kExp,      &kLog, &kSqrt,
-                                     &kRsqrt,   &kTanh, &kSigmoid, &kRelu,   &kReluGrad, &kErf};
+constexpr const OpDef* kMathOps[] = {&kAdd,     &kSub,   &kMul,     &kDiv,    &kNeg,      &kPow, &kMaximum,
+                                     &kMinimum, &kAbs,   &kSign,    &kSquare, &kExp,      &kLog, &kSqrt,
+                                     &kRsqrt,   &kTanh,  &kSigmoid, &kRelu,   &kReluGrad, &kErf, &kMod,
+                                     &kFmod,    &kFloor, &kCeil,    &kRound};
 
 }  // namespace
 
@@ -162,6 +179,30 @@ Value minimum(const Operand& a, const Operand& b) {
   return make_binary(kMinimum, a, b);
 }
 
+Value mod(const Operand& a, const Operand& b) {
+  return make_binary(kMod, a, b);
+}
+Value fmod(const Operand& a, const Operand& b) {
+  return make_binary(kFmod, a, b);
+}
+Value clip(const Value& x, const Operand& low, const Operand& high) {
+  const Scope here = derived(graph_of({{x}}, low.line()), low.line());
+  return minimum(maximum(x, low), high);
+}
+
+Value reciprocal(const Value& x, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  return 1 / x;
+}
+Value floor(const Value& x, source_location at) {
+  return make_one(kFloor, {x}, at);
+}
+Value ceil(const Value& x, source_location at) {
+  return make_one(kCeil, {x}, at);
+}
+Value round(const Value& x, source_location at) {
+  return make_one(kRound, {x}, at);
+}
 Value abs(const Value& x, source_location at) {
   return make_one(kAbs, {x}, at);
 }

@@ -1,6 +1,7 @@
 #include "ops/reduce.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.hpp"
 #include "ops/broadcast.hpp"
@@ -13,18 +14,25 @@
 namespace ferry {
 namespace {
 
-/// "abc->ac" for axes {1}.
-std::string reduce_index(const OpFacts& facts) {
+/// "abc->ac" for axes {1}; "a[b]c->ac" where the folded dims must be whole.
+std::string folded_index(const OpFacts& facts, bool whole_dims) {
   std::vector<int> axes;
   for (std::int64_t axis : facts.attr<Ints>("axes")) axes.push_back(facts.axis(0, axis));
   Letters letters;
   std::string in, out;
   for (int i = 0; i < facts.shape(0).rank(); ++i) {
     const std::string letter = letters.next();
-    in += letter;
-    if (std::find(axes.begin(), axes.end(), i) == axes.end()) out += letter;
+    const bool kept = std::find(axes.begin(), axes.end(), i) == axes.end();
+    in += !kept && whole_dims ? whole(letter) : letter;
+    if (kept) out += letter;
   }
   return term(in) + "->" + term(out);
+}
+std::string reduce_index(const OpFacts& facts) {
+  return folded_index(facts, false);
+}
+std::string prod_index(const OpFacts& facts) {
+  return folded_index(facts, true);
 }
 
 /// "a[n]b->ab".
@@ -45,8 +53,23 @@ Values extremum_grad(GradCtx& g) {
   return {chosen * (expand_dims(g.dout(), axes) / shares)};
 }
 
+// The product of the others: the quotient by the element, or where it is 0 and the only one the product of those that
+// are not.
+Values prod_grad(GradCtx& g) {
+  const Ints& axes = g.attrs().get<Ints>("axes");
+  const Value x = g.in();
+  const Value zero = equal(x, 0);
+  const Value zeros = sum(cast(zero, DType::int32), axes, true);
+  const Value others = select(zero, 1, x);
+  const Value product = prod(others, axes, true);
+  const Value scaled = expand_dims(g.dout(), axes) * product;
+  const Value of_others = select(equal(zeros, 0), scaled, 0);
+  const Value of_zero = select(equal(zeros, 1), scaled, 0);
+  return {select(zero, of_zero, of_others / others)};
+}
+
 constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
-constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
+constexpr AttrDef kArgAttrs[] = {{"axis", "int"}, {"last", "bool", false}};
 
 constexpr OpDef kSum{.name = "Sum",
                      .types = "T->T",
@@ -72,13 +95,26 @@ constexpr OpDef kMin{.name = "Min",
                      .reduce = Reduce::min,
                      .grad = extremum_grad};
 
+constexpr OpDef kProd{.name = "Prod", .types = "T->T", .attrs = kAxesAttr, .index_of = prod_index, .grad = prod_grad};
+
 constexpr OpDef kArgMax{.name = "ArgMax",
                         .types = "T->int64",
-                        .attrs = kAxisAttr,
+                        .attrs = kArgAttrs,
+                        .index_of = argmax_index,
+                        .no_grad = "its result is an index"};
+constexpr OpDef kArgMin{.name = "ArgMin",
+                        .types = "T->int64",
+                        .attrs = kArgAttrs,
                         .index_of = argmax_index,
                         .no_grad = "its result is an index"};
 
-constexpr const OpDef* kReduceOps[] = {&kSum, &kMax, &kMin, &kArgMax};
+constexpr const OpDef* kReduceOps[] = {&kSum, &kMax, &kMin, &kProd, &kArgMax, &kArgMin};
+
+Value index_of_best(const OpDef& def, const Value& x, std::int64_t axis, bool last, const SourceLine& line) {
+  Attrs attrs{{"axis", axis}};
+  if (last) attrs.set("last", true);
+  return make_one(def, {x}, line, std::move(attrs));
+}
 
 Value reduce(const OpDef& def, const Value& x, Ints given, bool keep_dims, const SourceLine& line) {
   const Scope here = derived(graph_of({{x}}, line), line);
@@ -111,8 +147,26 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
   return total / size_of(x, std::move(axes), x.dtype());
 }
 
-Value argmax(const Value& x, std::int64_t axis, source_location at) {
-  return make_one(kArgMax, {x}, at, {{"axis", axis}});
+Value prod(const Value& x, Ints axes, bool keep_dims, source_location at) {
+  return reduce(kProd, x, std::move(axes), keep_dims, at);
+}
+
+Value log_sum_exp(const Value& x, Ints axes, bool keep_dims, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  axes = checked_axes("log_sum_exp", x, std::move(axes), at);
+  const Value largest = stop_gradient(max(x, axes, true));
+  // An infinite one stays out: infinity - infinity is NaN.
+  const Value shift = select(less(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
+  const Value result = log(sum(exp(x - shift), axes, true)) + shift;
+  return keep_dims ? result : squeeze(result, axes);
+}
+
+Value argmax(const Value& x, std::int64_t axis, bool last, source_location at) {
+  return index_of_best(kArgMax, x, axis, last, at);
+}
+
+Value argmin(const Value& x, std::int64_t axis, bool last, source_location at) {
+  return index_of_best(kArgMin, x, axis, last, at);
 }
 
 std::span<const OpDef* const> reduce_ops() {

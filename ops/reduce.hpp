@@ -20,11 +20,20 @@ Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_locati
 /// infinities included. The gradient is shared by equal ones.
 Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// Index (int64) of the largest element along `axis`, which goes; the first of equal ones, the first NaN when there is
-/// one. The dim must not be empty.
-Value argmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
+/// The product over `axes`. Of no elements: 1. Numbers of any dtype. The gradient is right where elements are 0, too.
+Value prod(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+/// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. Of no elements: -infinity.
+Value log_sum_exp(const Value& x, Ints axes = {}, bool keep_dims = false,
+                  source_location at = source_location::current());
+/// Index (int64) of the largest (smallest) element along `axis`, which goes; the first of equal ones, the first NaN
+/// when there is one; with `last` the last one. The dim must not be empty.
+Value argmax(const Value& x, std::int64_t axis = -1, bool last = false,
+             source_location at = source_location::current());
+Value argmin(const Value& x, std::int64_t axis = -1, bool last = false,
+             source_location at = source_location::current());
 
-/// Sum, Max, Min {axes: ints, sorted and not negative}, ArgMax {axis: int}.
+/// Sum, Max, Min, Prod {axes: ints, sorted and not negative}, ArgMax, ArgMin {axis: int, last: bool, false when
+/// absent}.
 [[nodiscard]] std::span<const OpDef* const> reduce_ops();
 
 }  // namespace ferry

@@ -7,16 +7,16 @@ namespace ferry::cpu {
 namespace {
 
 template <class F>
-void binary_floats(KernelRun& run) {
-  dispatch_floats(run.inputs[0].dtype, [&](auto zero) {
+void binary_numbers(KernelRun& run) {
+  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     map_elements<T, T, T>(run, F());
   });
 }
 
 template <class F>
-void binary_numbers(KernelRun& run) {
-  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) {
+void binary_integers(KernelRun& run) {
+  dispatch_among<std::int32_t, std::int64_t, std::uint8_t>(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     map_elements<T, T, T>(run, F());
   });
@@ -36,6 +36,7 @@ void compare(KernelRun& run) {
 }
 
 /// Integers are checked for zeros first, so that the loop itself need not stop.
+template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];
   if (is_integer(divisor.dtype)) {
@@ -48,7 +49,7 @@ void divide(KernelRun& run) {
         throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
     });
   }
-  binary_numbers<functors::Div>(run);
+  binary_numbers<F>(run);
 }
 
 void select(KernelRun& run) {
@@ -64,8 +65,31 @@ constexpr Kernel kKernels[] = {
     {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Div", .run = divide, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Pow", .run = binary_floats<functors::Pow>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Div", .run = divide<functors::Div>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Mod", .run = divide<functors::Mod>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Fmod", .run = divide<functors::Fmod>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "Pow", .run = binary_numbers<functors::Pow>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "BitAnd",
+     .run = binary_integers<functors::BitAnd>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "BitOr", .run = binary_integers<functors::BitOr>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "BitXor",
+     .run = binary_integers<functors::BitXor>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "ShiftLeft",
+     .run = binary_integers<functors::ShiftLeft>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
+    {.op = "ShiftRight",
+     .run = binary_integers<functors::ShiftRight>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true},
     {.op = "Maximum",
      .run = binary_numbers<functors::Maximum>,
      .in_place = kEither,

@@ -27,10 +27,16 @@ template <class Index>
 void check_indices(const Array& indices, std::int64_t rows) {
   const auto* index = indices.as<const Index>();
   const auto* end = index + indices.count();
-  const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < 0 || i >= rows; });
+  const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < -rows || i >= rows; });
   if (wrong != end)
     throw Error(Code::numeric, "the index " + std::to_string(*wrong) + " is out of range for " + std::to_string(rows) +
-                                   " rows, 0 to " + std::to_string(rows - 1));
+                                   " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
+}
+
+/// A checked index counted from the front.
+template <class Index>
+std::int64_t row_of(Index index, std::int64_t rows) {
+  return static_cast<std::int64_t>(index) + (index < 0 ? rows : 0);
 }
 
 void gather(KernelRun& run) {
@@ -50,7 +56,7 @@ void gather(KernelRun& run) {
       using T = decltype(zero);
       for_chunks(run.parallel, before * taken, grain_of(after), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at)
-          std::copy_n(x.as<const T>() + (at / taken * rows + index[at % taken]) * after, after,
+          std::copy_n(x.as<const T>() + (at / taken * rows + row_of(index[at % taken], rows)) * after, after,
                       output.as<T>() + at * after);
       });
     });
@@ -78,7 +84,7 @@ void scatter_add(KernelRun& run) {
           const std::int64_t n = std::min(after - first, end - at);
           for (std::int64_t i = 0; i < taken; ++i) {
             const T* from = y.as<const T>() + (outer * taken + i) * after + first;
-            T* to = output.as<T>() + (outer * rows + index[i]) * after + first;
+            T* to = output.as<T>() + (outer * rows + row_of(index[i], rows)) * after + first;
             for (std::int64_t k = 0; k < n; ++k) to[k] = functors::Add()(to[k], from[k]);
           }
           at += n;

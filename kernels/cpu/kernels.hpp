@@ -8,15 +8,22 @@
 namespace ferry::cpu {
 
 [[nodiscard]] std::span<const Kernel> unary_kernels();   ///< exp, neg, relu, …
+[[nodiscard]] std::span<const Kernel> trig_kernels();    ///< sin, atanh, …
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
 [[nodiscard]] std::span<const Kernel> matmul_kernels();
-[[nodiscard]] std::span<const Kernel> conv_kernels();      ///< convolution and its gradients
-[[nodiscard]] std::span<const Kernel> pool_kernels();      ///< largest and mean of windows
-[[nodiscard]] std::span<const Kernel> reduce_kernels();    ///< sum, max, min, argmax
-[[nodiscard]] std::span<const Kernel> softmax_kernels();   ///< softmax, cross-entropy
-[[nodiscard]] std::span<const Kernel> array_kernels();     ///< transpose, slice, concat, constant, …
-[[nodiscard]] std::span<const Kernel> indexing_kernels();  ///< gather, one-hot, nonzero
+[[nodiscard]] std::span<const Kernel> conv_kernels();         ///< convolution and its gradients
+[[nodiscard]] std::span<const Kernel> pool_kernels();         ///< largest and mean of windows
+[[nodiscard]] std::span<const Kernel> reduce_kernels();       ///< sum, max, min, argmax
+[[nodiscard]] std::span<const Kernel> softmax_kernels();      ///< softmax, cross-entropy
+[[nodiscard]] std::span<const Kernel> array_kernels();        ///< transpose, slice, concat, constant, …
+[[nodiscard]] std::span<const Kernel> indexing_kernels();     ///< gather, one-hot, nonzero
+[[nodiscard]] std::span<const Kernel> cumulative_kernels();   ///< running sums and products
+[[nodiscard]] std::span<const Kernel> arrange_kernels();      ///< flip, triangle, …
+[[nodiscard]] std::span<const Kernel> scatter_kernels();      ///< elements and blocks at positions
+[[nodiscard]] std::span<const Kernel> sort_kernels();         ///< top-k, unique
+[[nodiscard]] std::span<const Kernel> box_kernels();          ///< non-maximum suppression
+[[nodiscard]] std::span<const Kernel> determinant_kernels();  ///< determinants, cofactors
 [[nodiscard]] std::span<const Kernel> random_kernels();
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
 

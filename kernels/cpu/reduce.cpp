@@ -124,7 +124,7 @@ constexpr T start_of() {
   using Limits = std::numeric_limits<T>;
   if (std::is_same_v<Join, functors::Maximum>) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   if (std::is_same_v<Join, functors::Minimum>) return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return T(0);
+  return std::is_same_v<Join, functors::Mul> ? T(1) : T(0);
 }
 
 /// The passes at hand; those of the largest sizes are made when the plan is set up, since a bounded dim may be smaller.
@@ -181,24 +181,33 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return room.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
 }
 
-// ---- ArgMax ----
+// ---- ArgMax and ArgMin ----
 
-/// Of a row with a step between its elements: the first of the largest ones, the first NaN when there is one.
-template <class T>
-std::int64_t largest(const T* row, std::int64_t n, std::int64_t step) {
+struct Arg {
+  std::int64_t axis;
+  bool last;
+};
+
+/// Of a row with a step between its elements: the first of the best ones, or the last; NaN is better than numbers.
+template <class Better, class T>
+std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool last) {
   std::int64_t best = 0;
   for (std::int64_t i = 1; i < n; ++i) {
     const T x = row[i * step];
     const T y = row[best * step];
-    if (x > y || (x != x && y == y)) best = i;
+    const bool better = x != x ? y == y : Better()(x, y);
+    const bool equal = x == y || (x != x && y != y);
+    if (better || (last && equal)) best = i;
   }
   return best;
 }
 
-void argmax(KernelRun& run) {
+template <class Better>
+void index_of_best(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
-  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
+  const auto& arg = kept<Arg>(run);
+  const int dim = dim_of(arg.axis, input.rank());
   if (dim > 0) output.sizes[0] = input.sizes[0];
   const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
@@ -207,13 +216,13 @@ void argmax(KernelRun& run) {
     for_chunks(run.parallel, output.count(), grain_of(along), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; ++at)
         output.as<std::int64_t>()[at] =
-            largest(input.as<const T>() + at / inner * along * inner + at % inner, along, inner);
+            best_of_row<Better>(input.as<const T>() + at / inner * along * inner + at % inner, along, inner, arg.last);
     });
   });
 }
 
-std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
-  return keep(setup.attrs.get<std::int64_t>("axis"));
+std::unique_ptr<KernelState> prepare_arg(const KernelSetup& setup) {
+  return keep(Arg{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get_or("last", false)});
 }
 
 constexpr Kernel kKernels[] = {
@@ -233,7 +242,12 @@ constexpr Kernel kKernels[] = {
      .run = reduce<functors::Add>,
      .prepare = prepare<spread_dims>,
      .scratch_bytes = scratch_bytes<spread_dims>},
-    {.op = "ArgMax", .run = argmax, .prepare = prepare_axis},
+    {.op = "Prod",
+     .run = reduce<functors::Mul>,
+     .prepare = prepare<reduced_axes>,
+     .scratch_bytes = scratch_bytes<reduced_axes>},
+    {.op = "ArgMax", .run = index_of_best<functors::Greater>, .prepare = prepare_arg},
+    {.op = "ArgMin", .run = index_of_best<functors::Less>, .prepare = prepare_arg},
 };
 
 }  // namespace

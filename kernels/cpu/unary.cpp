@@ -35,6 +35,9 @@ constexpr Kernel kKernels[] = {
     {.op = "Tanh", .run = unary_floats<functors::Tanh>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Sigmoid", .run = unary_floats<functors::Sigmoid>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Erf", .run = unary_floats<functors::Erf>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Floor", .run = unary_floats<functors::Floor>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Ceil", .run = unary_floats<functors::Ceil>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Round", .run = unary_floats<functors::Round>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Not", .run = not_elements, .in_place = kFirst, .streams = true, .elementwise = true},
 };
 

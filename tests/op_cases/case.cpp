@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 
+#include "ops/op_set.hpp"
+
 namespace ferry::test {
 
 std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype) {
@@ -67,8 +69,10 @@ std::string difference(const Tensor& got, const Nd& wanted) {
   return "";
 }
 
-const DTypeSet& dtypes_of(const OpDef& def) {
-  return def.types.find('T') != std::string_view::npos ? def.T : def.U;
+DTypeSet dtypes_of(const Case& which) {
+  const OpDef* def = default_ops().find(which.op);
+  if (def == nullptr || !which.dtypes.str().empty()) return which.dtypes;
+  return def->types.find('T') != std::string_view::npos ? def->T : def->U;
 }
 
 }  // namespace ferry::test

@@ -20,18 +20,22 @@ struct In {
 };
 
 struct Case {
-  std::string_view op;               ///< OpDef::name
+  std::string_view op;               ///< OpDef::name, or the name of a function that is made of several ops
   Values (*build)(const Values& x);  ///< the op on these inputs
   Reference reference;
   std::vector<std::vector<Sizes>> shapes;  ///< to be tried, each with one shape for each input
   std::vector<In> inputs = {};             ///< those that are not In{}
   std::uint32_t smooth = ~0U;              ///< mask of the inputs that have a gradient, when the op has one
+  DTypeSet dtypes = {};                    ///< to be tried: of a function, or where not all that its op takes fit
 
   [[nodiscard]] In input(std::size_t i) const { return i < inputs.size() ? inputs[i] : In{}; }
 };
 
-/// All cases, in the order of ops/.
+/// All cases: of ops, in the order of ops/, then of functions.
 [[nodiscard]] std::span<const Case> op_cases();
+/// Those of functions that are made of several ops, and of ops that order and rearrange.
+[[nodiscard]] std::vector<Case> function_cases();
+[[nodiscard]] std::vector<Case> moving_cases();
 
 /// Numbers for the inputs of `which.shapes[shape]`, of that dtype; the same in every run.
 [[nodiscard]] std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype);
@@ -49,7 +53,7 @@ struct CaseGraph {
 /// "" when `got` is what the reference says (floats nearly, all others exactly), or what differs.
 [[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted);
 
-/// The dtypes that a case of this op is tested with: those of T, or of U where the op has no T.
-[[nodiscard]] const DTypeSet& dtypes_of(const OpDef& def);
+/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T.
+[[nodiscard]] DTypeSet dtypes_of(const Case& which);
 
 }  // namespace ferry::test

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/array.hpp"
+#include "ops/bits.hpp"
 #include "ops/broadcast.hpp"
 #include "ops/conv.hpp"
 #include "ops/indexing.hpp"
@@ -14,6 +15,7 @@
 #include "ops/op_set.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "ops/trig.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace ferry::test {
@@ -22,6 +24,7 @@ namespace {
 using Shapes = std::vector<std::vector<Sizes>>;
 using X = const Values&;
 using D = double;
+using I = std::int64_t;
 using In1 = std::vector<In>;
 
 const Shapes kOne{{{2, 3}}, {{}}, {{0, 4}}, {{3, 1, 2}}, {{20011}}};
@@ -83,6 +86,36 @@ Sizes as_first(const std::vector<Nd>& in) {
 }
 Sizes as_second(const std::vector<Nd>& in) {
   return in[1].sizes;
+}
+
+/// By the first row's cofactors, of rows and columns that are left.
+D determinant(const Nd& x, Sizes index, const Sizes& rows, const Sizes& columns) {
+  if (rows.empty()) return 1;
+  D sum = 0;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    Sizes others = columns;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(c));
+    Sizes at = index;
+    at.insert(at.end(), {rows[0], columns[c]});
+    sum += (c % 2 == 0 ? 1 : -1) * x.at(at) * determinant(x, index, {rows.begin() + 1, rows.end()}, others);
+  }
+  return sum;
+}
+Sizes all_but(std::int64_t n, std::int64_t left_out) {
+  Sizes numbers;
+  for (std::int64_t i = 0; i < n; ++i)
+    if (i != left_out) numbers.push_back(i);
+  return numbers;
+}
+D determinant_at(const std::vector<Nd>& in, const Sizes& index) {
+  const Sizes all = all_but(in[0].sizes.back(), -1);
+  return determinant(in[0], index, all, all);
+}
+D cofactor_at(const std::vector<Nd>& in, const Sizes& index) {
+  const std::size_t rank = index.size();
+  const std::int64_t n = in[0].sizes.back(), i = index[rank - 2], j = index[rank - 1];
+  const D minor = determinant(in[0], {index.begin(), index.end() - 2}, all_but(n, i), all_but(n, j));
+  return (i + j) % 2 == 0 ? minor : -minor;
 }
 
 const Attrs kMiddle{{"axes", Ints{1}}, {"begin", Ints{1}}, {"end", Ints{-1}}, {"step", Ints{2}}};
@@ -262,7 +295,10 @@ const std::vector<Case>& all() {
       {"Mul", [](X x) -> Values { return {x[0] * x[1]}; }, elements([](D a, D b) { return a * b; }), kTwo},
       {"Div", [](X x) -> Values { return {x[0] / x[1]}; }, elements([](D a, D b) { return a / b; }), kTwo, {{-9, 9}, {1, 4}}},
       {"Neg", [](X x) -> Values { return {-x[0]}; }, elements([](D a) { return -a; }), kOne},
-      {"Pow", [](X x) -> Values { return {pow(x[0], x[1])}; }, elements([](D a, D b) { return std::pow(a, b); }), kTwo, {kPositive, {}}},
+      {"Pow", [](X x) -> Values { return {pow(x[0], x[1])}; }, elements([](D a, D b) { return std::pow(a, b); }), kTwo, {{1, 3}, {}}},
+      {"Mod", [](X x) -> Values { return {mod(x[0], x[1])}; }, elements([](D a, D b) { return a - b * std::floor(a / b); }), kTwo, {{-9, 9}, {1, 4}}},
+      {"Mod", [](X x) -> Values { return {mod(x[0], -x[1])}; }, elements([](D a, D b) { return a + b * std::floor(-a / b); }), {{{5, 8}, {8}}}, {{-9, 9, DType::int64}, {1, 4, DType::int64}}},
+      {"Fmod", [](X x) -> Values { return {fmod(x[0], x[1])}; }, elements([](D a, D b) { return a - b * std::trunc(a / b); }), kTwo, {{-9, 9}, {1, 4}}},
       {"Maximum", [](X x) -> Values { return {maximum(x[0], x[1])}; }, elements(larger), kTwo},
       {"Minimum", [](X x) -> Values { return {minimum(x[0], x[1])}; }, elements(smaller), kTwo},
       {"Abs", [](X x) -> Values { return {abs(x[0])}; }, elements([](D a) { return std::abs(a); }), kOne},
@@ -276,7 +312,30 @@ const std::vector<Case>& all() {
       {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }), kOne},
       {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, 0.0); }), kOne},
       {"ReluGrad", [](X x) { return op("ReluGrad", x); }, elements([](D dy, D y) { return y > 0 ? dy : 0; }), kTwo, {}, 0b01},
+      {"Floor", [](X x) -> Values { return {floor(x[0])}; }, elements([](D a) { return std::floor(a); }), kOne},
+      {"Ceil", [](X x) -> Values { return {ceil(x[0])}; }, elements([](D a) { return std::ceil(a); }), kOne},
+      {"Round", [](X x) -> Values { return {round(x[0])}; }, elements([](D a) { return std::nearbyint(a); }), kOne, {{-9,9}}},
       {"Erf", [](X x) -> Values { return {erf(x[0])}; }, elements([](D a) { return std::erf(a); }), kOne},
+
+      // ---- trig ----
+      {"Sin", [](X x) -> Values { return {sin(x[0])}; }, elements([](D a) { return std::sin(a); }), kOne, {{-20, 20}}},
+      {"Cos", [](X x) -> Values { return {cos(x[0])}; }, elements([](D a) { return std::cos(a); }), kOne, {{-20, 20}}},
+      {"Tan", [](X x) -> Values { return {tan(x[0])}; }, elements([](D a) { return std::tan(a); }), kOne, {{-1.3, 1.3}}},
+      {"Asin", [](X x) -> Values { return {asin(x[0])}; }, elements([](D a) { return std::asin(a); }), kOne, {{-0.95, 0.95}}},
+      {"Acos", [](X x) -> Values { return {acos(x[0])}; }, elements([](D a) { return std::acos(a); }), kOne, {{-0.95, 0.95}}},
+      {"Atan", [](X x) -> Values { return {atan(x[0])}; }, elements([](D a) { return std::atan(a); }), kOne, {{-9, 9}}},
+      {"Sinh", [](X x) -> Values { return {sinh(x[0])}; }, elements([](D a) { return std::sinh(a); }), kOne, {{-3, 3}}},
+      {"Cosh", [](X x) -> Values { return {cosh(x[0])}; }, elements([](D a) { return std::cosh(a); }), kOne, {{-3, 3}}},
+      {"Asinh", [](X x) -> Values { return {asinh(x[0])}; }, elements([](D a) { return std::asinh(a); }), kOne, {{-9, 9}}},
+      {"Acosh", [](X x) -> Values { return {acosh(x[0])}; }, elements([](D a) { return std::acosh(a); }), kOne, {{1.1, 9}}},
+      {"Atanh", [](X x) -> Values { return {atanh(x[0])}; }, elements([](D a) { return std::atanh(a); }), kOne, {{-0.9, 0.9}}},
+
+      // ---- bits ----
+      {"BitAnd", [](X x) -> Values { return {bit_and(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) & I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"BitOr", [](X x) -> Values { return {bit_or(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) | I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"BitXor", [](X x) -> Values { return {bit_xor(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) ^ I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"ShiftLeft", [](X x) -> Values { return {shift_left(x[0], x[1])}; }, elements([](D a, D b) { return a * std::exp2(b); }), kTwo, {{-1, 7}, {0, 4}}},
+      {"ShiftRight", [](X x) -> Values { return {shift_right(x[0], x[1])}; }, elements([](D a, D b) { return std::floor(a / std::exp2(b)); }), kTwo, {{-99, 99}, {0, 7}}},
 
       // ---- logic ----
       {"Equal", [](X x) -> Values { return {equal(x[0], x[1])}; }, elements([](D a, D b) { return D(a == b); }), kTwo},
@@ -306,6 +365,9 @@ const std::vector<Case>& all() {
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,bkn->bmn"), {{{2, 3}, {3, 3, 4}}}},
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("abkm,bnk->abmn"), {{{2, 1, 3, 2}, {3, 4, 3}}}},
 
+      {"Det", [](X x) -> Values { return {det(x[0])}; }, indexed([](auto& in) { return Sizes(in[0].sizes.begin(), in[0].sizes.end() - 2); }, determinant_at), {{{2, 3, 3}}, {{1, 1}}, {{2, 2}}, {{0, 2, 2}}, {{2, 0, 0}}}},
+      {"Cofactors", [](X x) { return op("Cofactors", x); }, indexed(as_first, cofactor_at), {{{2, 3, 3}}, {{1, 1}}, {{0, 2, 2}}}},
+
       // ---- reshape ----
       {"Identity", [](X x) -> Values { return {identity(x[0])}; }, elements([](D a) { return a; }), kOne},
       {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
@@ -330,6 +392,11 @@ const std::vector<Case>& all() {
       {"Sum", [](X x) -> Values { return {sum(x[0], {0, 2}, true)}; }, indexed([](auto& in) { return Sizes{1, in[0].sizes[1], 1}; }, [](auto& in, auto& i) { D s = 0; for (std::int64_t a = 0; a < in[0].sizes[0]; ++a) for (std::int64_t b = 0; b < in[0].sizes[2]; ++b) s += in[0].at({a, i[1], b}); return s; }), kCube},
       {"Max", [](X x) -> Values { return {max(x[0], {1})}; }, folded({1}, -kInf, larger), {{{2, 3}}, {{0, 3}}, {{30, 700}}, {{2, 3, 2}}}},
       {"Min", [](X x) -> Values { return {min(x[0], {0})}; }, folded({0}, kInf, smaller), {{{2, 3}}, {{3, 0}}, {{700, 30}}, {{2, 3, 2}}}},
+      {"Prod", [](X x) -> Values { return {prod(x[0], {1})}; }, folded({1}, 1, [](D a, D b) { return a * b; }), {{{2, 3}}, {{0, 3}}, {{3, 0}}, {{2, 3, 2}}}},
+      {"Prod", [](X x) -> Values { return {prod(x[0])}; }, folded({0, 1}, 1, [](D a, D b) { return a * b; }), {{{2, 3}}}},
+      {"ArgMin", [](X x) -> Values { return {argmin(x[0], 0)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[1]}; }, [](auto& in, auto& i) { std::int64_t best = 0; for (std::int64_t k = 1; k < in[0].sizes[0]; ++k) if (in[0].at({k, i[0]}) < in[0].at({best, i[0]})) best = k; return D(best); }), {{{3, 2}}, {{2, 0}}, {{60, 400}}}},
+      {"ArgMin", [](X x) -> Values { return {argmin(x[0], 0, true)}; }, indexed([](auto&) { return Sizes{}; }, [](auto& in, auto&) { std::int64_t best = 0; for (std::int64_t k = 1; k < in[0].sizes[0]; ++k) if (in[0].at({k}) <= in[0].at({best})) best = k; return D(best); }), {{{9}}}},
+      {"ArgMax", [](X x) -> Values { return {argmax(x[0], 0, true)}; }, indexed([](auto&) { return Sizes{}; }, [](auto& in, auto&) { std::int64_t best = 0; for (std::int64_t k = 1; k < in[0].sizes[0]; ++k) if (in[0].at({k}) >= in[0].at({best})) best = k; return D(best); }), {{{9}}}},
       {"ArgMax", [](X x) -> Values { return {argmax(x[0], 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0]}; }, [](auto& in, auto& i) { std::int64_t best = 0; for (std::int64_t k = 1; k < in[0].sizes[1]; ++k) if (in[0].at({i[0], k}) > in[0].at({i[0], best})) best = k; return D(best); }), {{{2, 3}}, {{3, 1}}, {{0, 2}}, {{400, 60}}}},
 
       // ---- array ----
@@ -343,7 +410,7 @@ const std::vector<Case>& all() {
       {"Pad", [](X x) -> Values { return {pad(x[0], {1, 0}, {2, 3}, 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0] + 3, in[0].sizes[1] + 3}; }, [](auto& in, auto& i) { return i[0] >= 1 && i[0] <= in[0].sizes[0] && i[1] < in[0].sizes[1] ? in[0].at({i[0] - 1, i[1]}) : 1.0; }), {{{2, 3}}, {{0, 2}}, {{1, 1}}}},
 
       // ---- indexing ----
-      {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 0)}; }, indexed([](auto& in) { return Sizes{in[1].sizes[0], in[0].sizes[1]}; }, [](auto& in, auto& i) { return in[0].at({static_cast<std::int64_t>(in[1].at({i[0]})), i[1]}); }), {{{4, 3}, {5}}, {{4, 3}, {0}}, {{4, 70}, {300}}}, {{}, index_below(4)}, 0b01},
+      {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 0)}; }, indexed([](auto& in) { return Sizes{in[1].sizes[0], in[0].sizes[1]}; }, [](auto& in, auto& i) { return in[0].at({(static_cast<std::int64_t>(in[1].at({i[0]})) + 4) % 4, i[1]}); }), {{{4, 3}, {5}}, {{4, 3}, {0}}, {{4, 70}, {300}}}, {{}, {-4, 3, DType::int64}}, 0b01},
       {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[1].sizes[0], in[1].sizes[1], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], static_cast<std::int64_t>(in[1].at({i[1], i[2]})), i[3]}); }), {{{2, 4, 3}, {2, 2}}}, {{}, index_below(4, DType::int32)}, 0b01},
       {"ScatterAdd", [](X x) { return op("ScatterAdd", x, {{"axis", std::int64_t{0}}}); }, indexed([](auto& in) { return in[2].sizes; }, [](auto& in, auto& i) { D s = 0; for (std::int64_t k = 0; k < in[1].sizes[0]; ++k) if (in[1].at({k}) == D(i[0])) s += in[0].at({k, i[1]}); return s; }), {{{5, 3}, {5}, {4, 3}}, {{0, 3}, {0}, {4, 3}}, {{300, 70}, {300}, {4, 70}}}, {{}, index_below(4)}, 0b001},
       {"OneHot", [](X x) -> Values { return {one_hot(x[0], 3)}; }, indexed([](auto& in) { return with(in[0].sizes, 3); }, [](auto& in, auto& i) { return D(in[0].at(but_last(i)) == D(i.back())); }), {{{4}}, {{}}, {{2, 3}}, {{0}}}, {{-1, 3}}},
@@ -394,7 +461,13 @@ const std::vector<Case>& all() {
 }  // namespace
 
 std::span<const Case> op_cases() {
-  return all();
+  static const std::vector<Case> kAll = [] {
+    std::vector<Case> cases = all();
+    for (const std::vector<Case>& more : {moving_cases(), function_cases()})
+      cases.insert(cases.end(), more.begin(), more.end());
+    return cases;
+  }();
+  return kAll;
 }
 
 }  // namespace ferry::test

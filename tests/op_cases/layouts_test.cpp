@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "executor/session.hpp"
-#include "ops/op_set.hpp"
 #include "ops/reshape.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/evaluate.hpp"
@@ -49,7 +48,7 @@ std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inpu
 }
 
 DType dtype_for(const Case& which) {
-  const DTypeSet& known = dtypes_of(*default_ops().find(which.op));
+  const DTypeSet known = dtypes_of(which);
   for (DType dtype : {DType::float32, DType::int64})
     if (known.has(dtype)) return dtype;
   return DType::boolean;

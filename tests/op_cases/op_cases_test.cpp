@@ -29,10 +29,10 @@ std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>&
 template <class F>
 void for_each_run(const F& f) {
   for (const Case& which : op_cases()) {
-    const OpDef* def = default_ops().find(which.op);
-    REQUIRE_MESSAGE(def != nullptr, which.op);
+    const DTypeSet dtypes = dtypes_of(which);
+    REQUIRE_MESSAGE(dtypes.str() != "", which.op);
     for (DType dtype : kDTypes) {
-      if (!dtypes_of(*def).has(dtype)) continue;
+      if (!dtypes.has(dtype)) continue;
       for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
         CAPTURE(which.op);
         CAPTURE(name_of(dtype));
@@ -127,7 +127,7 @@ TEST_CASE("ops give the same bits by any instruction set") {
 TEST_CASE("gradients agree with finite differences") {
   for (const Case& which : op_cases()) {
     const OpDef* def = default_ops().find(which.op);
-    if (def->grad == nullptr || !dtypes_of(*def).has(DType::float64)) continue;
+    if ((def != nullptr && def->grad == nullptr) || !dtypes_of(which).has(DType::float64)) continue;
     for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
       const std::vector<Tensor> inputs = inputs_for(which, shape, DType::float64);
       std::vector<std::size_t> asked;

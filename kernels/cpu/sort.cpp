@@ -1,0 +1,190 @@
+#include <algorithm>
+
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// a < b, with NaN as the largest.
+template <class T>
+bool is_less(T a, T b) {
+  return b != b ? a == a : a < b;
+}
+
+// ---- TopK ----
+
+struct Best {
+  std::int64_t axis;
+  bool largest;
+};
+
+std::unique_ptr<KernelState> prepare_top_k(const KernelSetup& setup) {
+  return keep(Best{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get<bool>("largest")});
+}
+
+/// The first k of a line in order. Their indices are a heap, the last of them at its root, in the output's own line;
+/// then they are sorted from its end.
+template <class T>
+class Line {
+ public:
+  Line(const T* line, std::int64_t n, std::int64_t* found, std::int64_t k, std::int64_t step, bool largest)
+      : line_(line), n_(n), found_(found), k_(k), step_(step), largest_(largest) {}
+
+  void pick() {
+    for (std::int64_t i = 0; i < k_; ++i) at(i) = i;
+    for (std::int64_t i = k_ / 2; i-- > 0;) sift(i, k_);
+    for (std::int64_t i = k_; i < n_; ++i) {
+      if (!comes_before(i, at(0))) continue;
+      at(0) = i;
+      sift(0, k_);
+    }
+    for (std::int64_t size = k_ - 1; size > 0; --size) {
+      std::swap(at(0), at(size));
+      sift(0, size);
+    }
+  }
+
+ private:
+  std::int64_t& at(std::int64_t i) { return found_[i * step_]; }
+  bool comes_before(std::int64_t i, std::int64_t j) const {
+    const T a = line_[i * step_];
+    const T b = line_[j * step_];
+    if (is_less(a, b)) return !largest_;
+    return is_less(b, a) ? largest_ : i < j;
+  }
+  void sift(std::int64_t root, std::int64_t size) {
+    for (std::int64_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
+      if (child + 1 < size && comes_before(at(child), at(child + 1))) ++child;
+      if (!comes_before(at(root), at(child))) return;
+      std::swap(at(root), at(child));
+      root = child;
+    }
+  }
+
+  const T* line_;
+  std::int64_t n_;
+  std::int64_t* found_;
+  std::int64_t k_, step_;
+  bool largest_;
+};
+
+void top_k(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array &values = run.outputs[0], &indices = run.outputs[1];
+  const auto& best = kept<Best>(run);
+  const int dim = dim_of(best.axis, input.rank());
+  if (dim > 0) values.sizes[0] = indices.sizes[0] = input.sizes[0];
+  const std::int64_t n = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t k = values.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
+  const std::int64_t outer = product(input.sizes, 0, dim);
+  if (k == 0) return;
+  dispatch_numbers(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_chunks(run.parallel, outer * inner, grain_of(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; ++at) {
+        const T* line = input.as<const T>() + at / inner * n * inner + at % inner;
+        const std::int64_t place = at / inner * k * inner + at % inner;
+        std::int64_t* found = indices.as<std::int64_t>() + place;
+        Line<T>(line, n, found, k, inner, best.largest).pick();
+        for (std::int64_t i = 0; i < k * inner; i += inner) values.as<T>()[place + i] = line[found[i] * inner];
+      }
+    });
+  });
+}
+
+// ---- Unique ----
+
+/// The rows' numbers, sorted by their elements and then by number, and of each different row the first place there.
+struct Orders {
+  std::span<std::int64_t> rows, groups;
+};
+
+std::int64_t unique_scratch(const KernelSetup& setup) {
+  return 2 * setup.inputs[0].shape[0].size() * static_cast<std::int64_t>(sizeof(std::int64_t));
+}
+
+std::unique_ptr<KernelState> prepare_unique(const KernelSetup& setup) {
+  return keep(setup.attrs.get<bool>("sorted"));
+}
+
+/// -1, 0 or 1: how row a compares with row b, element by element.
+template <class T>
+int compare_rows(const T* a, const T* b, std::int64_t width) {
+  for (std::int64_t k = 0; k < width; ++k) {
+    if (is_less(a[k], b[k])) return -1;
+    if (is_less(b[k], a[k])) return 1;
+  }
+  return 0;
+}
+
+/// Fills `orders`; gives how many different rows there are.
+template <class T>
+std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Orders& orders) {
+  const auto [rows, groups] = orders;
+  const auto n = static_cast<std::int64_t>(rows.size());
+  for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
+  const auto compare = [&](std::int64_t a, std::int64_t b) {
+    return compare_rows(data + a * width, data + b * width, width);
+  };
+  std::sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) {
+    const int order = compare(a, b);
+    return order != 0 ? order < 0 : a < b;
+  });
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (i == 0 || compare(rows[i - 1], rows[i]) != 0) groups[found++] = static_cast<std::int64_t>(i);
+  const auto first = [&](std::int64_t place) { return rows[static_cast<std::size_t>(place)]; };
+  if (!sorted)
+    std::sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(found),
+              [&](std::int64_t a, std::int64_t b) { return first(a) < first(b); });
+  return static_cast<std::int64_t>(found);
+}
+
+/// Writes the outputs for different row `group`, whose rows begin at `place` of the order.
+template <class T>
+void write_group(KernelRun& run, std::span<const std::int64_t> rows, std::int64_t group, std::size_t place,
+                 std::int64_t width) {
+  const T* data = run.inputs[0].as<const T>();
+  const std::int64_t first = rows[place];
+  std::copy_n(data + first * width, width, run.outputs[0].as<T>() + group * width);
+  run.outputs[1].as<std::int64_t>()[group] = first;
+  std::int64_t count = 0;
+  for (; place < rows.size() && compare_rows(data + first * width, data + rows[place] * width, width) == 0; ++place) {
+    run.outputs[2].as<std::int64_t>()[rows[place]] = group;
+    ++count;
+  }
+  run.outputs[3].as<std::int64_t>()[group] = count;
+}
+
+void unique(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  const auto n = static_cast<std::size_t>(input.sizes[0]);
+  auto* scratch = reinterpret_cast<std::int64_t*>(run.scratch.data());
+  const Orders orders{{scratch, n}, {scratch + n, n}};
+  const std::int64_t width = product(input.sizes, 1, input.rank());
+  std::int64_t found = 0;
+  dispatch(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    found = order_rows(input.as<const T>(), width, kept<bool>(run), orders);
+    for (std::int64_t g = 0; g < found; ++g)
+      write_group<T>(run, orders.rows, g, static_cast<std::size_t>(orders.groups[static_cast<std::size_t>(g)]), width);
+  });
+  for (std::size_t i : {0U, 1U, 3U}) run.outputs[i].sizes[0] = found;
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "TopK", .run = top_k, .prepare = prepare_top_k},
+    {.op = "Unique", .run = unique, .prepare = prepare_unique, .scratch_bytes = unique_scratch},
+};
+
+}  // namespace
+
+std::span<const Kernel> sort_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,48 @@
+// Activation functions of neural networks, made of ops of math.hpp and logic.hpp. Of each element of a floating-point
+// value; those of tanh, sigmoid, relu and erf are in math.hpp. Where a function has a kink, its gradient there is one
+// of those at its sides.
+//
+// Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
+#pragma once
+
+#include "base/source_location.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// x Phi(x), with the normal distribution's Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016).
+Value gelu(const Value& x, source_location at = source_location::current());
+/// Its approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+Value gelu_tanh(const Value& x, source_location at = source_location::current());
+
+/// x where x > 0, else alpha (exp(x) - 1).
+Value elu(const Value& x, double alpha = 1, source_location at = source_location::current());
+/// x where x > 0, else alpha (exp(x / alpha) - 1).
+Value celu(const Value& x, double alpha = 1, source_location at = source_location::current());
+/// gamma times elu; with the default numbers the one that normalises itself (Klambauer et al., 2017).
+Value selu(const Value& x, double alpha = 1.67326319217681884765625, double gamma = 1.05070102214813232421875,
+           source_location at = source_location::current());
+/// x where x >= 0, else slope x.
+Value leaky_relu(const Value& x, double slope = 0.01, source_location at = source_location::current());
+/// The same with slopes that are learned, broadcast to x.
+Value prelu(const Value& x, const Value& slope, source_location at = source_location::current());
+/// x where x > threshold, else 0.
+Value thresholded_relu(const Value& x, double threshold = 1, source_location at = source_location::current());
+
+/// log(1 + exp(x)), without overflow.
+Value softplus(const Value& x, source_location at = source_location::current());
+/// x / (1 + |x|).
+Value softsign(const Value& x, source_location at = source_location::current());
+/// x sigmoid(beta x); also called SiLU.
+Value swish(const Value& x, double beta = 1, source_location at = source_location::current());
+/// x tanh(softplus(x)).
+Value mish(const Value& x, source_location at = source_location::current());
+/// alpha x + beta, cut to [0, 1].
+Value hard_sigmoid(const Value& x, double alpha = 0.2, double beta = 0.5,
+                   source_location at = source_location::current());
+/// x hard_sigmoid(x, 1/6, 1/2).
+Value hard_swish(const Value& x, source_location at = source_location::current());
+/// x - bias where x > lambda, x + bias where x < -lambda, else 0.
+Value shrink(const Value& x, double lambda = 0.5, double bias = 0, source_location at = source_location::current());
+
+}  // namespace ferry
