@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/error.hpp"
+#include "ops/arrange.hpp"
 #include "ops/broadcast.hpp"
-#include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -165,19 +167,8 @@ Outs to_expand(Context& c) {
   return broadcast_to(c.in(0), to);
 }
 
-/// [a,b] repeated {p,q} times: [1,a,1,b] broadcast to [p,a,q,b].
 Outs to_tile(Context& c) {
-  const Ints repeats = c.ints(1);
-  const Ints from = c.sizes(0);
-  if (repeats.size() != from.size()) Context::fail("it has not one number for each dim");
-  Ints apart, spread, joined;
-  for (std::size_t d = 0; d < from.size(); ++d) {
-    apart.insert(apart.end(), {1, from[d]});
-    spread.insert(spread.end(), {repeats[d], from[d]});
-    joined.push_back(checked_count(Ints{repeats[d], from[d]}));
-  }
-  const Value between = broadcast_to(reshape(c.in(0), apart), spread);
-  return reshape(between, joined);
+  return tile(c.in(0), c.ints(1));
 }
 
 // ---- Order and parts ----
@@ -202,25 +193,16 @@ Outs to_split(Context& c) {
   return split(c.in(0), axis, sizes);
 }
 
-/// The elements of `axis` that these positions name.
-Value picked(Context& c, const Value& x, const Ints& positions, std::int64_t axis) {
-  const Value indices = c.graph().constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(positions.size())},
-                                                                    std::span<const std::int64_t>(positions)));
-  return gather(x, indices, axis);
-}
-
-/// Positions of a slice that goes backwards.
-Ints backwards(std::int64_t size, std::int64_t begin, std::int64_t end, std::int64_t step) {
-  const auto place = [size](std::int64_t at) {
-    return at < 0 ? std::max<std::int64_t>(at + size, -1) : std::min(at, size - 1);
+/// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
+Value backwards(Context& c, const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end,
+                std::int64_t step) {
+  const std::int64_t size = c.size(0, axis);
+  const auto turned = [size](std::int64_t at) {
+    const std::int64_t place = at < -size ? -1 : (at < 0 ? at + size : std::min(at, size - 1));
+    return size - 1 - place;
   };
-  Ints positions;
-  const std::int64_t last = end < -size ? -1 : place(end);
-  for (std::int64_t at = begin < -size ? -1 : place(begin); at > last; at += step) {
-    positions.push_back(at);
-    if (at < -(step + 1)) break;  // the next would be before the first, or overflow
-  }
-  return positions;
+  const std::int64_t stride = step == std::numeric_limits<std::int64_t>::min() ? kEnd : -step;
+  return slice(flip(x, {axis}), axis, turned(begin), turned(end), stride);
 }
 
 Outs to_slice(Context& c) {
@@ -237,25 +219,34 @@ Outs to_slice(Context& c) {
   for (std::size_t i = 0; i < begin.size(); ++i) {
     if (step[i] == 0) Context::fail("a step of 0");
     if (step[i] < 0)
-      x = picked(c, x, backwards(c.size(0, axes[i]), begin[i], end[i], step[i]), c.axis(0, axes[i]));
+      x = backwards(c, x, c.axis(0, axes[i]), begin[i], end[i], step[i]);
     else
       x = slice(x, axes[i], begin[i], end[i], step[i]);
   }
   return begin.empty() ? identity(x) : x;
 }
 
-/// Where position `at` of a padded dim comes from.
-std::int64_t source(std::int64_t at, std::int64_t size, const std::string& mode) {
-  if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
-  if (mode == "wrap") return ((at % size) + size) % size;
-  if (size == 1) return 0;
-  const std::int64_t period = 2 * (size - 1);
-  const std::int64_t within = ((at % period) + period) % period;
-  return within < size ? within : period - within;
+std::optional<PadMode> pad_mode(const std::string& name) {
+  if (name == "constant") return std::nullopt;
+  if (name == "reflect") return PadMode::reflect;
+  if (name == "edge") return PadMode::edge;
+  if (name == "wrap") return PadMode::wrap;
+  Context::fail("its mode is " + name);
+}
+
+/// x without what negative pads cut off; these become 0.
+Value cut(Value x, Ints& low, Ints& high) {
+  for (std::size_t d = 0; d < low.size(); ++d) {
+    if (low[d] < 0 || high[d] < 0)
+      x = slice(x, static_cast<std::int64_t>(d), std::max<std::int64_t>(-low[d], 0), high[d] < 0 ? high[d] : kEnd);
+    low[d] = std::max<std::int64_t>(low[d], 0);
+    high[d] = std::max<std::int64_t>(high[d], 0);
+  }
+  return x;
 }
 
 Outs to_pad(Context& c) {
-  const std::string mode = c.text("mode", "constant");
+  const std::optional<PadMode> mode = pad_mode(c.text("mode", "constant"));
   const auto given = c.ints_of(1, c.opset() == 1 ? "paddings" : "pads");
   Ints axes = c.has(3) ? c.ints(3) : Ints();
   const auto rank = static_cast<std::size_t>(c.rank(0));
@@ -268,46 +259,67 @@ Outs to_pad(Context& c) {
     low[d] = (*given)[i];
     high[d] = (*given)[i + axes.size()];
   }
-  Value x = c.in(0);
-  for (std::size_t d = 0; d < rank; ++d) {
-    const auto axis = static_cast<std::int64_t>(d);
-    if (mode != "constant" && (low[d] != 0 || high[d] != 0)) {
-      const std::int64_t size = c.size(0, axis);
-      if (size == 0) Context::fail("padding of an empty dim with its own elements");
-      Ints positions;
-      for (std::int64_t at = -low[d]; at < size + high[d]; ++at) positions.push_back(source(at, size, mode));
-      x = picked(c, x, positions, axis);
-    } else if (low[d] < 0 || high[d] < 0) {
-      x = slice(x, axis, std::max<std::int64_t>(-low[d], 0), high[d] < 0 ? high[d] : kEnd);
-    }
-    low[d] = std::max<std::int64_t>(low[d], 0);
-    high[d] = std::max<std::int64_t>(high[d], 0);
+  if (mode) {
+    for (std::size_t d = 0; d < rank; ++d)
+      if (low[d] > 0 || high[d] > 0) static_cast<void>(c.size(0, static_cast<std::int64_t>(d)));
+    return identity(pad(c.in(0), low, high, *mode));
   }
-  if (mode != "constant") return identity(x);
   const double value = c.has(2) ? c.number(2) : c.real("value", 0);
-  return pad(x, low, high, value);
+  return pad(cut(c.in(0), low, high), low, high, value);
 }
 
 Outs to_depth_to_space(Context& c) {
-  const std::int64_t block = c.integer("blocksize");
-  const Ints s = c.sizes(0);
-  if (s.size() != 4 || block < 1 || s[1] % (block * block) != 0) Context::fail("its input has no such blocks");
-  const std::int64_t depth = s[1] / (block * block);
-  const bool columns_first = c.text("mode", "DCR") == "DCR";
-  const Value blocks = columns_first ? reshape(c.in(0), {s[0], block, block, depth, s[2], s[3]})
-                                     : reshape(c.in(0), {s[0], depth, block, block, s[2], s[3]});
-  const Value turned = transpose(blocks, columns_first ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
-  return reshape(turned, {s[0], depth, s[2] * block, s[3] * block});
+  return depth_to_space(c.in(0), c.integer("blocksize"), c.text("mode", "DCR") == "CRD");
 }
 
 Outs to_space_to_depth(Context& c) {
-  const std::int64_t block = c.integer("blocksize");
-  const Ints s = c.sizes(0);
-  if (s.size() != 4 || block < 1 || s[2] % block != 0 || s[3] % block != 0)
-    Context::fail("its input has no such blocks");
-  const Value blocks = reshape(c.in(0), {s[0], s[1], s[2] / block, block, s[3] / block, block});
-  const Value turned = transpose(blocks, {0, 3, 5, 1, 2, 4});
-  return reshape(turned, {s[0], s[1] * block * block, s[2] / block, s[3] / block});
+  return space_to_depth(c.in(0), c.integer("blocksize"));
+}
+
+Outs to_trilu(Context& c) {
+  const std::int64_t k = c.has(1) ? static_cast<std::int64_t>(c.number(1)) : 0;
+  return c.integer("upper", 1) != 0 ? triu(c.in(0), k) : tril(c.in(0), k);
+}
+
+Outs to_reverse_sequence(Context& c) {
+  const Value x = c.in(0);
+  const Value lengths = c.in(1);
+  const std::int64_t time = c.integer("time_axis", 0);
+  if (c.integer("batch_axis", 1) != 1 - time) Context::fail("its time and batch axes are not the first two dims");
+  return reverse_sequence(x, lengths, time);
+}
+
+/// Dims cut, or padded with zeros, at both ends by the same, but for one more at the end.
+Outs to_center_crop_pad(Context& c) {
+  const Ints to = c.ints(1);
+  Ints axes = c.integers("axes");
+  const auto rank = static_cast<std::size_t>(c.rank(0));
+  if (axes.empty())
+    for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
+  if (to.size() != axes.size()) Context::fail("it has not one size for each axis");
+  Ints low(rank), high(rank);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));
+    const std::int64_t missing = to[i] - c.size(0, axes[i]);
+    low[d] = missing / 2;  // towards zero, so that what is cut off in front is the smaller half too
+    high[d] = missing - low[d];
+  }
+  const Value x = cut(c.in(0), low, high);
+  return pad(x, low, high, 0);
+}
+
+Outs to_eye_like(Context& c) {
+  const Ints sizes = c.sizes(0);
+  if (sizes.size() != 2) Context::fail("its input is no matrix");
+  const std::int64_t k = c.integer("k", 0);
+  Tensor eye(c.dtype("dtype", c.type(0).dtype), sizes);
+  dispatch(eye.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t row = 0; row < sizes[0]; ++row)
+      if (row + k >= 0 && row + k < sizes[1])
+        eye.mutable_data<T>()[static_cast<std::size_t>(row * sizes[1] + row + k)] = T(1);
+  });
+  return eye;
 }
 
 Outs to_identity(Context& c) {
@@ -315,16 +327,19 @@ Outs to_identity(Context& c) {
 }
 
 constexpr Converter kArray[] = {
+    {"CenterCropPad", 18, to_center_crop_pad},
     {"Concat", 1, to_concat},
     {"Constant", 1, to_constant},
     {"ConstantOfShape", 9, to_constant_of_shape},
     {"DepthToSpace", 1, to_depth_to_space},
     {"Expand", 8, to_expand},
+    {"EyeLike", 9, to_eye_like},
     {"Flatten", 1, to_flatten},
     {"Identity", 1, to_identity},
     {"Pad", 1, to_pad},
     {"Range", 11, to_range},
     {"Reshape", 1, to_reshape},
+    {"ReverseSequence", 10, to_reverse_sequence},
     {"Shape", 1, to_shape},
     {"Size", 1, to_size},
     {"Slice", 1, to_slice},
@@ -333,6 +348,7 @@ constexpr Converter kArray[] = {
     {"Squeeze", 1, to_squeeze},
     {"Tile", 6, to_tile},
     {"Transpose", 1, to_transpose},
+    {"Trilu", 14, to_trilu},
     {"Unsqueeze", 1, to_unsqueeze},
 };
 

@@ -14,9 +14,10 @@ bool before(const Converter& a, const Converter& b) {
 const std::vector<Converter>& all() {
   static const std::vector<Converter> kAll = [] {
     std::vector<Converter> result;
-    for (const auto family : {array_converters(), attention_converters(), control_converters(), conv_converters(),
-                              indexing_converters(), loss_converters(), math_converters(), nn_converters(),
-                              norm_converters(), recurrent_converters(), reduce_converters(), resize_converters()})
+    for (const auto family :
+         {array_converters(), attention_converters(), control_converters(), conv_converters(), indexing_converters(),
+          linalg_converters(), loss_converters(), math_converters(), nn_converters(), norm_converters(),
+          random_converters(), recurrent_converters(), reduce_converters(), resize_converters(), signal_converters()})
       result.insert(result.end(), family.begin(), family.end());
     std::sort(result.begin(), result.end(), before);
     return result;
@@ -30,6 +31,10 @@ const Converter* find_converter(std::string_view op, std::int64_t version) {
   const Converter wanted{op, version + 1, nullptr};
   const auto after = std::lower_bound(all().begin(), all().end(), wanted, before);
   return after != all().begin() && std::prev(after)->op == op ? &*std::prev(after) : nullptr;
+}
+
+std::span<const Converter> all_converters() {
+  return all();
 }
 
 bool has_converter(std::string_view op) {

@@ -3,9 +3,12 @@
 
 #include <limits>
 
+#include "ops/activation.hpp"
+#include "ops/bits.hpp"
 #include "ops/logic.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
+#include "ops/trig.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -54,18 +57,29 @@ Outs to_mean(Context& c) {
   return sum / c.inputs();
 }
 
-/// Of integers by way of float64, which is exact below 2^53.
+/// The exponent may have another dtype. An integer to a floating-point power is computed in float64.
 Outs to_pow(Context& c) {
   const Value a = c.in(0);
   const DType dtype = a.dtype();
-  const DType within = is_float(dtype) ? dtype : DType::float64;
+  const Value b = second(c, a);
+  const bool through_floats = !is_float(dtype) && is_float(b.dtype());
+  const DType within = through_floats ? DType::float64 : dtype;
   const Value base = cast(a, within);
-  const Value exponent = cast(second(c, a), within);
+  const Value exponent = cast(b, within);
   return cast(pow(base, exponent), dtype);
 }
 
-Outs to_reciprocal(Context& c) {
-  return 1 / c.in(0);
+/// With fmod the result has the dividend's sign, else the divisor's.
+Outs to_mod(Context& c) {
+  const Value a = c.in(0);
+  const Value b = c.in(1);
+  return c.integer("fmod", 0) != 0 ? fmod(a, b) : mod(a, b);
+}
+
+Outs to_bit_shift(Context& c) {
+  const Value a = c.in(0);
+  const Value b = c.in(1);
+  return c.text("direction") == "LEFT" ? shift_left(a, b) : shift_right(a, b);
 }
 
 /// Bounds were attributes before operator set 11.
@@ -81,99 +95,49 @@ Outs to_clip(Context& c) {
   return identity(x);
 }
 
-// ---- Activations. Where x is kept, the other branch may overflow, and is not taken. ----
+// ---- Activations ----
 
 Outs to_leaky_relu(Context& c) {
-  const Value x = c.in(0);
-  const Value below = x * c.real("alpha", 0.01);
-  return select(less(x, 0), below, x);
+  return leaky_relu(c.in(0), c.real("alpha", 0.01));
 }
 
+/// Before operator set 7 a list of slopes had one for each channel.
 Outs to_prelu(Context& c) {
   const Value x = c.in(0);
-  const Value below = x * second(c, x);
-  return select(less(x, 0), below, x);
-}
-
-/// scale * (x > 0 ? x : alpha * (exp(x / divisor) - 1)).
-Value elu_like(const Value& x, double alpha, double scale, double divisor) {
-  const Value low = minimum(x, 0);
-  const Value grown = exp(divisor == 1 ? low : low / divisor) - 1;
-  const Value chosen = select(greater(x, 0), x, grown * alpha);
-  return scale == 1 ? chosen : chosen * scale;
+  Value slope = c.in(1);
+  if (c.opset() < 7 && slope.rank() == 1 && slope.shape()[0] != Dim(1))
+    for (int d = 2; d < x.rank(); ++d) slope = expand_dims(slope, {-1});
+  return prelu(x, slope);
 }
 
 Outs to_elu(Context& c) {
-  return elu_like(c.in(0), c.real("alpha", 1), 1, 1);
+  return elu(c.in(0), c.real("alpha", 1));
 }
 Outs to_celu(Context& c) {
-  const double alpha = c.real("alpha", 1);
-  return elu_like(c.in(0), alpha, 1, alpha);
+  return celu(c.in(0), c.real("alpha", 1));
 }
 Outs to_selu(Context& c) {
-  return elu_like(c.in(0), c.real("alpha", 1.67326319217681884765625), c.real("gamma", 1.05070102214813232421875), 1);
-}
-
-Value hard_sigmoid(const Value& x, double alpha, double beta) {
-  return maximum(minimum(x * alpha + beta, 1), 0);
+  return selu(c.in(0), c.real("alpha", 1.67326319217681884765625), c.real("gamma", 1.05070102214813232421875));
 }
 Outs to_hard_sigmoid(Context& c) {
   return hard_sigmoid(c.in(0), c.real("alpha", 0.2), c.real("beta", 0.5));
 }
-Outs to_hard_swish(Context& c) {
-  const Value x = c.in(0);
-  const Value gate = hard_sigmoid(x, 1.0 / 6, 0.5);
-  return x * gate;
+Outs to_swish(Context& c) {
+  return swish(c.in(0), c.real("alpha", 1));
 }
-
 Outs to_thresholded_relu(Context& c) {
-  const Value x = c.in(0);
-  return select(greater(x, c.real("alpha", 1)), x, 0);
+  return thresholded_relu(c.in(0), c.real("alpha", 1));
 }
 
-/// log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)).
-Value softplus(const Value& x) {
-  const Value tail = log(exp(-abs(x)) + 1);
-  return maximum(x, 0) + tail;
-}
-Outs to_softplus(Context& c) {
-  return softplus(c.in(0));
-}
-Outs to_mish(Context& c) {
-  const Value x = c.in(0);
-  return x * tanh(softplus(x));
-}
-
-Outs to_softsign(Context& c) {
-  const Value x = c.in(0);
-  const Value size = abs(x) + 1;
-  return x / size;
-}
-
-/// x < -lambd: x + bias; x > lambd: x - bias; else 0. Of integers too.
+/// Of integers too.
 Outs to_shrink(Context& c) {
   const DType dtype = c.type(0).dtype;
   const Value x = is_float(dtype) ? c.in(0) : cast(c.in(0), DType::float32);
-  const double bias = c.real("bias", 0), lambd = c.real("lambd", 0.5);
-  const Value above = x - bias;
-  const Value below = x + bias;
-  const Value high = select(greater(x, lambd), above, 0);
-  return cast(select(less(x, -lambd), below, high), dtype);
+  return cast(shrink(x, c.real("lambd", 0.5), c.real("bias", 0)), dtype);
 }
 
-constexpr double kSqrtHalf = 0.70710678118654752440;
-constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-
 Outs to_gelu(Context& c) {
-  const Value x = c.in(0);
-  if (c.text("approximate", "none") == "tanh") {
-    const Value cubed = x * square(x) * 0.044715;
-    const Value inner = (x + cubed) * kSqrtTwoOverPi;
-    const Value gate = tanh(inner) + 1;
-    return x * 0.5 * gate;
-  }
-  const Value gate = erf(x * kSqrtHalf) + 1;
-  return x * 0.5 * gate;
+  return c.text("approximate", "none") == "tanh" ? gelu_tanh(c.in(0)) : gelu(c.in(0));
 }
 
 // ---- Comparison, logic, conversion ----
@@ -181,6 +145,20 @@ Outs to_gelu(Context& c) {
 Outs to_xor(Context& c) {
   const Value a = c.in(0);
   return not_equal(a, second(c, a));
+}
+
+Outs to_is_nan(Context& c) {
+  const Value x = c.in(0);
+  return not_equal(x, x);
+}
+
+Outs to_is_inf(Context& c) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const bool above = c.integer("detect_positive", 1) != 0, below = c.integer("detect_negative", 1) != 0;
+  const Value x = c.in(0);
+  if (above && below) return equal(abs(x), kInf);
+  if (!above && !below) return less(abs(x), 0);
+  return equal(x, above ? kInf : -kInf);
 }
 
 Outs to_where(Context& c) {
@@ -199,22 +177,39 @@ Outs to_cast_like(Context& c) {
 
 constexpr Converter kMath[] = {
     {"Abs", 1, unary<abs>},
+    {"Acos", 7, unary<acos>},
+    {"Acosh", 9, unary<acosh>},
     {"Add", 1, binary<add>},
     {"And", 1, binary<logical_and>},
+    {"Asin", 7, unary<asin>},
+    {"Asinh", 9, unary<asinh>},
+    {"Atan", 7, unary<atan>},
+    {"Atanh", 9, unary<atanh>},
+    {"BitShift", 11, to_bit_shift},
+    {"BitwiseAnd", 18, binary<bit_and>},
+    {"BitwiseNot", 18, unary<bit_not>},
+    {"BitwiseOr", 18, binary<bit_or>},
+    {"BitwiseXor", 18, binary<bit_xor>},
     {"Cast", 6, to_cast},
     {"CastLike", 15, to_cast_like},
+    {"Ceil", 1, unary<ceil>},
     {"Celu", 12, to_celu},
     {"Clip", 6, to_clip},
+    {"Cos", 7, unary<cos>},
+    {"Cosh", 9, unary<cosh>},
     {"Div", 1, binary<div>},
     {"Elu", 1, to_elu},
     {"Equal", 1, binary<equal>},
     {"Erf", 9, unary<erf>},
     {"Exp", 1, unary<exp>},
+    {"Floor", 1, unary<floor>},
     {"Gelu", 20, to_gelu},
     {"Greater", 1, binary<greater>},
     {"GreaterOrEqual", 12, binary<greater_equal>},
     {"HardSigmoid", 1, to_hard_sigmoid},
-    {"HardSwish", 14, to_hard_swish},
+    {"HardSwish", 14, unary<hard_swish>},
+    {"IsInf", 10, to_is_inf},
+    {"IsNaN", 9, to_is_nan},
     {"LeakyRelu", 1, to_leaky_relu},
     {"Less", 1, binary<less>},
     {"LessOrEqual", 12, binary<less_equal>},
@@ -222,24 +217,30 @@ constexpr Converter kMath[] = {
     {"Max", 1, variadic<maximum>},
     {"Mean", 1, to_mean},
     {"Min", 1, variadic<minimum>},
-    {"Mish", 18, to_mish},
+    {"Mish", 18, unary<mish>},
+    {"Mod", 10, to_mod},
     {"Mul", 1, binary<mul>},
     {"Neg", 1, [](Context& c) -> Outs { return neg(c.in(0)); }},
     {"Not", 1, unary<logical_not>},
     {"Or", 1, binary<logical_or>},
     {"PRelu", 1, to_prelu},
     {"Pow", 1, to_pow},
-    {"Reciprocal", 1, to_reciprocal},
+    {"Reciprocal", 1, unary<reciprocal>},
     {"Relu", 1, unary<relu>},
+    {"Round", 11, unary<round>},
     {"Selu", 1, to_selu},
     {"Shrink", 9, to_shrink},
     {"Sigmoid", 1, unary<sigmoid>},
     {"Sign", 9, unary<sign>},
-    {"Softplus", 1, to_softplus},
-    {"Softsign", 1, to_softsign},
+    {"Sin", 7, unary<sin>},
+    {"Sinh", 9, unary<sinh>},
+    {"Softplus", 1, unary<softplus>},
+    {"Softsign", 1, unary<softsign>},
     {"Sqrt", 1, unary<sqrt>},
     {"Sub", 1, binary<sub>},
     {"Sum", 1, variadic<add>},
+    {"Swish", 24, to_swish},
+    {"Tan", 7, unary<tan>},
     {"Tanh", 1, unary<tanh>},
     {"ThresholdedRelu", 10, to_thresholded_relu},
     {"Where", 9, to_where},

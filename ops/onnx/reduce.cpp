@@ -1,8 +1,7 @@
-// Reductions.
+// Reductions and running folds.
 #include "ops/reduce.hpp"
 
-#include <limits>
-
+#include "ops/cumulative.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -57,18 +56,6 @@ Outs to_log_sum(Context& c) {
   return log(reduced(sum, c.in(0), r));
 }
 
-/// From x - max(x), which cannot overflow.
-Outs to_log_sum_exp(Context& c) {
-  const Reduction r = reduction(c);
-  const Value x = c.in(0);
-  if (r.none || x.rank() == 0) return identity(x);
-  const Value most = max(x, r.axes, true);
-  const Value centred = x - select(equal(abs(most), std::numeric_limits<double>::infinity()), 0, most);
-  const Value total = log(sum(exp(centred), r.axes, r.keep));
-  const Value offset = r.keep ? most : max(x, r.axes, false);
-  return total + offset;
-}
-
 /// Over integers too: the quotient is truncated.
 Outs to_mean(Context& c) {
   const Reduction r = reduction(c);
@@ -77,23 +64,39 @@ Outs to_mean(Context& c) {
   return cast(reduced(mean, within, r), x.dtype());
 }
 
-Outs to_arg_max(Context& c) {
+using ArgBest = Value (*)(const Value&, std::int64_t, bool, source_location);
+
+template <ArgBest f>
+Outs index_of_best(Context& c) {
   const Value x = c.in(0);
-  if (c.integer("select_last_index", 0) != 0) Context::fail("select_last_index is not imported");
   const std::int64_t axis = c.axis(0, c.integer("axis", 0));
-  const Value index = argmax(x, axis);
+  const Value index = f(x, axis, c.integer("select_last_index", 0) != 0, source_location::current());
   return c.integer("keepdims", 1) != 0 ? expand_dims(index, {axis}) : index;
 }
 
+using Running = Value (*)(const Value&, std::int64_t, bool, bool, source_location);
+
+template <Running f>
+Outs running(Context& c) {
+  const Ints axis = c.ints(1);
+  if (axis.size() != 1) Context::fail("its axis is not one number");
+  return f(c.in(0), c.axis(0, axis[0]), c.integer("exclusive", 0) != 0, c.integer("reverse", 0) != 0,
+           source_location::current());
+}
+
 constexpr Converter kReduce[] = {
-    {"ArgMax", 1, to_arg_max},
+    {"ArgMax", 1, index_of_best<argmax>},
+    {"ArgMin", 1, index_of_best<argmin>},
+    {"CumProd", 26, running<cumprod>},
+    {"CumSum", 11, running<cumsum>},
     {"ReduceL1", 1, to_l1},
     {"ReduceL2", 1, to_l2},
     {"ReduceLogSum", 1, to_log_sum},
-    {"ReduceLogSumExp", 1, to_log_sum_exp},
+    {"ReduceLogSumExp", 1, plain<log_sum_exp>},
     {"ReduceMax", 1, plain<max>},
     {"ReduceMean", 1, to_mean},
     {"ReduceMin", 1, plain<min>},
+    {"ReduceProd", 1, plain<prod>},
     {"ReduceSum", 1, plain<sum>},
     {"ReduceSumSquare", 1, to_sum_square},
 };
