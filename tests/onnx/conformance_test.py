@@ -17,7 +17,7 @@ FERRY, LIST = sys.argv[1:3]
 UPDATE = "--update" in sys.argv
 DATA = Path("/usr/share/libonnx-testdata/data")
 FOLDERS = ("node", "simple", "pytorch-operator", "pytorch-converted")
-SHARE = 0.7
+SHARE = 0.9
 
 
 def run_cases():
