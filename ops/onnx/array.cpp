@@ -155,15 +155,10 @@ Outs to_unsqueeze(Context& c) {
 /// Broadcasts both ways: a 1 in the shape keeps the input's dim.
 Outs to_expand(Context& c) {
   Ints to = c.ints(1);
-  const auto rank = static_cast<std::int64_t>(to.size());
-  const Shape from = c.type(0).shape;
-  for (int d = 0; d < from.rank(); ++d) {
-    const std::int64_t at = rank - from.rank() + d;
-    if (at < 0)
-      to.insert(to.begin() + d, c.size(0, d));
-    else if (to[static_cast<std::size_t>(at)] == 1)
-      to[static_cast<std::size_t>(at)] = c.size(0, d);
-  }
+  const auto rank = static_cast<std::size_t>(c.rank(0));
+  if (to.size() < rank) to.insert(to.begin(), rank - to.size(), 1);
+  for (std::size_t d = 0; d < rank; ++d)
+    if (std::int64_t& size = to[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));
   return broadcast_to(c.in(0), to);
 }
 

@@ -36,6 +36,8 @@ void Context::fail(const std::string& why) {
   throw Error(Code::file, why);
 }
 
+Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
+
 bool Context::has(int i) const {
   return i < inputs() && !node_.inputs[static_cast<std::size_t>(i)].empty();
 }
@@ -74,6 +76,12 @@ int Context::axis(int i, std::int64_t axis) {
   if (axis < -rank || axis >= rank)
     fail("axis " + std::to_string(axis) + " is out of range for an input of rank " + std::to_string(rank));
   return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+const std::vector<Out>& Context::list(int i) {
+  const Out given = out(i);
+  if (given.list == nullptr) fail("input " + std::to_string(i) + " should be a sequence");
+  return *given.list;  // which the input keeps
 }
 
 Ints Context::ints(int i) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,18 +16,23 @@
 
 namespace ferry::onnx {
 
-/// An output of a node: a value of the graph, or a tensor that is known while the model is imported.
+/// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
+/// such, which is known in all but its elements.
 struct Out {
+  Out() = default;
   Out(const Value& v) : value(v) {}                 // NOLINT
   Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
+  explicit Out(std::vector<Out> elements);
   Value value;
   Tensor known;
+  std::shared_ptr<const std::vector<Out>> list;
 };
 
 /// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
 class Outs : public std::vector<Out> {
  public:
   Outs(const Value& value) { emplace_back(value); }                     // NOLINT
+  Outs(Out out) { push_back(std::move(out)); }                          // NOLINT
   Outs(Tensor known) { emplace_back(std::move(known)); }                // NOLINT
   Outs(const Values& values) : vector(values.begin(), values.end()) {}  // NOLINT
   Outs(std::initializer_list<Out> outs) : vector(outs) {}
@@ -110,6 +116,10 @@ class Context {
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
   /// The nodes of a body made here, its inputs being these. Gives its outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
+  /// Input i as it is: known or not.
+  [[nodiscard]] virtual Out out(int i) = 0;
+  /// The elements of input i. Error(file) when it is no sequence.
+  [[nodiscard]] const std::vector<Out>& list(int i);
   /// As a value of the graph.
   [[nodiscard]] virtual Value value(const Out& out) = 0;
 

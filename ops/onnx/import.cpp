@@ -27,18 +27,12 @@ struct NeedsValues {
   std::set<std::string> inputs;
 };
 
-/// A value of the model: known, or in the graph, or both.
-struct Item {
-  Tensor known;
-  Value value;
-};
-
 /// The values of one graph, body or function call, by their names in the model.
 class Names {
  public:
   explicit Names(const Names* outer = nullptr) : outer_(outer) {}
-  void set(const std::string& name, Item item) { items_.insert_or_assign(name, std::move(item)); }
-  [[nodiscard]] const Item& get(const std::string& name) const {
+  void set(const std::string& name, Out item) { items_.insert_or_assign(name, std::move(item)); }
+  [[nodiscard]] const Out& get(const std::string& name) const {
     for (const Names* at = this; at != nullptr; at = at->outer_)
       if (const auto found = at->items_.find(name); found != at->items_.end()) return found->second;
     Context::fail("nothing gives the value " + in_quotes(name));
@@ -46,7 +40,7 @@ class Names {
 
  private:
   const Names* outer_;
-  std::unordered_map<std::string, Item> items_;
+  std::unordered_map<std::string, Out> items_;
 };
 
 /// A call of a function of the model.
@@ -63,6 +57,10 @@ struct Place {
   const Opsets& opsets;
   const Call* call = nullptr;
 };
+
+void check_tensor(const std::string& name, const Out& item) {
+  if (item.list != nullptr) Context::fail("the value " + in_quotes(name) + " is a sequence, not a tensor");
+}
 
 const Attribute* attribute_of(const Node& node, const Call* call, std::string_view name) {
   const Attribute* found = node.find(name);
@@ -91,7 +89,7 @@ class Importer {
   /// Nodes of a body or function; its values are in `names`.
   void convert(const std::vector<Node>& nodes, Names& names, const Place& place);
   /// The item as a value of `graph`, where ops are made now. A constant is made once for each body.
-  Value value_in(Graph& graph, const std::string& name, const Item& item);
+  Value value_in(Graph& graph, const std::string& name, const Out& item);
   /// Which inputs must be given by value for `value` to be known; Error when that is not enough.
   [[nodiscard]] NeedsValues needs(const Value& value) const;
   [[nodiscard]] Graph& graph() { return *graph_; }
@@ -101,7 +99,7 @@ class Importer {
   void convert(const Node& node, Names& names, const Place& place);
   void call(const Function& function, const Node& node, Names& names, const Place& place);
   bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
-  void bind(const Node& node, const std::vector<Item>& outs, Names& names);
+  void bind(const Node& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
   [[nodiscard]] std::vector<Tensor> evaluate(const Graph& scratch, const Values& fetches) const;
 
@@ -109,7 +107,7 @@ class Importer {
   const ImportOptions& options_;
   const std::set<std::string>& by_value_;
   std::unique_ptr<Graph> graph_;
-  std::map<std::pair<const Graph*, std::string>, Item> constants_;  // with what they were made from
+  std::map<std::pair<const Graph*, std::string>, Out> constants_;  // with what they were made from
   std::int64_t nodes_ = 0;
 };
 
@@ -119,9 +117,13 @@ class NodeContext final : public Context {
       : Context(graph, node, opset), importer_(importer), place_(place) {}
 
   Value in(int i) override { return importer_.value_in(graph(), name(i), item(i)); }
-  Type type(int i) override { return item(i).known.defined() ? item(i).known.type() : item(i).value.type(); }
+  Type type(int i) override {
+    check_tensor(name(i), item(i));
+    return item(i).known.defined() ? item(i).known.type() : item(i).value.type();
+  }
   Tensor constant(int i) override {
-    const Item& given = item(i);
+    const Out& given = item(i);
+    check_tensor(name(i), given);
     if (given.known.defined()) return given.known;
     try {
       throw importer_.needs(given.value);
@@ -131,26 +133,27 @@ class NodeContext final : public Context {
     }
   }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
-  Value value(const Out& out) override { return out.value.defined() ? out.value : graph().constant(out.known); }
+  Out out(int i) override { return item(i); }
+  Value value(const Out& out) override {
+    check_tensor({}, out);
+    return out.value.defined() ? out.value : graph().constant(out.known);
+  }
   std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override {
     Names names(&place_.names);
-    for (const auto& [name, tensor] : body.initializers) names.set(name, {tensor, Value()});
+    for (const auto& [name, tensor] : body.initializers) names.set(name, Out(tensor));
     if (inputs.size() != body.inputs.size())
       fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
-    for (std::size_t i = 0; i < inputs.size(); ++i) names.set(body.inputs[i].name, {inputs[i].known, inputs[i].value});
+    for (std::size_t i = 0; i < inputs.size(); ++i) names.set(body.inputs[i].name, inputs[i]);
     importer_.convert(body.nodes, names, {names, place_.opsets, place_.call});
     std::vector<Out> outs;
-    for (const ValueDef& output : body.outputs) {
-      const Item& item = names.get(output.name);
-      outs.push_back(item.known.defined() ? Out(item.known) : Out(item.value));
-    }
+    for (const ValueDef& output : body.outputs) outs.push_back(names.get(output.name));
     return outs;
   }
 
  private:
   const Attribute* attribute(std::string_view name) const override { return attribute_of(node(), place_.call, name); }
   const std::string& name(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
-  const Item& item(int i) const {
+  const Out& item(int i) const {
     if (!has(i)) fail("input " + std::to_string(i) + " is missing");
     return place_.names.get(name(i));
   }
@@ -161,9 +164,10 @@ class NodeContext final : public Context {
 
 // ---- Values ----
 
-Value Importer::value_in(Graph& graph, const std::string& name, const Item& item) {
+Value Importer::value_in(Graph& graph, const std::string& name, const Out& item) {
+  check_tensor(name, item);
   if (item.value.defined()) return item.value;
-  Item& made = constants_[{&graph.current(), name}];
+  Out& made = constants_[{&graph.current(), name}];
   const bool same = made.value.defined() && made.known.bytes().data() == item.known.bytes().data() &&
                     made.known.type() == item.known.type();
   if (same) return made.value;
@@ -230,25 +234,26 @@ bool Importer::fold(const Converter& converter, const Node& node, Names& names, 
   NodeContext context(*this, scratch, node, place.opsets.find(node.domain)->second, place);
   const Outs outs = converter.convert(context);
   std::erase_if(constants_, [&](const auto& one) { return one.first.first == &scratch; });
-  std::vector<Item> items;
+  std::vector<Out> items;
   Values wanted;
   for (const Out& out : outs) {
+    if (out.list != nullptr) return false;
     const Tensor* tensor = out.value.defined() ? scratch.constant_value(out.value.id()) : &out.known;
-    items.push_back({tensor == nullptr ? Tensor() : *tensor, Value()});
+    items.push_back(tensor == nullptr ? Out() : Out(*tensor));
     if (tensor == nullptr) wanted.push_back(out.value);
   }
   if (!wanted.empty()) {
     const std::vector<Tensor> computed = evaluate(scratch, wanted);
     if (computed.empty()) return false;
     auto next = computed.begin();
-    for (Item& item : items)
+    for (Out& item : items)
       if (!item.known.defined()) item.known = *next++;
   }
   bind(node, items, names);
   return true;
 }
 
-void Importer::bind(const Node& node, const std::vector<Item>& outs, Names& names) {
+void Importer::bind(const Node& node, const std::vector<Out>& outs, Names& names) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
@@ -260,8 +265,11 @@ void Importer::give_name(const Value& value, const std::string& name, OpId first
   Graph& graph = value.graph();
   const Op op = value.op();
   if (&graph != &graph_->current() || op.id() < first || op.output(0) != value.id()) return;
-  if (name.empty() || name.size() > kMaxStem || graph.find(name)) return;
-  graph.rename(op.id(), name);
+  if (name.empty() || name.size() > kMaxStem) return;
+  try {
+    graph.rename(op.id(), name);
+  } catch (const Error&) {  // taken: names come again in each iteration of a loop that is written out
+  }
 }
 
 void Importer::call(const Function& function, const Node& node, Names& names, const Place& place) {
@@ -273,9 +281,9 @@ void Importer::call(const Function& function, const Node& node, Names& names, co
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     if (!node.inputs[i].empty()) inner.set(function.inputs[i], names.get(node.inputs[i]));
   convert(function.nodes, inner, {inner, function.opsets, &here});
-  std::vector<Item> outs;
+  std::vector<Out> outs;
   for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
-    outs.push_back(node.outputs[i].empty() ? Item() : inner.get(function.outputs[i]));
+    outs.push_back(node.outputs[i].empty() ? Out() : inner.get(function.outputs[i]));
   bind(node, outs, names);
 }
 
@@ -289,7 +297,7 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
   const auto first_name =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](auto& name) { return !name.empty(); });
   const OpId first = graph_->current().size();
-  std::vector<Item> items;
+  std::vector<Out> items;
   {
     const bool named = first_name != node.outputs.end() && first_name->size() <= kMaxStem;
     const Scope scope = graph_->name(named ? *first_name : "node_" + std::to_string(nodes_));
@@ -298,7 +306,7 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
       const Tensor* tensor = out.value.defined() && &out.value.graph() == &graph_->current()
                                  ? graph_->current().constant_value(out.value.id())
                                  : nullptr;
-      items.push_back({tensor != nullptr ? *tensor : out.known, tensor != nullptr ? Value() : out.value});
+      items.push_back(tensor != nullptr ? Out(*tensor) : out);
     }
   }
   for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
@@ -322,7 +330,7 @@ void Importer::convert(const std::vector<Node>& nodes, Names& names, const Place
 void Importer::add_inputs(Names& names) {
   for (const ValueDef* input : model_.feeds()) {
     if (by_value_.contains(input->name)) {
-      names.set(input->name, {options_.values.find(input->name)->second, Value()});
+      names.set(input->name, Out(options_.values.find(input->name)->second));
       continue;
     }
     const auto given = options_.sizes.find(input->name);
@@ -336,13 +344,13 @@ void Importer::add_inputs(Names& names) {
         shape[d] = Dim(number->second);
     const Value value = graph_->input(input->name, *input->dtype, shape);
     graph_->entry("predict").feeds.push_back({input->name, value.id()});
-    names.set(input->name, {Tensor(), value});
+    names.set(input->name, Out(value));
   }
 }
 
 std::unique_ptr<Graph> Importer::import() {
   Names names;
-  for (const auto& [name, tensor] : model_.graph.initializers) names.set(name, {tensor, Value()});
+  for (const auto& [name, tensor] : model_.graph.initializers) names.set(name, Out(tensor));
   const Scope line = graph_->line(SourceLine(model_.source, 0));
   add_inputs(names);
   convert(model_.graph.nodes, names, {names, model_.opsets});

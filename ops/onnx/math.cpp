@@ -101,12 +101,15 @@ Outs to_leaky_relu(Context& c) {
   return leaky_relu(c.in(0), c.real("alpha", 0.01));
 }
 
-/// Before operator set 7 a list of slopes had one for each channel.
+/// The slopes are broadcast; before operator set 9 those of one dim were of the channels.
 Outs to_prelu(Context& c) {
   const Value x = c.in(0);
   Value slope = c.in(1);
-  if (c.opset() < 7 && slope.rank() == 1 && slope.shape()[0] != Dim(1))
-    for (int d = 2; d < x.rank(); ++d) slope = expand_dims(slope, {-1});
+  if (c.opset() < 9 && slope.rank() == 1 && x.rank() > 2) {
+    Ints behind;
+    for (int d = 2; d < x.rank(); ++d) behind.push_back(d - 1);
+    slope = expand_dims(slope, behind);
+  }
   return prelu(x, slope);
 }
 

@@ -32,7 +32,7 @@ auto in_part(const std::string& part, F read) {
   try {
     return read();
   } catch (const Error& error) {
-    throw Error(error.code(), part + ": " + error.text());
+    throw Error(error.code() == Code::plan ? Code::file : error.code(), part + ": " + error.text());
   }
 }
 

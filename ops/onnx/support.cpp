@@ -23,9 +23,12 @@ class Walk {
 
   void graph(const GraphDef& graph, const Opsets& opsets) {
     for (const Node& node : graph.nodes) this->node(node, opsets);
-    for (const auto* values : {&graph.inputs, &graph.outputs})
-      for (const ValueDef& value : *values)
-        if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));
+  }
+
+  /// Of the model itself: bodies may take and give sequences.
+  void values(const std::vector<ValueDef>& values) {
+    for (const ValueDef& value : values)
+      if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));
   }
 
   void lacks(const std::string& what, const std::string& where) {
@@ -79,6 +82,8 @@ const Function* function_of(const Model& model, const Node& node) {
 void check_supported(const Model& model) {
   Walk walk(model);
   walk.graph(model.graph, model.opsets);
+  walk.values(model.graph.inputs);
+  walk.values(model.graph.outputs);
   for (const Refused& refused : model.refused) walk.lacks(refused.what, refused.where);
   walk.report();
 }
