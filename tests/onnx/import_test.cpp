@@ -1,0 +1,191 @@
+// What import makes of a model: names, shapes, what is folded, functions, branches, loops.
+#include <doctest/doctest.h>
+
+#include "tests/onnx/models.hpp"
+#include "tests/support/throws.hpp"
+
+using namespace ferry;
+using namespace ferry::test;
+
+namespace {
+
+const std::string kX = value("input", "x", "float32", {"batch", "6"});
+const std::string kY = value("output", "y", "float32", {});
+
+Tensor counting(std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  float next = 0;
+  for (float& element : tensor.mutable_data<float>()) element = next++;
+  return tensor;
+}
+
+std::unique_ptr<Graph> import(const std::string& file, onnx::ImportOptions with = options()) {
+  return onnx::import_model(decode(file), with).graph;
+}
+
+/// The op that makes output y.
+Op last(const Graph& graph) {
+  return graph.op(graph.producer(graph.entries().at("predict").fetches[0].value));
+}
+
+}  // namespace
+
+TEST_CASE("ops have the names of their values, and the number of the node as line") {
+  const auto graph = import(model_of(kX + kY + node("enc/h", "Relu", "x") + node("y", "Elu", "enc/h")));
+  REQUIRE(graph->find("enc/h"));
+  CHECK(graph->op(*graph->find("enc/h")).def().name == "Relu");
+  CHECK(graph->op(*graph->find("enc/h")).line().str() == "m.onnx:1");
+  CHECK(last(*graph).name() == "y");
+  CHECK(graph->find("y/exp"));
+  CHECK(graph->find("x"));
+  const Entry& entry = graph->entries().at("predict");
+  CHECK(entry.feeds[0].name == "x");
+  CHECK(entry.fetches[0].name == "y");
+}
+
+TEST_CASE("an input that is an output, and one that nobody uses") {
+  const std::string file = model_of(kX + value("input", "z", "float32", {"2"}) + value("output", "x", "float32", {}));
+  CHECK(run_model(file, {{"x", counting({1, 6})}})[0].str() == "[[0 1 2 3 4 5]]");
+}
+
+TEST_CASE("a symbolic dim stays symbolic through shapes of 0 and -1") {
+  const auto shape_of = [](std::vector<std::int64_t> sizes) {
+    const auto count = static_cast<std::int64_t>(sizes.size());
+    const auto graph = import(model_of(kX + kY + initializer("s", {count}, sizes) + node("y", "Reshape", "x, s")));
+    return graph->type(last(*graph).output(0)).shape.str();
+  };
+  CHECK(shape_of({-1, 2, 3}) == "[batch,2,3]");
+  CHECK(shape_of({0, 2, 3}) == "[batch,2,3]");
+  CHECK(shape_of({0, -1, 2}) == "[batch,3,2]");
+  CHECK(shape_of({0, -1}) == "[batch,6]");
+}
+
+TEST_CASE("sizes of a known shape are computed while importing") {
+  const std::string text = kX + kY + initializer("zero", {}, {0}) + initializer("rest", {1}, {-1}) +
+                           initializer("axis", {1}, {0}) + node("s", "Shape", "x") + node("b", "Gather", "s, zero") +
+                           node("u", "Unsqueeze", "b, axis") +
+                           node("t", "Concat", "u, rest", attribute("axis", "i: 0", "INT")) +
+                           node("f", "Cast", "t", attribute("to", "i: 7", "INT")) + node("y", "Reshape", "x, f");
+  onnx::ImportOptions with = options();
+  with.dims["batch"] = 4;
+  const auto graph = import(model_of(text), with);
+  CHECK(graph->size() == 2);  // the input and the reshape
+  CHECK(graph->type(last(*graph).output(0)).str() == "float32[4,6]");
+
+  const Error error = error_of([&] { static_cast<void>(import(model_of(text))); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "node \"s\" (Shape): dim 0 of \"x\" [batch,6] must be known"));
+  CHECK(says(error, "try: --dim batch=4"));
+}
+
+TEST_CASE("sizes that are given must fit the model's") {
+  onnx::ImportOptions with = options();
+  with.sizes["x"] = {2, 5};
+  const Error error = error_of([&] { static_cast<void>(import(model_of(kX + kY + node("y", "Relu", "x")), with)); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "input \"x\" is [batch,6] in the model, and is given as [2,5]"));
+}
+
+TEST_CASE("an input that decides a shape is taken by value") {
+  const std::string file = model_of(kX + kY + value("input", "s", "int64", {"2"}) + node("n", "Neg", "s") +
+                                    node("t", "Neg", "n") + node("y", "Reshape", "x, t"));
+  onnx::ImportOptions with = options();
+  with.values["s"] = Tensor::of<std::int64_t>({2}, {3, 2});
+  with.sizes["x"] = {1, 6};
+  const onnx::Imported imported = onnx::import_model(decode(file), with);
+  CHECK(imported.by_value == std::vector<std::string>{"s"});
+  CHECK(imported.graph->type(last(*imported.graph).output(0)).str() == "float32[3,2]");
+  CHECK(imported.graph->entries().at("predict").feeds.size() == 1);
+
+  const Error error = error_of([&] { static_cast<void>(import(file)); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error,
+             "input \"t\" must be known when the model is imported; it is computed from the values of input \"s\""));
+  CHECK(says(error, "--feed s=FILE.npy"));
+}
+
+TEST_CASE("an initializer is the default of an input of its name") {
+  const std::string file = model_of(kX + value("input", "w", "int64", {"2"}) + initializer("w", {2}, {6, -1}) + kY +
+                                    node("y", "Reshape", "x, w"));
+  CHECK(decode(file).feeds().size() == 1);
+  CHECK(run_model(file, {{"x", counting({2, 6})}})[0].type().str() == "float32[6,2]");
+}
+
+TEST_CASE("a function's attributes are those of its call, or its defaults") {
+  const std::string functions =
+      "opset_import { domain: 'mine' version: 1 } functions { name: 'Scaled' domain: 'mine' input: 'a' input: 'unused' "
+      "output: 'c' attribute: 'to' attribute_proto { name: 'alpha' f: 3 type: FLOAT } opset_import { version: 18 } " +
+      node("b", "Elu", "a", "attribute { name: 'alpha' ref_attr_name: 'alpha' type: FLOAT } ") +
+      node("c", "Cast", "b", "attribute { name: 'to' ref_attr_name: 'to' type: INT } ") + " }";
+  const auto with = [&](const std::string& given) {
+    const std::string call = node("y", "Scaled", "x", "domain: 'mine' " + attribute("to", "i: 11", "INT") + given);
+    return run_model(model_of(value("input", "x", "float32", {"1"}) + kY + call, functions),
+                     {{"x", Tensor::of<float>({1}, {-100})}})[0];
+  };
+  CHECK(with("").type().str() == "float64[1]");
+  CHECK(with("").number(0) == -3);
+  CHECK(with(attribute("alpha", "f: 0.5", "FLOAT")).number(0) == -0.5);
+}
+
+TEST_CASE("a branch on a constant is taken while importing, another when it runs") {
+  const auto branch = [](const std::string& op) { return value("output", "r", "float32", {}) + node("r", op, "x"); };
+  const std::string choice = attribute("then_branch", "g { " + branch("Neg") + " }", "GRAPH") +
+                             attribute("else_branch", "g { " + branch("Relu") + " }", "GRAPH");
+  const std::string x = value("input", "x", "float32", {"2"});
+  const auto fixed =
+      import(model_of(x + kY + "initializer { name: 'p' data_type: 9 int32_data: 1 } " + node("y", "If", "p", choice)));
+  CHECK(last(*fixed).def().name == "Neg");
+  const std::string file = model_of(x + value("input", "p", "bool", {}) + kY + node("y", "If", "p", choice));
+  const Tensor values = Tensor::of<float>({2}, {-1, 1});
+  CHECK(run_model(file, {{"x", values}, {"p", Tensor::scalar(true)}})[0].str() == "[1 -1]");
+  CHECK(run_model(file, {{"x", values}, {"p", Tensor::scalar(false)}})[0].str() == "[0 1]");
+}
+
+TEST_CASE("a loop that carries values becomes a loop") {
+  const std::string body =
+      value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +
+      value("output", "more", "bool", {}) + value("output", "w", "float32", {"2"}) + node("w", "Add", "v, x") +
+      node("most", "ReduceMax", "w", attribute("keepdims", "i: 0", "INT")) +
+      "initializer { name: 'ten' data_type: 1 float_data: 10 } " + node("more", "Less", "most, ten");
+  const std::string file = model_of(value("input", "x", "float32", {"2"}) + value("input", "n", "int64", {}) + kY +
+                                    node("y", "Loop", "n,, x", attribute("body", "g { " + body + " }", "GRAPH")));
+  const Tensor x = Tensor::of<float>({2}, {1, 3});
+  onnx::ImportOptions with = options();
+  CHECK(run_model(file, {{"x", x}, {"n", Tensor::scalar<std::int64_t>(2)}}, with)[0].str() == "[3 9]");
+  CHECK(run_model(file, {{"x", x}, {"n", Tensor::scalar<std::int64_t>(99)}}, with)[0].str() == "[4 12]");
+}
+
+TEST_CASE("a loop that gives something in each iteration is written out") {
+  const std::string body = value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                           value("input", "v", "float32", {"2"}) + value("output", "c", "bool", {}) +
+                           value("output", "w", "float32", {"2"}) + value("output", "w2", "float32", {"2"}) +
+                           node("w", "Add", "v, x") + node("w2", "Identity", "w");
+  const std::string file = model_of(value("input", "x", "float32", {"2"}) + value("input", "n", "int64", {}) + kY +
+                                    value("output", "all", "float32", {}) +
+                                    node("y, all", "Loop", "n,, x", attribute("body", "g { " + body + " }", "GRAPH")));
+  const auto run = [&](std::int64_t times) {
+    return run_model(file, {{"x", Tensor::of<float>({2}, {1, 3})}, {"n", Tensor::scalar(times)}});
+  };
+  CHECK(run(2)[0].str() == "[3 9]");
+  CHECK(run(2)[1].str() == "[[2 6] [3 9]]");
+  CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
+}
+
+TEST_CASE("a scan goes over the elements of its inputs, backwards too") {
+  const std::string body = value("input", "s", "float32", {"2"}) + value("input", "e", "float32", {"2"}) +
+                           value("output", "t", "float32", {"2"}) + value("output", "u", "float32", {"2"}) +
+                           node("t", "Add", "s, e") + node("u", "Identity", "t");
+  const auto run = [&](std::int64_t backwards) {
+    const std::string direction = "ints: " + std::to_string(backwards);
+    return run_model(
+        model_of(value("input", "a", "float32", {"2"}) + value("input", "x", "float32", {"3", "2"}) + kY +
+                 value("output", "all", "float32", {}) +
+                 node("y, all", "Scan", "a, x",
+                      attribute("body", "g { " + body + " }", "GRAPH") + attribute("num_scan_inputs", "i: 1", "INT") +
+                          attribute("scan_input_directions", direction, "INTS"))),
+        {{"a", Tensor::of<float>({2}, {0, 0})}, {"x", counting({3, 2})}});
+  };
+  CHECK(run(0)[0].str() == "[6 9]");
+  CHECK(run(0)[1].str() == "[[0 1] [2 4] [6 9]]");
+  CHECK(run(1)[1].str() == "[[4 5] [6 8] [6 9]]");
+}

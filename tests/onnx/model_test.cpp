@@ -1,0 +1,250 @@
+// FAULTS.md part A for ONNX models: each bad file is refused with code 3, by a message that names file and reason.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "tests/onnx/models.hpp"
+#include "tests/support/damage.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+
+using namespace ferry;
+using namespace ferry::test;
+
+namespace {
+
+void import(const std::string& file) {
+  static_cast<void>(onnx::import_model(decode(file), options()));
+}
+
+/// The refusal of a file.
+Error refusal(const std::string& file, const std::string& folder = ".") {
+  const Error error = error_of([&] { static_cast<void>(onnx::import_model(decode(file, folder), options())); });
+  CHECK(error.code() == Code::file);
+  CHECK(error.text().starts_with("m.onnx: "));
+  CHECK(error.text().size() < 4000);
+  return error;
+}
+
+/// With all that a small model may have: weights, a function, a branch, attributes of most kinds.
+std::string small_file() {
+  const std::string branch = "name: 'b' " + value("output", "t", "float32", {"2"});
+  const std::string yes = branch + node("t", "Neg", "s"), no = branch + node("t", "Relu", "s");
+  return model_of(
+      value("input", "x", "float32", {"batch", "2"}) + value("input", "p", "bool", {}) +
+          value("output", "y", "float32", {}) + value("output", "z", "float32", {}) +
+          initializer("shape", {2}, {-1, 2}) +
+          "initializer { name: 'w' data_type: 1 dims: 2 raw_data: '\\0\\0\\200\\077\\0\\0\\0\\100' } " +
+          node("r", "Reshape", "x, shape") + node("s", "Twice", "r, w", "domain: 'mine' ") +
+          node("y", "ReduceSum", "s", attribute("keepdims", "i: 0", "INT")) +
+          node("z", "If", "p",
+               attribute("then_branch", "g { " + yes + " }", "GRAPH") +
+                   attribute("else_branch", "g { " + no + " }", "GRAPH")),
+      "opset_import { domain: 'mine' version: 1 } functions { name: 'Twice' domain: 'mine' input: 'a' input: 'b' "
+      "output: 'd' opset_import { version: 18 } " +
+          node("c", "Mul", "a, b") + node("d", "Add", "c, c") + " }");
+}
+
+std::string tensor_of(const std::string& tensor) {
+  return model_of("initializer { name: 'w' " + tensor + " } " + value("output", "w", "float32", {}));
+}
+
+std::string external(const std::string& location, const std::string& rest = "") {
+  return tensor_of("data_type: 1 dims: 2 data_location: EXTERNAL external_data { key: 'location' value: '" + location +
+                   "' } " + rest);
+}
+
+std::string number(const std::string& key, const std::string& text) {
+  return "external_data { key: '" + key + "' value: '" + text + "' } ";
+}
+
+}  // namespace
+
+TEST_CASE("a small model with a function and a branch is taken") {
+  const auto results =
+      run_model(small_file(), {{"x", Tensor::of<float>({1, 2}, {-3, 1})}, {"p", Tensor::scalar(false)}});
+  CHECK(results[0].number(0) == -2);
+  CHECK(results[1].str() == "[[0 4]]");
+}
+
+TEST_CASE("001 empty model") {
+  CHECK(says(refusal(""), "the file is empty"));
+}
+
+TEST_CASE("002 model cut at any byte") {
+  CHECK(cut_everywhere(small_file(), import) == 0);
+}
+
+TEST_CASE("003 model with any bit flipped: refused, or something else that is a model") {
+  const std::string good = small_file();
+  const int taken = flip_everywhere(good, [](const std::string& file) {
+    try {
+      import(file);
+    } catch (const Error& error) {
+      if (error.code() != Code::usage) throw;  // a dim or an input that must be known
+    }
+  });
+  CHECK(taken < static_cast<int>(good.size()) * 8 / 2);
+}
+
+TEST_CASE("004 not an ONNX model") {
+  CHECK(says(refusal("PK\3\4 and more"), "it is no ONNX file"));
+  CHECK(says(refusal(model_file("ir_version: 8")), "it has no version or no graph"));
+  CHECK(says(refusal(model_file("ir_version: 8 graph { }")), "which operator sets"));
+}
+
+TEST_CASE("005 a newer model names both versions") {
+  const Error opset = refusal(model_file("ir_version: 8 opset_import { version: 9000 } graph { }"));
+  CHECK(says(opset, "it uses operator set 9000; this ferry knows up to "));
+  CHECK(says(opset, "use a newer ferry"));
+  CHECK(
+      says(refusal(model_file("ir_version: 99 opset_import { version: 18 } graph { }")), "its format is version 99;"));
+}
+
+TEST_CASE("008 a model nested over the limit") {
+  std::string body = node("y", "Relu", "x");
+  for (int i = 0; i < 60; ++i) body = node("y", "If", "p", attribute("then_branch", "g { " + body + " }", "GRAPH"));
+  CHECK(says(refusal(model_of(body)), "nested more than 100 deep"));
+}
+
+TEST_CASE("009 nodes that form a cycle") {
+  const Error error = refusal(model_of(node("a", "Relu", "b") + node("b", "Relu", "a")));
+  CHECK(says(error, "nodes form a cycle: "));
+  CHECK(says(error, "node \"a\" (Relu) -> node \"b\" (Relu)"));
+}
+
+TEST_CASE("nodes in any order are put in order") {
+  const std::string file = model_of(value("input", "x", "float32", {"2"}) + value("output", "y", "float32", {}) +
+                                    node("y", "Relu", "h") + node("h", "Neg", "x"));
+  CHECK(run_model(file, {{"x", Tensor::of<float>({2}, {-1, 1})}})[0].str() == "[1 0]");
+}
+
+TEST_CASE("012 a function that calls itself") {
+  const Error error = refusal(
+      model_of(value("input", "x", "float32", {"2"}) + node("y", "F", "x", "domain: 'mine' "),
+               "opset_import { domain: 'mine' version: 1 } functions { name: 'F' domain: 'mine' input: 'a' output: 'b' "
+               "opset_import { version: 18 } " +
+                   node("b", "F", "a", "domain: 'mine' ") + " }"));
+  CHECK(says(error, "functions call each other more than 32 deep"));
+}
+
+TEST_CASE("013 a value that is given twice") {
+  const std::string x = value("input", "x", "float32", {"2"});
+  CHECK(
+      says(refusal(model_of(x + node("y", "Relu", "x") + node("y", "Neg", "x"))), "the value \"y\" is there already"));
+  CHECK(says(refusal(model_of(x + value("input", "z", "float32", {"2"}) + node("x", "Relu", "z"))),
+             "the value \"x\" is there already"));
+  CHECK(says(refusal(model_of(x + initializer("y", {1}, {1}) + node("y", "Relu", "x"))), "initializer \"y\""));
+  CHECK(says(refusal(model_of(initializer("y", {1}, {1}) + initializer("y", {1}, {1}))), "initializer \"y\""));
+}
+
+TEST_CASE("014 an input that nothing gives") {
+  const Error error = refusal(model_of(node("y", "Relu", "x")));
+  CHECK(says(error, "node \"y\" (Relu): nothing gives the value \"x\""));
+  CHECK(says(refusal(model_of(value("output", "q", "float32", {}))), "nothing gives the value \"q\""));
+}
+
+TEST_CASE("016 names that are no names") {
+  const std::string x = value("input", "x", "float32", {"2"});
+  CHECK(says(refusal(model_of(x + node("y\\000z", "Relu", "x"))), "has a NUL in it"));
+  CHECK(says(refusal(model_of(x + node("y\\377", "Relu", "x"))), "is not UTF-8"));
+  CHECK(says(refusal(model_of(x + node(std::string(1 << 20, 'y'), "Relu", "x"))), "is too long"));
+  CHECK(says(refusal(model_of("initializer { data_type: 7 dims: 0 }")), "is empty"));
+}
+
+TEST_CASE("017 ops and dtypes that ferry has not are listed all at once") {
+  const Error error = refusal(model_of(value("input", "x", "float32", {"2"}) + value("input", "s", "8", {"2"}) +
+                                       node("y", "Frob", "x") + node("z", "Frob", "x") +
+                                       node("u", "Knit", "x", "domain: 'mine' name: 'n' ") +
+                                       "initializer { name: 'w' data_type: 15 dims: 0 }"));
+  CHECK(says(error, "4 things that ferry does not import"));
+  CHECK(says(error, "op Frob: 2 times, first node \"y\" (Frob)"));
+  CHECK(says(error, "op mine.Knit: 1 time, node \"n\" (mine.Knit)"));
+  CHECK(says(error, "dtype string: 1 time, value \"s\""));
+  CHECK(says(error, "dtype complex128: 1 time, initializer \"w\""));
+}
+
+TEST_CASE("018 an op that is older than ferry's") {
+  const std::string file = model_file("ir_version: 8 opset_import { version: 5 } graph { " +
+                                      value("input", "x", "float32", {"2"}) + node("y", "Expand", "x, x") + " }");
+  CHECK(says(refusal(file), "op Expand of operator set 5"));
+}
+
+TEST_CASE("019 attributes that are missing, or of another kind") {
+  const std::string x = value("input", "x", "float32", {"2"});
+  CHECK(says(refusal(model_of(x + node("y", "Cast", "x"))), "attribute 'to' is missing"));
+  CHECK(says(refusal(model_of(x + node("y", "Cast", "x", attribute("to", "s: 'f'", "STRING")))),
+             "attribute 'to' should be a integer"));
+  CHECK(says(refusal(model_of(x + node("y", "Cast", "x", attribute("to", "i: 99", "INT")))), "dtype 99 is none of"));
+  CHECK(says(refusal(model_of(
+                 x + node("y", "Elu", "x", attribute("alpha", "f: 1", "FLOAT") + attribute("alpha", "f: 2", "FLOAT")))),
+             "\"alpha\" is there twice"));
+}
+
+TEST_CASE("021 shapes that do not fit name the node") {
+  const Error error = refusal(model_of(value("input", "x", "float32", {"2"}) + value("input", "z", "float32", {"3"}) +
+                                       node("y", "Add", "x, z", "name: 'plus' ")));
+  CHECK(says(error, "node \"plus\" (Add): Add: sizes do not broadcast: 2 and 3"));
+}
+
+TEST_CASE("022 023 dims that are negative, or overflow") {
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: -1")), "initializer \"w\": negative dim -1"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 4294967296 dims: 4294967296")), "its dims overflow"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 0 dims: 9223372036854775807 dims: 8")), "its dims overflow"));
+  CHECK(says(refusal(model_of(value("input", "x", "float32", {"-7"}))), "negative dim -7"));
+  std::string dims;
+  for (int i = 0; i < 40; ++i) dims += "dims: 1 ";
+  CHECK(says(refusal(tensor_of("data_type: 1 " + dims)), "40 dims; at most 32"));
+  const std::string shape = initializer("s", {2}, {4294967296, 4294967296});
+  CHECK(says(refusal(model_of(shape + value("output", "y", "float32", {}) + node("y", "ConstantOfShape", "s"))),
+             "node \"y\" (ConstantOfShape)"));
+}
+
+TEST_CASE("025 bytes that are not those of the dims") {
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 2 raw_data: 'abcd'")), "float32[2]"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 2 float_data: 1")), "1 numbers for float32[2]"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 1000000000000")), "0 numbers for float32[1000000000000]"));
+  CHECK(says(refusal(tensor_of("data_type: 9 dims: 1 int32_data: 2")), "a bool that is neither 0 nor 1"));
+  CHECK(says(refusal(tensor_of("data_type: 9 dims: 1 raw_data: '\\002'")), "initializer \"w\""));
+}
+
+TEST_CASE("032 external data lie beneath the model's folder") {
+  const TempFolder top;
+  const std::string folder = top / "model";
+  std::filesystem::create_directories(folder + "/deep");
+  local_files().write(top / "out.bin", std::string_view("12345678"));
+  local_files().write(folder + "/deep/w.bin", std::string_view("\0\0\0\0\0\0\x80\x3f\0\0\0\x40", 12));
+  const auto weights = onnx::import_model(decode(external("deep/w.bin", number("offset", "4")), folder), options());
+  const Graph& graph = *weights.graph;
+  CHECK(graph.constant_value(graph.entries().at("predict").fetches[0].value)->str() == "[1 2]");
+
+  CHECK(says(refusal(external("../out.bin"), folder), "out.bin"));
+  CHECK(says(refusal(external(top / "out.bin"), folder), "out.bin"));
+  std::filesystem::create_symlink(top / "out.bin", folder + "/link.bin");
+  CHECK(says(refusal(external("link.bin"), folder), "link.bin"));
+  std::filesystem::create_directory_symlink(top.path(), folder + "/up");
+  CHECK(says(refusal(external("up/out.bin"), folder), "out.bin"));
+  std::filesystem::create_hard_link(top / "out.bin", folder + "/hard.bin");
+  CHECK(says(refusal(external("hard.bin"), folder), "hard.bin"));
+  CHECK(says(refusal(external("deep"), folder), "deep"));
+  CHECK(says(refusal(external("none.bin"), folder), "none.bin"));
+
+  CHECK(says(refusal(external("deep/w.bin", number("offset", "8")), folder), "8 bytes from 8, are not in"));
+  CHECK(says(refusal(external("deep/w.bin", number("offset", "18446744073709551615")), folder), "are not in"));
+  CHECK(says(refusal(external("deep/w.bin", number("length", "4")), folder), "its external data are 4 bytes"));
+  CHECK(says(refusal(external("deep/w.bin", number("offset", "-1")), folder), "its external offset is"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 2 data_location: EXTERNAL"), folder), "have no location"));
+}
+
+TEST_CASE("a sparse initializer is filled with zeros") {
+  const std::string sparse =
+      "sparse_initializer { values { name: 'w' data_type: 1 dims: 2 float_data: 5 float_data: 7 } indices { data_type: "
+      "7 "
+      "dims: 2 int64_data: 1 int64_data: 2 } dims: 4 } ";
+  CHECK(run_model(model_of(sparse + value("output", "w", "float32", {})), {})[0].str() == "[0 5 7 0]");
+  std::string outside = sparse;
+  outside.replace(outside.find("int64_data: 2"), 13, "int64_data: 4");
+  CHECK(says(refusal(model_of(outside)), "index 4 is outside"));
+}

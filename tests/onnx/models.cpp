@@ -1,0 +1,87 @@
+#include "tests/onnx/models.hpp"
+
+#include <google/protobuf/text_format.h>
+
+#include <sstream>
+#include <stdexcept>
+
+#include "base/text.hpp"
+#include "ops/onnx/onnx.pb.h"
+
+namespace ferry::test {
+namespace {
+
+int number_of(const std::string& dtype) {
+  return dtype == "float32" ? 1 : dtype == "int64" ? 7 : dtype == "bool" ? 9 : std::stoi(dtype);
+}
+
+}  // namespace
+
+std::string model_file(const std::string& text) {
+  onnx_file::ModelProto model;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &model)) throw std::runtime_error("no model: " + text);
+  return model.SerializeAsString();
+}
+
+std::string node(const std::string& outputs, const std::string& op, const std::string& inputs,
+                 const std::string& rest) {
+  std::string text = "node { op_type: '" + op + "' ";
+  if (!inputs.empty())
+    for (const std::string_view name : split(inputs, ',')) text += "input: '" + std::string(trimmed(name)) + "' ";
+  for (const std::string_view name : split(outputs, ',')) text += "output: '" + std::string(trimmed(name)) + "' ";
+  return text + rest + " } ";
+}
+
+std::string attribute(const std::string& name, const std::string& value, const std::string& kind) {
+  return "attribute { name: '" + name + "' " + value + " type: " + kind + " } ";
+}
+
+std::string value(const std::string& what, const std::string& name, const std::string& dtype,
+                  const std::vector<std::string>& dims) {
+  std::string text = what + " { name: '" + name +
+                     "' type { tensor_type { elem_type: " + std::to_string(number_of(dtype)) + " shape { ";
+  for (const std::string& dim : dims) {
+    const bool is_number = dim.find_first_not_of("-0123456789") == std::string::npos;
+    text += "dim { " + (is_number ? "dim_value: " + dim : "dim_param: '" + dim + "'") + " } ";
+  }
+  return text + "} } } } ";
+}
+
+std::string initializer(const std::string& name, const std::vector<std::int64_t>& dims,
+                        const std::vector<std::int64_t>& numbers) {
+  std::ostringstream text;
+  text << "initializer { name: '" << name << "' data_type: 7 ";
+  for (const std::int64_t dim : dims) text << "dims: " << dim << " ";
+  for (const std::int64_t number : numbers) text << "int64_data: " << number << " ";
+  text << "} ";
+  return text.str();
+}
+
+std::string model_of(const std::string& graph, const std::string& rest) {
+  return model_file("ir_version: 8 opset_import { version: 18 } graph { name: 'g' " + graph + " } " + rest);
+}
+
+onnx::Model decode(const std::string& file, const std::string& folder) {
+  return onnx::decode_model(std::as_bytes(std::span(file)), "m.onnx", folder);
+}
+
+onnx::ImportOptions options() {
+  onnx::ImportOptions result;
+  result.evaluate = [](const Graph& graph, const Values& fetches) { return Evaluator(graph).run(fetches); };
+  return result;
+}
+
+std::vector<Tensor> run_model(const std::string& file, const std::map<std::string, Tensor>& feeds,
+                              onnx::ImportOptions with) {
+  for (const auto& [name, tensor] : feeds) {
+    with.sizes[name] = tensor.sizes();
+    with.values[name] = tensor;
+  }
+  const onnx::Imported imported = onnx::import_model(decode(file), with);
+  Values fetches;
+  for (const auto& fetch : imported.graph->entry("predict").fetches)
+    fetches.push_back(imported.graph->value(fetch.value));
+  return Evaluator(*imported.graph).run(fetches, Evaluator::Feeds(feeds.begin(), feeds.end()));
+}
+
+}  // namespace ferry::test
