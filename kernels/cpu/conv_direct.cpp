@@ -163,7 +163,7 @@ template <class T>
 std::int64_t packed_filters(const DirectConv& conv) {
   std::int64_t depth = 0;
   for (const Sweep& sweep : conv.sweeps) depth += std::ssize(sweep.offsets);
-  return conv.groups * Panels<T>(conv.targets).padded() * depth;
+  return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
 /// Elements of a lane's copies, and of those with its sums.
@@ -176,7 +176,7 @@ template <class T>
 std::int64_t lane_elements(const DirectConv& conv) {
   std::int64_t most = 0;
   for (const Sweep& sweep : conv.sweeps) most = std::max(most, std::ssize(sweep.places));
-  return lane_copies(conv) + most * Panels<T>::width();
+  return lane_copies(conv) + most * Panels<T>::kMostWidth;
 }
 
 /// The sums of a sweep.
@@ -273,7 +273,7 @@ void convolve(const KernelRun& run, const DirectConv& conv) {
 template <class T>
 std::int64_t unit_elements(const DirectConv& conv) {
   const Sweep& sweep = conv.sweeps[0];
-  return sweep.copied + sweep.positions() * Panels<T>(conv.targets).padded();
+  return sweep.copied + sweep.positions() * Panels<T>(conv.targets).room();
 }
 
 /// The work of one group.
@@ -405,7 +405,7 @@ std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype)
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t sums = Panels<T>(conv.targets).padded() * std::ssize(conv.sweeps[0].offsets);
+    const std::int64_t sums = Panels<T>(conv.targets).room() * std::ssize(conv.sweeps[0].offsets);
     bytes = (sums + kUnitsTogether * unit_elements<T>(conv)) * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;

@@ -6,7 +6,9 @@
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/product_tile.hpp"
 #include "kernels/cpu/state.hpp"
+#include "kernels/cpu/thin_product.hpp"
 #include "kernels/functors.hpp"
 
 namespace ferry::cpu {
@@ -85,6 +87,23 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
   });
 }
 
+/// Whether there is one product of floating-point numbers that has a small factor, and scratch for it. Then computes
+/// it.
+bool multiply_thin(const KernelRun& run, const Products& products, Transposed transposed) {
+  const ProductSizes sizes{products.m, products.n, products.k};
+  const DType dtype = run.outputs[0].dtype;
+  if (products.count != 1 || !is_float(dtype) || !is_thin(sizes, transposed.a, transposed.b) ||
+      !product_tiles().fused ||
+      std::ssize(run.scratch) < thin_scratch(sizes, transposed.b, static_cast<std::int64_t>(size_of(dtype))))
+    return false;
+  dispatch_floats(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    multiply_thin(run.parallel, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
+                  Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>(), run.scratch);
+  });
+  return true;
+}
+
 /// The leading dims of an operand, without the last two.
 Array leading(const Array& array) {
   const auto dims = static_cast<std::size_t>(array.rank() - 2);
@@ -117,6 +136,7 @@ void matmul(KernelRun& run) {
     batch.count = std::min<std::int64_t>(batch.count, 1);
   }
   if (output.count() == 0) return;
+  if (multiply_thin(run, batch, transposed)) return;
   if (batch.k == 0) {
     std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
     return;
@@ -129,7 +149,21 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(Transposed{setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)});
 }
 
-constexpr Kernel kKernels[] = {{.op = "MatMul", .run = matmul, .prepare = prepare}};
+/// Of a product with a small factor; a batch times one matrix is one.
+std::int64_t scratch_bytes(const KernelSetup& setup) {
+  const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
+  const bool a_transposed = setup.attrs.get_or("transpose_a", false);
+  const bool b_transposed = setup.attrs.get_or("transpose_b", false);
+  const auto batch = product(a, 0, static_cast<int>(a.size()) - 2);
+  if (product(b, 0, static_cast<int>(b.size()) - 2) != 1 || (a_transposed && batch != 1)) return 0;
+  const auto from_end = [](const auto& sizes, std::size_t n) { return sizes[sizes.size() - n]; };
+  const ProductSizes sizes{batch * from_end(a, a_transposed ? 1 : 2), from_end(b, b_transposed ? 2 : 1),
+                           from_end(a, a_transposed ? 2 : 1)};
+  if (!is_float(setup.outputs[0].dtype) || !is_thin(sizes, a_transposed, b_transposed)) return 0;
+  return thin_scratch(sizes, b_transposed, static_cast<std::int64_t>(size_of(setup.outputs[0].dtype)));
+}
+
+constexpr Kernel kKernels[] = {{.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes}};
 
 }  // namespace
 

@@ -11,6 +11,10 @@
 
 namespace ferry::cpu {
 
+/// Of a row of a panel on the processor with the widest vectors. Scratch is found with it, so that all make the same
+/// plan.
+inline constexpr std::int64_t kPanelBytes = 128;
+
 /// Some of a matrix's columns.
 struct Panel {
   std::int64_t first, count;
@@ -20,6 +24,8 @@ struct Panel {
 template <class T>
 class Panels {
  public:
+  static constexpr std::int64_t kMostWidth = kPanelBytes / static_cast<std::int64_t>(sizeof(T));
+
   explicit Panels(std::int64_t columns) : columns_(columns) {}
   [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
   /// Of all panels but the last.
@@ -27,6 +33,8 @@ class Panels {
   [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
   /// The columns, with those that fill the last vector.
   [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
+  /// Enough for padded() on any processor.
+  [[nodiscard]] std::int64_t room() const { return (columns_ + kMostWidth - 1) / kMostWidth * kMostWidth; }
   [[nodiscard]] Panel at(std::int64_t number) const {
     const std::int64_t first = number * width(), left = columns_ - first;
     return {first, std::min(left, width()), left > lanes() ? 2 : 1};
@@ -64,10 +72,10 @@ void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T*
 template <class T>
 void multiply(const T* x, std::span<const std::int64_t> places, std::span<const std::int64_t> offsets, const T* packed,
               const Panel& panel, T* sums, bool add) {
-  constexpr std::int64_t kPanelBytes = 24 << 10;  // of a panel in the first cache
+  constexpr std::int64_t kCached = 24 << 10;  // of a panel in the first cache
   const ProductTiles<T>& tiles = product_tiles_of<T>();
   const std::int64_t width = panel.vectors * tiles.lanes, k = std::ssize(offsets), rows = std::ssize(places);
-  const std::int64_t most = kPanelBytes / (width * static_cast<std::int64_t>(sizeof(T)));
+  const std::int64_t most = kCached / (width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t begin = 0; begin == 0 || begin < k; begin += most)
     for (std::int64_t row = 0; row < rows; row += tiles.rows)
       tiles.of[panel.vectors - 1][std::min(tiles.rows, rows - row) - 1](

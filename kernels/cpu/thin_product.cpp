@@ -1,0 +1,161 @@
+#include "kernels/cpu/thin_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/panels.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = 16, kFew = 128;  // of a small factor
+constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
+constexpr std::int64_t kMany = 1 << 20;          // elements of a large one that no second cache holds
+constexpr std::int64_t kDepth = 192;             // of a panel at a time, so that it stays in the first cache
+constexpr std::int64_t kTogether = 32;           // rows whose sums are transposed together
+constexpr std::int64_t kPieces = 8;              // of the rows, for threads
+
+/// The factor that is read where it lies: element [r,i] at r * row_step + i * depth_step.
+template <class T>
+struct Rows {
+  const T* data;
+  std::int64_t count, row_step, depth_step;
+};
+
+/// The products of `rows` and a factor that is packed into panels of its columns.
+template <class T>
+class ThinProduct {
+ public:
+  ThinProduct(Parallel& parallel, const Rows<T>& rows, std::int64_t columns, std::int64_t depth, T* packed)
+      : parallel_(parallel), rows_(rows), panels_(columns), columns_(columns), depth_(depth), packed_(packed) {
+    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = i * rows.row_step;
+    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * rows.depth_step;
+  }
+
+  /// c[r * columns + v] from factor[i * columns + v].
+  void compute(const T* factor, T* c) const {
+    for (std::int64_t i = 0; i < depth_; i += kDepth) {
+      const std::int64_t depth = std::min(kDepth, depth_ - i);
+      for_chunks(parallel_, depth, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t d = begin; d < end; ++d) pack_row(factor + (i + d) * columns_, d, depth);
+      });
+      for_rows(kMostTileRows, [&](std::int64_t row, std::int64_t count) {
+        for (std::int64_t p = 0; p < panels_.count(); ++p) {
+          const Panel panel = panels_.at(p);
+          T* to = c + row * columns_ + panel.first;
+          const T* packed = packed_ + panel.first * depth;
+          if (panel.count == width(panel))
+            add(row, count, i, depth, packed, panel, to, columns_);
+          else
+            add_part(row, count, i, depth, packed, panel, to);
+        }
+      });
+    }
+  }
+
+  /// c[v * rows + r] from factor[v * depth + i].
+  void compute_transposed(const T* factor, T* c) const {
+    for_chunks(parallel_, panels_.count(), 1, [&](std::int64_t p, std::int64_t) {
+      const Panel panel = panels_.at(p);
+      pack(factor + panel.first * depth_, depth_, depth_, panel, packed_ + panel.first * depth_);
+    });
+    for_rows(kTogether, [&](std::int64_t row, std::int64_t count) {
+      for (std::int64_t p = 0; p < panels_.count(); ++p) {
+        const Panel panel = panels_.at(p);
+        T sums[kTogether * Panels<T>::kMostWidth];
+        for (std::int64_t i = 0; i < depth_; i += kDepth)
+          add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width(panel), panel,
+              sums, width(panel));
+        transpose(sums, width(panel), count, panel.count, c + panel.first * rows_.count + row, rows_.count);
+      }
+    });
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * Panels<T>::lanes(); }
+
+  /// Calls body(first, count) for `together` rows at a time, which threads take.
+  template <class Body>
+  void for_rows(std::int64_t together, const Body& body) const {
+    const std::int64_t blocks = (rows_.count + together - 1) / together, pieces = std::min(blocks, kPieces);
+    for_chunks(parallel_, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+      for (std::int64_t block = blocks * piece / pieces; block < blocks * (piece + 1) / pieces; ++block)
+        body(block * together, std::min(together, rows_.count - block * together));
+    });
+  }
+
+  void pack_row(const T* row, std::int64_t d, std::int64_t depth) const {
+    const std::int64_t whole = columns_ / Panels<T>::width() * Panels<T>::width(), most = Panels<T>::width();
+    for (std::int64_t first = 0; first < whole; first += most)
+      std::copy_n(row + first, most, packed_ + first * depth + d * most);
+    if (whole == columns_) return;
+    const std::int64_t last = panels_.padded() - whole;
+    T* to = packed_ + whole * depth + d * last;
+    std::fill(std::copy(row + whole, row + columns_, to), to + last, T(0));
+  }
+
+  /// Adds the products of elements [i, i + depth), which are the first when i is 0.
+  void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+           const Panel& panel, T* sums, std::int64_t step) const {
+    const ProductTiles<T>& tiles = product_tiles_of<T>();
+    for (std::int64_t r = 0; r < count; r += tiles.rows)
+      tiles.of[panel.vectors - 1][std::min(tiles.rows, count - r) - 1](
+          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_, offsets_, packed,
+          sums + r * step, step, i > 0);
+  }
+
+  /// The same for a panel that is not full.
+  void add_part(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+                const Panel& panel, T* to) const {
+    T sums[kMostTileRows * Panels<T>::kMostWidth];
+    for (std::int64_t r = 0; i > 0 && r < count; ++r)
+      std::copy_n(to + r * columns_, panel.count, sums + r * width(panel));
+    add(row, count, i, depth, packed, panel, sums, width(panel));
+    for (std::int64_t r = 0; r < count; ++r) std::copy_n(sums + r * width(panel), panel.count, to + r * columns_);
+  }
+
+  Parallel& parallel_;
+  const Rows<T> rows_;
+  const Panels<T> panels_;
+  const std::int64_t columns_, depth_;
+  T* const packed_;
+  std::int64_t places_[kMostTileRows], offsets_[kDepth];
+};
+
+template <class T>
+void multiply(Parallel& parallel, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c,
+              std::span<std::byte> scratch) {
+  const auto [m, n, k] = sizes;
+  T* const packed = reinterpret_cast<T*>(scratch.data());
+  if (b.transposed)
+    ThinProduct<T>(parallel, {b.data, n, k, 1}, m, k, packed).compute_transposed(a.data, c);
+  else
+    ThinProduct<T>(parallel, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k, packed).compute(b.data, c);
+}
+
+}  // namespace
+
+bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
+  const auto [m, n, k] = sizes;
+  if (m * n * k < kWork) return false;
+  if (b_transposed) return !a_transposed && m >= kLeast && m <= kFew && n >= m;
+  if (m < 2 * kLeast || n < kLeast) return false;
+  return a_transposed ? k <= kFew : m <= kFew && n * k >= kMany;
+}
+
+std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
+  const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
+  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kDepth, sizes.k)) * element;
+}
+
+void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
+                   float* c, std::span<std::byte> scratch) {
+  multiply(parallel, sizes, a, b, c, scratch);
+}
+
+void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
+                   double* c, std::span<std::byte> scratch) {
+  multiply(parallel, sizes, a, b, c, scratch);
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,29 @@
+// Products of matrices of which one is small: it is packed into panels once, and the large one is read where it lies,
+// row by row, once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/cpu/blas.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+struct ProductSizes {
+  std::int64_t m, n, k;
+};
+
+/// Whether products of these sizes are computed here faster than by a library.
+[[nodiscard]] bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
+
+/// Bytes, for elements of `element` bytes.
+[[nodiscard]] std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element);
+
+/// c = a b, all without gaps. How it is cut into threads and blocks changes no bit.
+void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
+                   float* c, std::span<std::byte> scratch);
+void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
+                   double* c, std::span<std::byte> scratch);
+
+}  // namespace ferry::cpu

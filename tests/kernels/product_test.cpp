@@ -1,0 +1,51 @@
+// Products with a small factor, which have a way of their own: numbers that floats hold exactly, so that integers give
+// the same.
+#include <doctest/doctest.h>
+
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/random.hpp"
+#include "tests/support/evaluate.hpp"
+#include "tests/support/threads.hpp"
+
+namespace ferry {
+namespace {
+
+/// Whole numbers from -8 to 8.
+Value whole(Graph& g, std::int64_t rows, std::int64_t columns) {
+  return cast(uniform(g, {rows, columns}, -8.9, 8.9), DType::int64);
+}
+
+void check_product(const Value& a, const Value& b, bool a_transposed, bool b_transposed) {
+  const auto product = [&](DType dtype) {
+    return cast(matmul(cast(a, dtype), cast(b, dtype), a_transposed, b_transposed), DType::int64);
+  };
+  const Values all{product(DType::int64), product(DType::float32), product(DType::float64)};
+  for (int threads : {1, 3}) {
+    test::Threads parallel(threads);
+    test::EvaluateOptions options;
+    options.parallel = &parallel;
+    const std::vector<Tensor> got = test::Evaluator(a.graph(), options).run(all);
+    CHECK(got[1].same_bits(got[0]));
+    CHECK(got[2].same_bits(got[0]));
+  }
+}
+
+TEST_CASE("few rows times many, transposed") {
+  Graph g;
+  check_product(whole(g, 20, 260), whole(g, 410, 260), false, true);
+  check_product(whole(g, 64, 200), whole(g, 200, 200), false, true);
+}
+
+TEST_CASE("sums of few products") {
+  Graph g;
+  check_product(whole(g, 100, 411), whole(g, 100, 61), true, false);
+}
+
+TEST_CASE("few rows times a large matrix") {
+  Graph g;
+  check_product(whole(g, 33, 250), whole(g, 250, 4220), false, false);
+}
+
+}  // namespace
+}  // namespace ferry
