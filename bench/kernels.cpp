@@ -7,11 +7,15 @@
 #include "bench/one_task.hpp"
 #include "bench/openblas.hpp"
 #include "bench/process.hpp"
+#include "ops/array.hpp"
 #include "ops/conv.hpp"
 #include "ops/gradient.hpp"
 #include "ops/linalg.hpp"
 #include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/norm.hpp"
 #include "ops/random.hpp"
+#include "ops/reduce.hpp"
 
 namespace ferry::bench {
 namespace {
@@ -113,26 +117,51 @@ Value ten_ops(const Value& x) {
   return minimum(b, 2.0);
 }
 
-/// Parts: on one and two threads. memcpy is on one.
+/// memcpy of so many floats, on one thread.
+class Copying {
+ public:
+  explicit Copying(std::int64_t elements) : from_(static_cast<std::size_t>(elements), 1), to_(from_.size(), 2) {}
+  /// Milliseconds of one.
+  double operator()() {
+    constexpr int kSteps = 5;
+    const TimePoint begin = system_clock().now();
+    for (int i = 0; i < kSteps; ++i) std::memcpy(to_.data(), from_.data(), from_.size() * sizeof(float));
+    return std::chrono::duration<double, std::milli>(system_clock().now() - begin).count() / kSteps;
+  }
+
+ private:
+  std::vector<float> from_, to_;
+};
+
+/// Parts: on one and two threads.
 std::vector<Figure> chains() {
   constexpr std::int64_t kElements = 64 << 18;  // of 4 bytes
-  constexpr int kSteps = 5;
-  std::vector<float> from(kElements, 1), to(kElements, 2);
-  const auto copy = [&] {
-    const TimePoint begin = system_clock().now();
-    for (int i = 0; i < kSteps; ++i) std::memcpy(to.data(), from.data(), kElements * sizeof(float));
-    return std::chrono::duration<double, std::milli>(system_clock().now() - begin).count() / kSteps;
-  };
+  Copying copy(kElements);
   std::vector<Figure> figures;
   for (int threads : {1, 2}) {
     OneOp chain(
-        {{kElements}}, [](const Values& x) { return ten_ops(x[0]); }, threads, kSteps);
+        {{kElements}}, [](const Values& x) { return ten_ops(x[0]); }, threads, 5);
     Figure figure = compare(
         kPairs, [&] { return chain.run() * 1e3; }, copy);
     figure.part = std::to_string(threads);
     figures.push_back(std::move(figure));
   }
   return figures;
+}
+
+// ---- What memory limits, beside memcpy of the input ----
+
+struct OfMatrix {
+  std::string name;
+  Value (*make)(const Value& x);
+};
+
+std::vector<Figure> of_matrix(const OfMatrix& op) {
+  const Ints sizes{16384, 1024};
+  OneOp one(
+      {sizes}, [&](const Values& x) { return op.make(x[0]); }, 1, 3);
+  return {compare(
+      kPairs, [&] { return one.run() * 1e3; }, Copying(sizes[0] * sizes[1]))};
 }
 
 }  // namespace
@@ -152,6 +181,22 @@ std::vector<Benchmark> kernel_benchmarks() {
     all.push_back(
         {"conv." + shape.name, "ms", Benchmark::Better::lower, "PyTorch", [&shape] { return convolutions(shape); }});
   all.push_back({"chain10.64MB", "ms", Benchmark::Better::lower, "memcpy", chains});
+  static const OfMatrix kOps[] = {{"softmax", [](const Value& x) { return softmax(x); }},
+                                  {"layer_norm",
+                                   [](const Value& x) {
+                                     const Tensor ones = Tensor::of<float>({1024}, std::vector<float>(1024, 1));
+                                     return layer_norm(x, x.graph().constant(ones), x.graph().constant(ones));
+                                   }},
+                                  {"sum_all", [](const Value& x) { return sum(x); }},
+                                  {"sum_rows", [](const Value& x) { return sum(x, {1}); }},
+                                  {"sum_columns", [](const Value& x) { return sum(x, {0}); }},
+                                  {"max_rows", [](const Value& x) { return max(x, {1}); }},
+                                  {"argmax_rows", [](const Value& x) { return argmax(x, 1); }},
+                                  {"transpose", [](const Value& x) {
+                                     return transpose(x, {1, 0});
+                                   }}};
+  for (const OfMatrix& op : kOps)
+    all.push_back({"kernel." + op.name, "ms", Benchmark::Better::lower, "memcpy", [&op] { return of_matrix(op); }});
   return all;
 }
 

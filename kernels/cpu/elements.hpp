@@ -91,6 +91,7 @@ class Walk {
     }
   }
   [[nodiscard]] std::int64_t offset(std::size_t input) const { return offsets_[input]; }
+  [[nodiscard]] std::int64_t index(std::size_t dim) const { return index_[dim]; }
   /// Elements left in the innermost dim.
   [[nodiscard]] std::int64_t run() const {
     const auto last = static_cast<std::size_t>(nest_.dims - 1);

@@ -202,7 +202,24 @@ std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool l
   return best;
 }
 
-template <class Better>
+/// The first one of a row without gaps: the best element in vectors, then where it is.
+template <class Fold, class T>
+std::int64_t first_best(const T* row, std::int64_t n) {
+  if (n == 0) return 0;
+  const T top = fold_lanes(
+      n, row[0], [row](std::int64_t i) { return row[i]; }, Fold());
+  const auto is_top = [top](T x) { return (x == top) | ((x != x) & (top != top)); };
+  constexpr std::int64_t kBlock = 64;
+  std::int64_t i = 0;
+  for (bool found = false; !found && i + kBlock <= n; i += found ? 0 : kBlock)
+#pragma omp simd reduction(| : found)
+    for (std::int64_t k = 0; k < kBlock; ++k) found |= is_top(row[i + k]);
+  while (!is_top(row[i])) ++i;
+  return i;
+}
+
+/// `Fold` gives the better of two elements.
+template <class Better, class Fold>
 void index_of_best(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
@@ -216,7 +233,9 @@ void index_of_best(KernelRun& run) {
     for_chunks(run.parallel, output.count(), grain_of(along), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; ++at)
         output.as<std::int64_t>()[at] =
-            best_of_row<Better>(input.as<const T>() + at / inner * along * inner + at % inner, along, inner, arg.last);
+            inner == 1 && !arg.last ? first_best<Fold>(input.as<const T>() + at * along, along)
+                                    : best_of_row<Better>(input.as<const T>() + at / inner * along * inner + at % inner,
+                                                          along, inner, arg.last);
     });
   });
 }
@@ -246,8 +265,8 @@ constexpr Kernel kKernels[] = {
      .run = reduce<functors::Mul>,
      .prepare = prepare<reduced_axes>,
      .scratch_bytes = scratch_bytes<reduced_axes>},
-    {.op = "ArgMax", .run = index_of_best<functors::Greater>, .prepare = prepare_arg},
-    {.op = "ArgMin", .run = index_of_best<functors::Less>, .prepare = prepare_arg},
+    {.op = "ArgMax", .run = index_of_best<functors::Greater, functors::Maximum>, .prepare = prepare_arg},
+    {.op = "ArgMin", .run = index_of_best<functors::Less, functors::Minimum>, .prepare = prepare_arg},
 };
 
 }  // namespace

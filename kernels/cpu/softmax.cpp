@@ -37,13 +37,12 @@ struct Softmax {
   template <class T>
   void operator()(const Row<T>& row, T* out) const {
     const T top = largest(row);
-#pragma omp simd
-    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] = math::exp(row[i] - top);
-    const Row<T> powers{out, row.n, row.step};
     const T total = fold_lanes(
-        row.n, T(0), [&powers](std::int64_t i) { return powers[i]; }, functors::Add());
+        row.n, T(0), [&row, top, out](std::int64_t i) { return out[i * row.step] = math::exp(row[i] - top); },
+        functors::Add());
+    const T scale = T(1) / total;
 #pragma omp simd
-    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] /= total;
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] *= scale;
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/transpose.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
@@ -65,6 +66,8 @@ class StridedCopy {
  private:
   template <class T>
   void run_typed(Parallel& parallel, const T* from, T* to) const {
+    const int rows = transposed_dim();
+    if (rows >= 0 && sizeof(T) >= 4) return run_transposed(parallel, static_cast<std::size_t>(rows), from, to);
     for_chunks(parallel, count_, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       const auto last = static_cast<std::size_t>(nest_.dims - 1);
       Walk<2> walk(nest_, begin);
@@ -74,6 +77,42 @@ class StridedCopy {
         walk.advance(n);
         begin += n;
       }
+    });
+  }
+
+  /// The dim along which elements follow one another in the source, when they do along the last one in the target:
+  /// these two are transposed. -1: none, or one too small.
+  [[nodiscard]] int transposed_dim() const {
+    constexpr std::int64_t kWorthWhile = 8;
+    const auto last = static_cast<std::size_t>(nest_.dims - 1);
+    if (nest_.steps[1][last] != 1 || nest_.steps[0][last] <= 1 || nest_.sizes[last] < kWorthWhile) return -1;
+    for (std::size_t d = 0; d < last; ++d)
+      if (nest_.steps[0][d] == 1 && nest_.sizes[d] >= kWorthWhile) return static_cast<int>(d);
+    return -1;
+  }
+
+  /// Blocks of `dim` and the last one, at each place in the other dims.
+  template <class T>
+  void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
+    constexpr std::int64_t kRows = 64, kColumns = 256;  // that threads take
+    const auto last = static_cast<std::size_t>(nest_.dims - 1);
+    Nest<2> outer = nest_;
+    const auto blocks = [](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };
+    const auto blocked = [&](std::size_t d, std::int64_t block) {
+      outer.sizes[d] = blocks(nest_.sizes[d], block);
+      for (auto& steps : outer.steps) steps[d] *= block;
+    };
+    blocked(last, kRows);
+    blocked(dim, kColumns);
+    const std::int64_t count = count_ / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
+    const std::int64_t block = std::min(kRows, nest_.sizes[last]) * std::min(kColumns, nest_.sizes[dim]);
+    for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
+      Walk<2> walk(outer, begin);
+      for (; begin < end; ++begin, walk.advance(1))
+        transpose(from + walk.offset(0), nest_.steps[0][last],
+                  std::min(kRows, nest_.sizes[last] - walk.index(last) * kRows),
+                  std::min(kColumns, nest_.sizes[dim] - walk.index(dim) * kColumns), to + walk.offset(1),
+                  nest_.steps[1][dim]);
     });
   }
 
