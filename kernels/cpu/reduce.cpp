@@ -211,9 +211,12 @@ std::int64_t first_best(const T* row, std::int64_t n) {
   const auto is_top = [top](T x) { return (x == top) | ((x != x) & (top != top)); };
   constexpr std::int64_t kBlock = 64;
   std::int64_t i = 0;
-  for (bool found = false; !found && i + kBlock <= n; i += found ? 0 : kBlock)
+  for (; i + kBlock <= n; i += kBlock) {
+    int found = 0;
 #pragma omp simd reduction(| : found)
-    for (std::int64_t k = 0; k < kBlock; ++k) found |= is_top(row[i + k]);
+    for (std::int64_t k = 0; k < kBlock; ++k) found |= static_cast<int>(is_top(row[i + k]));
+    if (found != 0) break;
+  }
   while (!is_top(row[i])) ++i;
   return i;
 }

@@ -94,7 +94,7 @@ class StridedCopy {
   /// Blocks of `dim` and the last one, at each place in the other dims.
   template <class T>
   void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
-    constexpr std::int64_t kRows = 64, kColumns = 256;  // that threads take
+    constexpr std::int64_t kRows = 64, kColumns = 64;  // that threads take: pages that the processor remembers
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
     Nest<2> outer = nest_;
     const auto blocks = [](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };

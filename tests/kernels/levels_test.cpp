@@ -1,6 +1,8 @@
 // Instruction sets: on arrays that are longer than any vector register, all of them give the same bits.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "ops/array.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -52,6 +54,24 @@ TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, flo
       CAPTURE(i);
       CHECK(got[i].same_bits(baseline[i]));
     }
+  }
+}
+
+TEST_CASE("argmax finds the first of the largest, and the first NaN, of a long row") {
+  std::vector<float> equal(200, 1), bad(200, 1);
+  equal[130] = equal[150] = 2;
+  bad[5] = 3;
+  bad[170] = bad[190] = std::nanf("");
+  Graph g;
+  const Values all{argmax(g.constant(Tensor::of<float>({200}, equal))),
+                   argmax(g.constant(Tensor::of<float>({200}, bad)))};
+  for (const KernelTable& level : cpu_kernel_levels()) {
+    CAPTURE(level.level());
+    test::EvaluateOptions options;
+    options.kernels = &level;
+    const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
+    CHECK(got[0].number(0) == 130);
+    CHECK(got[1].number(0) == 170);
   }
 }
 
