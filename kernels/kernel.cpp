@@ -17,7 +17,8 @@ auto place_of(const std::vector<const Kernel*>& kernels, std::string_view op) {
 void KernelTable::add(std::span<const Kernel> kernels) {
   for (const Kernel& kernel : kernels) {
     const auto at = place_of(kernels_, kernel.op);
-    FERRY_ASSERT(at == kernels_.end() || (*at)->op != kernel.op, "two kernels for " + std::string(kernel.op));
+    if (at != kernels_.end() && (*at)->op == kernel.op)
+      throw Error(Code::usage, "op '" + std::string(kernel.op) + "' has two kernels");
     kernels_.insert(at, &kernel);
   }
 }

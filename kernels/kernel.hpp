@@ -110,6 +110,7 @@ class KernelTable {
  public:
   KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
       : kind_(kind), level_(level), library_(library), fold_(fold) {}
+  /// Error(usage) when there is one for that op.
   void add(std::span<const Kernel> kernels);
   /// Null when there is none for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;

@@ -10,6 +10,7 @@
 #include "placement/plan_file.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
+#include "runner/op_libraries.hpp"
 #include "runner/selection.hpp"
 
 namespace ferry {
@@ -83,6 +84,7 @@ void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
 void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
   add_job_options(app, options);
+  add_ops_option(app, options.ops);
   app.add_option("--hosts", options.cluster.hosts,
                  "Plans for so many hosts like this one, which share the tasks in order; default: one")
       ->check(CLI::Range(1, 1 << 16));

@@ -3,6 +3,7 @@
 
 #include "runner/commands.hpp"
 #include "runner/graph_files.hpp"
+#include "runner/op_libraries.hpp"
 #include "runner/planned.hpp"
 #include "runner/run.hpp"
 
@@ -19,12 +20,14 @@ void add_run_command(CLI::App& app, Action& action) {
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
+  add_ops_option(*command, options->ops);
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes
     ferry run model.pb --entry predict --model m --feed x=digits.npy --out results
     ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
     ferry run add.plan                               as it was planned
+    ferry run mine.pb --ops ./libmine.so             with ops of one's own
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m)");
   command->callback([&action, options] {
     action = [options] {

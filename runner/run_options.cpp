@@ -7,6 +7,7 @@ namespace ferry {
 SessionOptions session_options(const JobOptions& options) {
   SessionOptions result;
   result.soft_placement = options.soft_placement;
+  if (options.ops) result.kernels = &options.ops->kernels;
   if (options.device != "auto") result.default_device = options.device == "gpu" ? DeviceKind::gpu : DeviceKind::cpu;
   return result;
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "executor/session.hpp"
+#include "kernels/user_ops.hpp"
 
 namespace CLI {
 class App;
@@ -24,6 +26,7 @@ struct JobOptions {
   bool soft_placement = false;
   ClusterOptions cluster;
   double deadline_seconds = 60;
+  std::shared_ptr<const UserOps> ops;  ///< that the file may hold; null: of a program, which has its own
 };
 
 struct RunOptions : JobOptions {
@@ -38,7 +41,7 @@ struct RunOptions : JobOptions {
   std::string save_plan;
 };
 
-/// What of the options is a session's.
+/// What of the options is a session's. It uses the kernels in `options`.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
 /// --dim, of ONNX models; --feed.

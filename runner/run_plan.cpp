@@ -74,7 +74,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
 void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const std::vector<std::size_t> chosen = chosen_fetches(plan, options.fetches);
   const bool is_main = cluster.rank() == 0;
-  SessionOptions for_session;
+  SessionOptions for_session = session_options(options);
   for_session.seed = options.seed;
   for_session.data_folder = options.data;
   for_session.trace_file = options.trace;

@@ -9,6 +9,7 @@
 #include "runner/commands.hpp"
 #include "runner/graph_files.hpp"
 #include "runner/model_files.hpp"
+#include "runner/op_libraries.hpp"
 #include "runner/planned.hpp"
 
 namespace ferry {
@@ -58,8 +59,8 @@ void show_ops(const Graph& graph, const std::string& indent) {
   }
 }
 
-int show_graph(const std::string& file) {
-  const std::unique_ptr<Graph> graph = load_any_graph(file, {}).graph;
+int show_graph(const std::string& file, const JobOptions& options) {
+  const std::unique_ptr<Graph> graph = load_any_graph(file, options).graph;
   print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
         " variables, " + std::to_string(graph->entries().size()) + " entries\n");
   show_entries(*graph);
@@ -102,19 +103,24 @@ int show_plan(const std::string& file) {
 
 void add_show_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
-  auto file = std::make_shared<std::string>();
+  struct Options : JobOptions {
+    std::string file;
+  };
+  auto options = std::make_shared<Options>();
   command
-      ->add_option("FILE", *file,
+      ->add_option("FILE", options->file,
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save")
       ->required();
+  add_ops_option(*command, options->ops);
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
     ferry show add.plan  its feeds, fetches and variables
     ferry show model     the variables of a saved model)");
-  command->callback([&action, file] {
-    action = [file] {
-      if (std::filesystem::is_directory(*file)) return show_model(*file);
-      return is_plan_file(*file) ? show_plan(*file) : show_graph(*file);
+  command->callback([&action, options] {
+    action = [options] {
+      const std::string& file = options->file;
+      if (std::filesystem::is_directory(file)) return show_model(file);
+      return is_plan_file(file) ? show_plan(file) : show_graph(file, *options);
     };
   });
 }

@@ -2,6 +2,8 @@
 """ferry as its users have it: installed, found by pkg-config, compiled against outside of the tree.
 
     install_test.py BUILD_FOLDER README COMPILER
+
+samples/user_ops lies beside README.
 """
 import os
 import re
@@ -14,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BUILD, README, CXX = sys.argv[1:4]
+USER_OPS = Path(README).parent / "samples" / "user_ops"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -82,8 +85,55 @@ class Installed(unittest.TestCase):
         program = self.compiled("static", libraries)
         self.assertIn("11 22 33", output(program, "--tasks", "3"))
 
+    def ferry(self, *arguments, code=0):
+        """What the installed command prints: its output, or where it fails its errors."""
+        done = subprocess.run([str(self.prefix / "bin" / "ferry"), *map(str, arguments)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr if code else done.stdout
+
+    def op_library(self, source):
+        library = self.folder / (Path(source).stem + ".so")
+        output(CXX, *WARNINGS, "-O2", "-shared", "-fPIC", *self.flags("--cflags"), str(source), "-o", str(library))
+        return library
+
     def test_the_command_runs(self):
-        self.assertIn("ferry", output(str(self.prefix / "bin" / "ferry"), "doctor"))
+        self.assertIn("ferry", self.ferry("doctor"))
+
+    def test_ops_of_ones_own(self):
+        library = self.op_library(USER_OPS / "hypot.cpp")
+        graph = USER_OPS / "triangle.pbtxt"
+        wanted = "c = [5 13 17]"
+        self.assertIn(wanted, self.ferry("run", graph, "--tasks", 2, "--ops", library))
+        self.assertIn("PASS", self.ferry("check", graph, "--tasks", 2, "--ops", library))
+        self.assertIn("c = Hypot(a, b)", self.ferry("show", graph, "--ops", library))
+        rules = self.folder / "rules.txt"
+        rules.write_text("c split(0) on dp\n")
+        self.assertIn(wanted, self.ferry("run", graph, "--tasks", 2, "--ops", library, "--devices", rules))
+        plan = self.folder / "triangle.plan"
+        self.ferry("plan", graph, "--tasks", 2, "--ops", library, "--save", plan)
+        self.assertIn(wanted, self.ferry("run", plan, "--ops", library))
+
+    def test_libraries_that_hold_no_ops(self):
+        library = self.op_library(USER_OPS / "hypot.cpp")
+
+        def refused(code, *libraries):
+            options = [word for path in libraries for word in ("--ops", path)]
+            return self.ferry("run", USER_OPS / "triangle.pbtxt", "--tasks", 2, *options, code=code)
+
+        self.assertIn("--ops LIB.so", refused(3))
+        self.assertIn("cannot open", refused(3, self.folder / "nowhere.so"))
+        self.assertIn("ELF", refused(3, self.program))
+        self.assertIn("no function ferry_add_ops", refused(3, self.libdir / "libferry.so"))
+        self.assertIn("defined twice", refused(2, library, library))
+        other = self.folder / "other.cpp"
+        other.write_text('extern "C" void ferry_add_ops() {}\n'
+                         'extern "C" const unsigned* ferry_ops_layout() { static const unsigned sizes[64] = {}; return sizes; }\n')
+        self.assertIn("another version of ferry", refused(3, self.op_library(other)))
+        other = self.folder / "bare.cpp"
+        other.write_text("#include <ferry/kernels/user_ops.hpp>\n"
+                         'constexpr ferry::OpDef kBare{.name = "Bare", .types = "T->T", .index = "...->..."};\n'
+                         "void ferry_add_ops(ferry::UserOps& to) { to.ops.add(kBare); }\n")
+        self.assertIn("'Bare' has no kernel", refused(3, self.op_library(other)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+// Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/user_ops.md).
+//
+// The library defines one function. It needs no library of ferry's: what it uses of ferry is found in the command.
+//
+//     #include <ferry/kernels/user_ops.hpp>
+//     constexpr ferry::OpDef kHypot{.name = "Hypot", …};
+//     constexpr ferry::Kernel kKernels[] = {{.op = "Hypot", .run = …}};
+//     void ferry_add_ops(ferry::UserOps& to) {
+//       to.ops.add(kHypot);
+//       to.kernels.add(kKernels);
+//     }
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "graph/op_def.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry {
+
+/// The ops and the CPU kernels that a command knows.
+struct UserOps {
+  OpSet ops;
+  KernelTable kernels;
+};
+
+/// What a library and the command that loads it must agree on: how the types lie in memory that pass between them.
+using OpsLayout = std::array<std::uint32_t, 12>;
+inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   sizeof(OpSet), sizeof(KernelTable),
+                                      sizeof(Kernel),      sizeof(KernelRun), sizeof(Array), sizeof(KernelSetup),
+                                      sizeof(KernelState), sizeof(Shape),     sizeof(Attrs), std::size(kDTypes)};
+
+}  // namespace ferry
+
+/// Adds this library's ops and their kernels. Called once by the command, before a graph is read. What it throws ends
+/// the command; a name that is taken is an Error(usage).
+extern "C" void ferry_add_ops(ferry::UserOps& to);
+
+/// For the command: the headers that this library was compiled with.
+extern "C" [[gnu::used]] inline const ferry::OpsLayout* ferry_ops_layout() {
+  return &ferry::kOpsLayout;
+}
