@@ -3,17 +3,16 @@
 #include <cmath>
 
 #include <ferry/ferry.hpp>
-#include <ferry/kernels/cpu/elements.hpp>
 #include <ferry/kernels/user_ops.hpp>
 
 namespace {
 
-// What it is: one letter for each dim would do; "..." takes any shapes, broadcast as numpy does. So ferry knows how to
-// check it, what it gives, and that it can be split over tasks along any dim.
+// What it is. A letter is a dim: two vectors of one length give a third. So ferry knows how to check it, what it gives,
+// and that it can be split over tasks.
 constexpr ferry::OpDef kHypot{.name = "Hypot",
                               .types = "T,T->T",
                               .T = ferry::kFloats,
-                              .index = "...,...->...",
+                              .index = "n,n->n",
                               .flops = 4,
                               .grad = [](ferry::GradCtx& g) {
                                 const ferry::Value share = g.dout() / g.out();
@@ -22,16 +21,21 @@ constexpr ferry::OpDef kHypot{.name = "Hypot",
                                 return ferry::Values{da, db};
                               }};
 
-// How it is computed on a CPU: a function of one element of each input.
-void hypot(ferry::KernelRun& run) {
-  const auto of = [&](auto zero) {
-    using T = decltype(zero);
-    ferry::cpu::map_elements<T, T, T>(run, [](T a, T b) { return std::hypot(a, b); });
-  };
-  run.inputs[0].dtype == ferry::DType::float64 ? of(double{}) : of(float{});
+// How it is computed on a CPU: a few thousand elements at a time, by all threads of the task.
+template <class T>
+void hypot_of(ferry::KernelRun& run) {
+  const T *a = run.inputs[0].as<T>(), *b = run.inputs[1].as<T>();
+  T* c = run.outputs[0].as<T>();
+  run.parallel.for_each(run.outputs[0].count(), 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) c[i] = std::hypot(a[i], b[i]);
+  });
 }
 
-constexpr ferry::Kernel kKernels[] = {{.op = "Hypot", .run = hypot, .in_place = 0b11, .elementwise = true}};
+void hypot(ferry::KernelRun& run) {
+  run.outputs[0].dtype == ferry::DType::float64 ? hypot_of<double>(run) : hypot_of<float>(run);
+}
+
+constexpr ferry::Kernel kKernels[] = {{.op = "Hypot", .run = hypot, .in_place = 0b11}};
 
 }  // namespace
 
