@@ -56,13 +56,16 @@ void check_feed(const Graph& graph, const std::string& name, const Tensor& tenso
         .at(op.line());
 }
 
-Wish wish_of(const Graph& graph, const RunRequest& request, bool gives) {
+Wish wish_of(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
   Wish wish;
   wish.steps = request.steps;
   try {
     if (request.steps < 1) throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more");
     if (request.fetches.empty() && request.targets.empty())
       throw Error(Code::usage, "nothing is fetched and nothing is run");
+    if (request.fetch_to < 0 || request.fetch_to >= tasks)
+      throw Error(Code::usage, "the fetches are to arrive at task " + std::to_string(request.fetch_to) +
+                                   "; the job has tasks 0 to " + std::to_string(tasks - 1));
     for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, tensor] : request.feeds) {
@@ -70,6 +73,7 @@ Wish wish_of(const Graph& graph, const RunRequest& request, bool gives) {
       if (gives) wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
     }
     for (const Value& fetch : request.fetches) wish.request += " " + fetch.name();
+    if (request.fetch_to != 0) wish.request += " to task " + std::to_string(request.fetch_to);
     wish.request += " |";
     for (const Value& target : request.targets) wish.request += " " + target.name();
   } catch (const Error& error) {
@@ -114,6 +118,7 @@ class Agreement {
     std::sort(agreed.signature.feeds.begin(), agreed.signature.feeds.end(),
               [](const auto& a, const auto& b) { return a.value < b.value; });
     for (const Value& fetch : request.fetches) agreed.signature.fetches.push_back(fetch.id());
+    agreed.signature.fetch_to = request.fetch_to;
     for (const Value& target : request.targets) agreed.signature.targets.push_back(target.op().id());
     std::sort(agreed.signature.targets.begin(), agreed.signature.targets.end());
     agreed.steps = wishes_[0].steps;
@@ -180,7 +185,7 @@ class Agreement {
 Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
              const Deadline& deadline) {
   std::vector<Wish> wishes;
-  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives)), deadline))
+  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline))
     wishes.push_back(unpacked(bytes));
   return Agreement(graph, topology, std::move(wishes)).make(request);
 }

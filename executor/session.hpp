@@ -67,7 +67,10 @@ struct RunRequest {
   std::vector<Value> targets;
   TensorMap feeds;  ///< by name of the Input op
   std::int64_t steps = 1;
-  /// Called on task 0's process after each step with the fetches of that step (in the order of `fetches`).
+  /// The task at which the fetches arrive; the same on all tasks. Where the last stage of a pipeline keeps its results,
+  /// the first one goes on to the next step without waiting for them.
+  std::int32_t fetch_to = 0;
+  /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
 };
 
@@ -104,7 +107,7 @@ class Session {
   /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for
   /// bad feeds or fetches (the session stays usable); any error while running ends the job on all tasks.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
-  /// Steps inside the runtime; the fetches of the last one.
+  /// Steps inside the runtime; the fetches of the last one, defined where RunRequest::fetch_to says.
   std::vector<Tensor> run(const RunRequest& request);
 
   /// Measures `request` with buckets of several sizes, and uses the best from now on (SessionOptions::bucket_bytes).

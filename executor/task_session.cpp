@@ -235,6 +235,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
     }
     const std::vector<Tensor> given = given_feeds(plan, feeds);
     std::vector<Tensor> fetched(plan.fetches.size());
+    const bool tells = on_step && task_ == (fetched.empty() ? 0 : plan.fetches[0].task);
     step_seconds_.clear();
     TimePoint looked = system_clock().now();
     for (std::int64_t i = 0; i < steps; ++i, ++step) {
@@ -247,7 +248,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
       prepared.executor->step(step, given, fetched);
       if (i + 1 == steps) wire_ = transport_.sent() - before;
       step_seconds_.push_back(seconds(system_clock().now() - start));
-      if (on_step && task_ == 0) on_step(i, fetched);
+      if (tells) on_step(i, fetched);
     }
     last_ = &prepared;
     return fetched;

@@ -45,12 +45,18 @@ void in_job(const JobOptions& options, const std::function<void(const Cluster&)>
   }
 }
 
-void deliver(const RunOptions& options, const Results& results) {
-  if (!options.out.empty()) write_npy_files(options.out, results.names, results.fetched);
-  if (!options.save.empty()) write_model(options.save, results.variables);
-  if (!options.stats.empty()) local_files().write(options.stats, stats_json(results.stats));
+void deliver(const RunOptions& options, const Results& results, bool is_main) {
+  Results here;
+  for (std::size_t i = 0; i < results.fetched.size(); ++i) {
+    if (!results.fetched[i].defined()) continue;
+    here.names.push_back(results.names[i]);
+    here.fetched.push_back(results.fetched[i]);
+  }
+  if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
+  if (is_main && !options.save.empty()) write_model(options.save, results.variables);
+  if (is_main && !options.stats.empty()) local_files().write(options.stats, stats_json(results.stats));
   if (options.out.empty())
-    for (std::size_t i = 0; i < results.fetched.size(); ++i) print(result_line(results.names[i], results.fetched[i]));
+    for (std::size_t i = 0; i < here.names.size(); ++i) print(result_line(here.names[i], here.fetched[i]));
 }
 
 }  // namespace ferry

@@ -22,7 +22,8 @@ struct Results {
   RunStats stats;       ///< with --stats
 };
 
-/// Writes the files that were asked for, or prints a line for each fetch. On task 0.
-void deliver(const RunOptions& options, const Results& results);
+/// Writes the files that were asked for, or prints a line for each fetch. All processes call it: fetches are written by
+/// the one that has them, all else by that of task 0, `is_main`.
+void deliver(const RunOptions& options, const Results& results, bool is_main);
 
 }  // namespace ferry

@@ -39,6 +39,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   const std::unique_ptr<Graph>& graph = loaded.graph;
   if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
   Selection selection = select_entry(*graph, options.entry, options.fetches);
+  selection.request.fetch_to = options.fetch_to;
   selection.request.feeds = parse_feeds(*graph, loaded.feeds);
   add_zeros(*graph, shapes, selection);
   ClusterOptions cluster = options.cluster;

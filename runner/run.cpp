@@ -31,6 +31,8 @@ class Run {
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
+    selection_.request.fetch_to = options_.fetch_to;
+    if (eval_) eval_->request.fetch_to = options_.fetch_to;
     if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
   }
 
@@ -48,11 +50,16 @@ class Run {
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) save_plan(session);
     session.close();
-    if (is_main()) deliver(options_, results);
+    deliver(options_, results, is_main());
   }
 
  private:
   [[nodiscard]] bool is_main() const { return cluster_.rank() == 0; }
+  /// The fetches arrive here.
+  [[nodiscard]] bool has_fetches() const {
+    const auto here = cluster_.local_tasks();
+    return std::find(here.begin(), here.end(), options_.fetch_to) != here.end();
+  }
 
   [[nodiscard]] std::int64_t total_steps() const {
     if (options_.epochs == 0) return std::max<std::int64_t>(options_.steps, 1);
@@ -77,7 +84,7 @@ class Run {
   }
 
   std::vector<Tensor> all_steps(Session& session) {
-    const int columns = is_main() && total_ > 1 ? terminal_columns() : 0;
+    const int columns = has_fetches() && total_ > 1 ? terminal_columns() : 0;
     ProgressBar bar({.steps = total_, .samples_per_step = data_.batch, .columns = columns}, system_clock(),
                     write_stderr);
     std::int64_t done = 0;
@@ -109,7 +116,7 @@ class Run {
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i].second += now[i].second;
     };
     static_cast<void>(session.run(eval_->request));
-    if (!is_main()) return;
+    if (!has_fetches()) return;
     std::string line = "eval after step " + std::to_string(step) + ":";
     for (const auto& [name, sum] : sums) {
       char text[32];

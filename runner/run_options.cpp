@@ -30,6 +30,8 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--fetch", options.fetches, "Values to fetch; default: the entry's fetches")
       ->type_name("NAME[,NAME...]")
       ->allow_extra_args(false);
+  app.add_option("--fetch-to", options.fetch_to, "The task that gets the fetches, and prints or writes them; default 0")
+      ->type_name("TASK");
   add_feed_option(app, options);
   add_dim_option(app, options);
   app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it")

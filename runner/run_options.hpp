@@ -19,6 +19,7 @@ namespace ferry {
 struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
+  std::int32_t fetch_to = 0;
   std::vector<std::string> feeds;
   std::vector<std::string> dims;  ///< "batch=4"
   std::string device = "auto";    ///< auto, cpu, gpu
@@ -47,7 +48,7 @@ struct RunOptions : JobOptions {
 /// --dim, of ONNX models; --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
-/// --entry, --fetch, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
+/// --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
 /// --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Those and all others of `ferry run`, but for FILE.

@@ -25,7 +25,8 @@ void refuse_options_of_graphs(const RunOptions& options) {
                                                 {options.epochs != 0, "--epochs"},
                                                 {options.eval_every != 0, "--eval-every"},
                                                 {options.tune, "--tune"},
-                                                {!options.save_plan.empty(), "--save-plan"}};
+                                                {!options.save_plan.empty(), "--save-plan"},
+                                                {options.fetch_to != 0, "--fetch-to"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
       throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry")
@@ -83,7 +84,10 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   std::vector<std::string> names;
   for (const PlanPort& port : session.plan().fetches) names.emplace_back(session.plan().string(port.name));
   const std::int64_t steps = std::max<std::int64_t>(options.steps, 1);
-  const int columns = is_main && steps > 1 ? terminal_columns() : 0;
+  const auto here = cluster.local_tasks();
+  const bool has_fetches = !session.plan().fetches.empty() &&
+                           std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
+  const int columns = has_fetches && steps > 1 ? terminal_columns() : 0;
   ProgressBar bar({.steps = steps, .columns = columns}, system_clock(), write_stderr);
   PlanSession::OnStep on_step;
   if (columns > 0)
@@ -101,7 +105,7 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   if (!options.stats.empty()) results.stats = session.stats();
   if (!options.save.empty()) results.variables = session.variables();
   session.close();
-  if (is_main) deliver(options, results);
+  deliver(options, results, is_main);
 }
 
 }  // namespace
