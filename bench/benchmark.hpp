@@ -56,6 +56,7 @@ struct Pair {
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();
+[[nodiscard]] std::vector<Benchmark> onnx_benchmarks();
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_class_benchmarks();
