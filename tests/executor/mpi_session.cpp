@@ -1,5 +1,6 @@
 // A session over MPI tasks that do not all say the same. Every task prints what it found; the exit code is 0 when all
 // is as it should be.
+#include <algorithm>
 #include <cstdio>
 
 #include "executor/session.hpp"
@@ -30,6 +31,22 @@ void feed_at_task_0(Session& session, const Value& total, int rank) {
   }
 }
 
+/// The fetch arrives at task 2 alone, step by step.
+void fetch_at_task_2(Session& session, const Cluster& cluster, const Value& total) {
+  RunRequest request;
+  request.fetches = {total};
+  request.fetch_to = 2;
+  request.steps = 3;
+  if (cluster.rank() == 0) request.feeds["x"] = Tensor::of<float>({1}, {4.0F});
+  int seen = 0;
+  request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { seen += fetched[0].number(0) == 8.0 ? 1 : 0; };
+  const Tensor got = session.run(request)[0];
+  const auto here = cluster.local_tasks();
+  const bool is_here = std::find(here.begin(), here.end(), 2) != here.end();
+  check(is_here ? got.defined() && got.number(0) == 8.0 : !got.defined(), "a fetch at task 2", cluster.rank());
+  check(seen == (is_here ? 3 : 0), "on_step where the fetch arrives", cluster.rank());
+}
+
 /// Task `other` asks for something else: all learn it, and the session can still be used.
 void other_fetches(Session& session, const Value& total, const Value& doubled, int rank, int other) {
   TensorMap feeds;
@@ -53,6 +70,7 @@ int main(int argc, char** argv) {
   const test::DoubledSum two("/task:1", "/task:2");
   Session session(two.graph, cluster);
   feed_at_task_0(session, two.total, cluster.rank());
+  fetch_at_task_2(session, cluster, two.total);
   int other = 1;
   while (cluster.process_of(other) != 1) ++other;
   other_fetches(session, two.total, two.doubled, cluster.rank(), other);

@@ -93,6 +93,19 @@ TEST_CASE("a fetch of another graph or of a loop's body is refused") {
   CHECK(error.text().find("body") != std::string::npos);
 }
 
+TEST_CASE("a fetch to a task that is not there is refused") {
+  Model m;
+  const Cluster cluster = tasks(2);
+  Session session(m.g, cluster);
+  for (const std::int32_t task : {-1, 2}) {
+    RunRequest wrong = request(m.y, {{"weights", pair()}});
+    wrong.fetch_to = task;
+    const Error error = error_of_run(session, wrong);
+    CHECK(error.code() == Code::usage);
+    CHECK(error.text().find("at task " + std::to_string(task) + "; the job has tasks 0 to 1") != std::string::npos);
+  }
+}
+
 TEST_CASE("a run after close is refused") {
   Model m;
   const Cluster cluster = tasks(2);
