@@ -7,10 +7,12 @@
 
 #include "base/error.hpp"
 #include "ops/array.hpp"
+#include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/reshape.hpp"
+#include "ops/scatter.hpp"
 
 namespace ferry {
 namespace {
@@ -435,6 +437,18 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
   }
   best.indices = best.indices + graph.constant(beginnings(call, product(sizes)));
   return best;
+}
+
+Value max_unpool(const Value& x, const Value& indices, const Ints& image, source_location at) {
+  const Scope here = derived(graph_of({{x, indices}}, at), at);
+  const Call call{"max_unpool", x, at};
+  if (static_cast<int>(image.size()) != call.image_dims()) call.fail("an image of other dims");
+  Ints sizes{call.size(x, 0), call.size(x, 1)};
+  sizes.insert(sizes.end(), image.begin(), image.end());
+  const Value nothing = number_constant(x.graph(), 0, x.dtype(), at);
+  const Value zeros = broadcast_to(nothing, {product(sizes)});
+  const Value places = reshape(indices, {-1});
+  return reshape(scatter_elements(zeros, places, reshape(x, {-1})), sizes);
 }
 
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {

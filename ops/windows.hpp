@@ -53,6 +53,11 @@ struct Largest {
 Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first = false,
                          source_location at = source_location::current());
 
+/// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} in each channel, with the elements of x [n,c,p1,…]
+/// at their `indices` (int64) in the flattened result. All sizes are known.
+Value max_unpool(const Value& x, const Value& indices, const Ints& image,
+                 source_location at = source_location::current());
+
 /// The mean of the elements of each window. Floating-point; sizes are known where the window is dilated.
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 

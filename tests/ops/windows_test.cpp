@@ -243,6 +243,21 @@ TEST_CASE("max_pool2d: the gradient goes to the first NaN, of equal elements, an
   CHECK(got[1].str() == Tensor::of<float>({1, 1, 2, 6}, {1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1}).str());
 }
 
+TEST_CASE("max_unpool puts the largest back") {
+  Graph g;
+  const Value x = g.constant(some({2, 3, 4, 6}));
+  const Largest largest = max_pool_indices(x, {{2, 2}, {.strides = {2, 3}}});
+  const std::vector<Tensor> got = run(g, {max_unpool(largest.y, largest.indices, {4, 6}), x, largest.indices});
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < got[0].data<double>().size(); ++i) {
+    const auto places = got[2].data<std::int64_t>();
+    const bool is_largest = std::find(places.begin(), places.end(), static_cast<std::int64_t>(i)) != places.end();
+    CHECK(got[0].data<double>()[i] == (is_largest ? got[1].data<double>()[i] : 0));
+    kept += is_largest ? 1 : 0;
+  }
+  CHECK(kept == got[2].data<std::int64_t>().size());
+}
+
 TEST_CASE("windows keep a batch that is not known") {
   Graph g;
   const Value x = g.input("x", DType::float32, {"batch", 2, 4, 4, 4});

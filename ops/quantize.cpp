@@ -1,0 +1,37 @@
+#include "ops/quantize.hpp"
+
+#include "base/error.hpp"
+#include "ops/build.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+
+namespace ferry {
+
+Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype, source_location at) {
+  const Scope here = derived(graph_of({{x, scale}}, at), at);
+  if (!is_integer(dtype))
+    throw Error(Code::plan, "quantize: " + std::string(name_of(dtype)) + " is not a dtype of integers").at(at);
+  Value steps = round(x / scale);
+  if (zero.defined()) steps = steps + cast(zero, x.dtype());
+  return cast(steps, dtype);
+}
+
+Value dequantize(const Value& q, const Value& scale, const Value& zero, source_location at) {
+  const Scope here = derived(graph_of({{q, scale}}, at), at);
+  Value steps = cast(q, scale.dtype());
+  if (zero.defined()) steps = steps - cast(zero, scale.dtype());
+  return steps * scale;
+}
+
+Quantized dynamic_quantize(const Value& x, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const Value high = maximum(max(x), 0);
+  const Value low = minimum(min(x), 0);
+  const Value range = high - low;
+  const Value scale = select(equal(range, 0), 1, range) / 255;
+  const Value zero = cast(round(minimum(maximum(-low / scale, 0), 255)), DType::uint8);
+  return {quantize(x, scale, zero, DType::uint8), scale, zero};
+}
+
+}  // namespace ferry
