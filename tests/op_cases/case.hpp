@@ -35,6 +35,8 @@ struct Case {
 [[nodiscard]] std::span<const Case> op_cases();
 /// Those of functions that are made of several ops, and of ops that order and rearrange.
 [[nodiscard]] std::vector<Case> function_cases();
+/// Those of functions of neural networks.
+[[nodiscard]] std::vector<Case> nn_cases();
 [[nodiscard]] std::vector<Case> moving_cases();
 
 /// Numbers for the inputs of `which.shapes[shape]`, of that dtype; the same in every run.
