@@ -2,11 +2,13 @@
 #include "ops/attention.hpp"
 
 #include "ops/array.hpp"
+#include "ops/broadcast.hpp"
 #include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
+#include "ops/scatter.hpp"
 #include "ops/windows.hpp"
 
 namespace ferry::onnx {
@@ -122,11 +124,31 @@ Outs to_causal_conv(Context& c) {
   return {y, slice(x, 2, all - before, all)};
 }
 
+/// A cache of keys or values with new steps, from each sequence's position on; "circular" begins again at the end.
+Outs to_tensor_scatter(Context& c) {
+  const int rank = c.rank(0), axis = c.axis(0, c.integer("axis", -2));
+  const std::string mode = c.text("mode", "linear");
+  if (mode != "linear" && mode != "circular") Context::fail("a mode of '" + mode + "'");
+  if (axis == 0) Context::fail("its axis is that of the sequences");
+  Ints step_sizes(static_cast<std::size_t>(rank - axis), 1), others;
+  step_sizes[0] = c.size(1, axis);
+  for (int d = 1; d < rank; ++d) others.push_back(d);
+  Tensor steps(DType::int64, step_sizes);
+  for (std::int64_t i = 0; i < step_sizes[0]; ++i) steps.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i;
+  Value places = c.graph().constant(steps);
+  if (c.has(2)) places = expand_dims(cast(c.in(2), DType::int64), others) + places;
+  if (mode == "circular") places = mod(places, c.size(0, axis));
+  const Value cache = c.in(0);
+  const Value update = c.in(1);
+  return scatter_elements(cache, broadcast_to(places, c.sizes(1)), update, axis);
+}
+
 constexpr Converter kAttention[] = {
     {"Attention", 23, to_attention},
     {"CausalConvWithState", 27, to_causal_conv},
     {"LinearAttention", 27, to_linear_attention},
     {"RotaryEmbedding", 23, to_rotary_embedding},
+    {"TensorScatter", 24, to_tensor_scatter},
 };
 
 }  // namespace

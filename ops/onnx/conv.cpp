@@ -7,6 +7,7 @@
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/quantize.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 #include "ops/windows.hpp"
@@ -147,25 +148,65 @@ Outs to_col2im(Context& c) {
   return col2im(c.in(0), image, w.size, w.sliding());
 }
 
-/// Input i less its zero point, of a filter for each of its output channels. In float64 products of bytes and sums of
-/// up to 2^37 of them are exact.
-Value centred(Context& c, int i, int zero) {
-  const Value x = cast(c.in(i), DType::float64);
+/// `of_filters`, a number or one for each output channel, as it is broadcast to `x`, whose dim `channels` has these.
+Value by_channel(const Value& of_filters, const Value& x, int channels) {
+  if (of_filters.rank() == 0) return of_filters;
+  Ints axes;
+  for (int d = channels + 1; d < x.rank(); ++d) axes.push_back(d - channels);
+  return expand_dims(of_filters, axes);
+}
+
+/// Input i less its zero point.
+Value centred(Context& c, int i, int zero, DType dtype) {
+  const Value x = cast(c.in(i), dtype);
   if (!c.has(zero)) return x;
-  Value point = cast(c.in(zero), DType::float64);
-  if (i == 1 && point.rank() == 1 && c.size(zero, 0) > 1) {
-    Ints axes;
-    for (int d = 1; d < x.rank(); ++d) axes.push_back(d);
-    point = expand_dims(point, axes);
-  }
-  return x - point;
+  const Value point = cast(c.in(zero), dtype);
+  return x - by_channel(point, x, 0);
+}
+
+/// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
+Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
+  const Windows w = over_input(c, window_of(c, filter));
+  std::int64_t products = c.size(filter, 1);
+  for (std::int64_t size : w.size) products *= size;
+  const Value image = centred(c, x, x_zero, exact_sums(products));
+  const Value taps = centred(c, filter, filter_zero, exact_sums(products));
+  return conv(image, taps, w.sliding(), c.integer("group", 1));
 }
 
 Outs to_conv_integer(Context& c) {
-  const Windows w = over_input(c, window_of(c, 1));
-  const Value x = centred(c, 0, 2);
-  const Value filter = centred(c, 1, 3);
-  return cast(conv(x, filter, w.sliding(), c.integer("group", 1)), DType::int32);
+  return cast(integer_conv(c, 0, 2, 1, 3), DType::int32);
+}
+
+enum Input { kX, kXScale, kXZero, kFilter, kFilterScale, kFilterZero, kYScale, kYZero, kBias };
+
+Outs to_qlinear_conv(Context& c) {
+  Value sums = cast(integer_conv(c, kX, kXZero, kFilter, kFilterZero), DType::float64);
+  if (c.has(kBias)) sums = sums + by_channel(cast(c.in(kBias), DType::float64), sums, 1);
+  const Value x_scale = c.in(kXScale);
+  const Value scales = x_scale * c.in(kFilterScale);
+  const Value scale = cast(scales / c.in(kYScale), DType::float64);
+  const Value y = sums * by_channel(scale, sums, 1);
+  const Value one = c.scalar(1, DType::float64);
+  return quantize(y, one, c.in(kYZero), c.type(kYZero).dtype);
+}
+
+/// The image's sizes are those that the windows cover; a larger one that is asked for has zeros behind it.
+Outs to_max_unpool(Context& c) {
+  const Windows w(c, c.integers("kernel_shape"));
+  if (c.rank(0) != static_cast<int>(w.dims()) + 2) Context::fail("its window and its input are of different ranks");
+  Ints image, behind{0, 0};
+  for (std::size_t d = 0; d < w.dims(); ++d) {
+    const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
+    image.push_back((size - 1) * w.strides[d] + w.size[d] - w.pads[d] - w.pads[d + w.dims()]);
+  }
+  const Value x = c.in(0);
+  const Value y = max_unpool(x, c.in(1), image);
+  if (!c.has(2)) return y;
+  const Ints wanted = c.ints(2);
+  if (wanted.size() != w.dims() + 2) Context::fail("output_shape has " + std::to_string(wanted.size()) + " dims");
+  for (std::size_t d = 0; d < w.dims(); ++d) behind.push_back(wanted[d + 2] - image[d]);
+  return pad(y, Ints(behind.size()), behind);
 }
 
 constexpr Converter kConv[] = {
@@ -179,6 +220,8 @@ constexpr Converter kConv[] = {
     {"LpPool", 1, to_lp_pool_1},
     {"LpPool", 2, to_lp_pool},
     {"MaxPool", 1, to_max_pool},
+    {"MaxUnpool", 9, to_max_unpool},
+    {"QLinearConv", 10, to_qlinear_conv},
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ struct Model {
 };
 
 /// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.
-inline constexpr std::int64_t kNewestOpset = 26;
+inline constexpr std::int64_t kNewestOpset = 28;
 
 /// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
 /// files beneath the model's folder only.

@@ -36,6 +36,14 @@ Outs to_gemm(Context& c) {
   return product + bias;
 }
 
+/// a * sigmoid(alpha * a) * b.
+Outs to_swiglu(Context& c) {
+  const Value a = c.in(0);
+  const Value b = c.in(1);
+  const Value gate = a * sigmoid(scaled(a, c.real("alpha", 1)));
+  return gate * b;
+}
+
 using Rows = Value (*)(const Value&, std::int64_t, source_location);
 
 template <Rows f>
@@ -57,8 +65,13 @@ Outs flattened(Context& c) {
 }
 
 constexpr Converter kNn[] = {
-    {"Gemm", 1, to_gemm},     {"LogSoftmax", 1, flattened<log_softmax>}, {"LogSoftmax", 13, along<log_softmax>},
-    {"MatMul", 1, to_matmul}, {"Softmax", 1, flattened<softmax>},        {"Softmax", 13, along<softmax>},
+    {"Gemm", 1, to_gemm},
+    {"LogSoftmax", 1, flattened<log_softmax>},
+    {"LogSoftmax", 13, along<log_softmax>},
+    {"MatMul", 1, to_matmul},
+    {"Softmax", 1, flattened<softmax>},
+    {"SwiGLU", 28, to_swiglu},
+    {"Softmax", 13, along<softmax>},
 };
 
 }  // namespace

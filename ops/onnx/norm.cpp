@@ -47,7 +47,8 @@ Ints axes_from(Context& c, std::int64_t otherwise) {
 Outs to_layer_norm(Context& c) {
   const Value x = c.in(0);
   const Normalized normal = normalize(stashed(c, x), axes_from(c, -1), c.real("epsilon", 1e-5));
-  Value y = cast(normal.y, x.dtype()) * c.in(1);
+  const Value scale = c.in(1);
+  Value y = cast(normal.y, x.dtype()) * scale;
   if (c.has(2)) y = y + c.in(2);
   return {y, normal.mean, normal.inverse};
 }

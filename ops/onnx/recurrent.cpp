@@ -5,23 +5,14 @@
 #include <cctype>
 #include <string>
 
+#include "ops/activation.hpp"
 #include "ops/array.hpp"
-#include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
 
 namespace ferry::onnx {
 namespace {
-
-Value softsign(const Value& x) {
-  return x / (abs(x) + 1);
-}
-/// log(1 + exp(x)), which does not overflow.
-Value softplus(const Value& x) {
-  const Value tail = log(exp(-abs(x)) + 1);
-  return relu(x) + tail;
-}
 
 /// The node's activations in their order; their numbers are taken from the lists alpha and beta by those that have any.
 class Activations {
@@ -38,16 +29,14 @@ class Activations {
     if (name == "tanh") return [](const Value& x) { return tanh(x); };
     if (name == "sigmoid") return [](const Value& x) { return sigmoid(x); };
     if (name == "relu") return [](const Value& x) { return relu(x); };
-    if (name == "softsign") return softsign;
-    if (name == "softplus") return softplus;
-    if (name == "leakyrelu") return [a = alpha(0.01)](const Value& x) { return select(less(x, 0), x * a, x); };
-    if (name == "thresholdedrelu") return [a = alpha(1)](const Value& x) { return select(greater(x, a), x, 0); };
-    if (name == "elu")
-      return [a = alpha(1)](const Value& x) { return select(less(x, 0), (exp(minimum(x, 0)) - 1) * a, x); };
+    if (name == "softsign") return [](const Value& x) { return softsign(x); };
+    if (name == "softplus") return [](const Value& x) { return softplus(x); };
+    if (name == "leakyrelu") return [a = alpha(0.01)](const Value& x) { return leaky_relu(x, a); };
+    if (name == "thresholdedrelu") return [a = alpha(1)](const Value& x) { return thresholded_relu(x, a); };
+    if (name == "elu") return [a = alpha(1)](const Value& x) { return elu(x, a); };
     if (name == "affine") return [a = alpha(1), b = beta(0)](const Value& x) { return x * a + b; };
     if (name == "scaledtanh") return [a = alpha(1), b = beta(1)](const Value& x) { return tanh(x * b) * a; };
-    if (name == "hardsigmoid")
-      return [a = alpha(0.2), b = beta(0.5)](const Value& x) { return minimum(maximum(x * a + b, 0), 1); };
+    if (name == "hardsigmoid") return [a = alpha(0.2), b = beta(0.5)](const Value& x) { return hard_sigmoid(x, a, b); };
     Context::fail("the activation '" + name + "' is not imported");
   }
 

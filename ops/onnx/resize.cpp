@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ops/array.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -136,7 +137,25 @@ Outs to_resize(Context& c) {
   return resize(c.in(0), dims, resizing);
 }
 
+/// Cut or padded on both sides, the odd element behind.
+Outs to_center_crop_pad(Context& c) {
+  const Ints axes = c.integers("axes", all_axes(c)), wanted = c.ints(1);
+  if (axes.size() != wanted.size()) Context::fail("axes and sizes of different lengths");
+  Value y = c.in(0);
+  Ints low(static_cast<std::size_t>(y.rank())), high = low;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    const int axis = c.axis(0, axes[k]);
+    const std::int64_t more = wanted[k] - c.size(0, axis);
+    if (more < 0) y = slice(y, axis, -more / 2, -more / 2 + wanted[k]);
+    if (more <= 0) continue;
+    low[static_cast<std::size_t>(axis)] = more / 2;
+    high[static_cast<std::size_t>(axis)] = more - more / 2;
+  }
+  return pad(y, low, high);
+}
+
 constexpr Converter kResize[] = {
+    {"CenterCropPad", 18, to_center_crop_pad},
     {"Resize", 10, to_upsample},
     {"Resize", 11, to_resize},
     {"Upsample", 7, to_upsample_7},
