@@ -1,6 +1,7 @@
 #include "ops/arrange.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.hpp"
 #include "graph/core_ops.hpp"
@@ -121,6 +122,11 @@ std::int64_t known_size(const Value& x, int dim) {
   return x.shape()[dim].known() ? x.shape()[dim].size() : -1;
 }
 
+/// Its square is a number, too.
+bool is_block(std::int64_t size) {
+  return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
+}
+
 void check_blocks(std::string_view what, const Value& x, bool fits, const SourceLine& line) {
   if (x.rank() == 4 && fits) return;
   throw Error(Code::plan, std::string(what) + ": blocks do not fit " + x.name() + " " + x.shape().str()).at(line);
@@ -187,7 +193,7 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
 Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   const std::int64_t channels = x.rank() == 4 ? known_size(x, 1) : -1;
-  check_blocks("depth_to_space", x, block > 0 && channels >= 0 && channels % (block * block) == 0, at);
+  check_blocks("depth_to_space", x, is_block(block) && channels >= 0 && channels % (block * block) == 0, at);
   const std::int64_t n = known_size(x, 0), h = known_size(x, 2), w = known_size(x, 3), c = channels / (block * block);
   const Value parts = channels_first ? reshape(x, {n, c, block, block, h, w}) : reshape(x, {n, block, block, c, h, w});
   const Value ordered = transpose(parts, channels_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
@@ -197,7 +203,7 @@ Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, so
 Value space_to_depth(const Value& x, std::int64_t block, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   const std::int64_t h = x.rank() == 4 ? known_size(x, 2) : -1, w = x.rank() == 4 ? known_size(x, 3) : -1;
-  check_blocks("space_to_depth", x, block > 0 && h >= 0 && w >= 0 && h % block == 0 && w % block == 0, at);
+  check_blocks("space_to_depth", x, is_block(block) && h >= 0 && w >= 0 && h % block == 0 && w % block == 0, at);
   const std::int64_t n = known_size(x, 0), c = known_size(x, 1);
   const Value parts = reshape(x, {n, c, h / block, block, w / block, block});
   const Value ordered = transpose(parts, {0, 3, 5, 1, 2, 4});
