@@ -160,7 +160,9 @@ class Encoder {
   /// False when numbers would not keep the bits.
   static bool encode_numbers(const Tensor& tensor, file::Tensor& out) {
     if (!is_float(tensor.dtype())) {
-      out.mutable_ints();  // there also when the tensor is empty
+      for (std::int64_t i = 0; tensor.dtype() == DType::uint64 && i < tensor.count(); ++i)
+        if (tensor.integer(i) < 0) return false;  // beyond int64
+      out.mutable_ints();                         // there also when the tensor is empty
       for (std::int64_t i = 0; i < tensor.count(); ++i) out.mutable_ints()->add_value(tensor.integer(i));
       return true;
     }

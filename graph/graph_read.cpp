@@ -35,12 +35,12 @@ Dim dim(const file::Dim& from) {
 /// `number` as an element; refused when the dtype cannot hold it.
 template <class T, class Number>
 T element(Number number) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (is_float(dtype_of<T>())) {
     if (!(std::abs(static_cast<double>(number)) <= static_cast<double>(std::numeric_limits<T>::max())))
       fail("the number " + std::to_string(number) + " is no " + std::string(name_of(dtype_of<T>())));
     return static_cast<T>(number);
   } else if constexpr (std::is_integral_v<Number>) {
-    if (static_cast<Number>(static_cast<T>(number)) != number)
+    if (static_cast<Number>(static_cast<T>(number)) != number || (number < 0 && !std::is_signed_v<T>))
       fail("the number " + std::to_string(number) + " is no " + std::string(name_of(dtype_of<T>())));
     return static_cast<T>(number);
   } else {

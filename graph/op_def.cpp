@@ -6,13 +6,6 @@
 
 namespace ferry {
 
-std::string DTypeSet::str() const {
-  std::string text;
-  for (DType dtype : kDTypes)
-    if (has(dtype)) text.append(text.empty() ? "" : ", ").append(name_of(dtype));
-  return text;
-}
-
 void OpSet::add(const OpDef& def) {
   const auto at = std::lower_bound(defs_.begin(), defs_.end(), def.name,
                                    [](const OpDef* d, std::string_view name) { return d->name < name; });

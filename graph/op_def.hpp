@@ -20,26 +20,6 @@ class GradCtx;
 class Value;
 using Values = std::vector<Value>;
 
-/// A set of dtypes.
-class DTypeSet {
- public:
-  constexpr DTypeSet(std::initializer_list<DType> dtypes) {
-    for (DType dtype : dtypes) bits_ |= bit(dtype);
-  }
-  [[nodiscard]] constexpr bool has(DType dtype) const { return (bits_ & bit(dtype)) != 0; }
-  [[nodiscard]] std::string str() const;
-
- private:
-  static constexpr std::uint32_t bit(DType dtype) { return 1U << static_cast<unsigned>(dtype); }
-  std::uint32_t bits_ = 0;
-};
-
-inline constexpr DTypeSet kFloats{DType::float32, DType::float64};
-inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
-inline constexpr DTypeSet kNumbers{DType::uint8, DType::int32, DType::int64, DType::float32, DType::float64};
-inline constexpr DTypeSet kAnyType{DType::boolean, DType::uint8,   DType::int32,
-                                   DType::int64,   DType::float32, DType::float64};
-
 /// An attribute that an op takes. `kind` is kind_name() of its values.
 struct AttrDef {
   std::string_view name;

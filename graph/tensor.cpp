@@ -8,14 +8,29 @@
 namespace ferry {
 namespace {
 
+int shown_digits(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 4;
+    case DType::bfloat16:
+      return 3;
+    case DType::float32:
+      return 6;
+    default:
+      return 10;
+  }
+}
+
 void append_element(std::string& text, const Tensor& tensor, std::int64_t i) {
   if (tensor.dtype() == DType::boolean) {
     text += tensor.integer(i) != 0 ? "true" : "false";
+  } else if (tensor.dtype() == DType::uint64) {
+    text += std::to_string(static_cast<std::uint64_t>(tensor.integer(i)));
   } else if (is_integer(tensor.dtype())) {
     text += std::to_string(tensor.integer(i));
   } else {
     char buffer[40];
-    std::snprintf(buffer, sizeof buffer, tensor.dtype() == DType::float64 ? "%.10g" : "%.6g", tensor.number(i));
+    std::snprintf(buffer, sizeof buffer, "%.*g", shown_digits(tensor.dtype()), tensor.number(i));
     text += buffer;
   }
 }

@@ -71,7 +71,7 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
-  /// Element i of the flattened tensor, converted.
+  /// Element i of the flattened tensor, converted; of uint64 beyond int64 integer() gives the same bits.
   [[nodiscard]] double number(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;
 

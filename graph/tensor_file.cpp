@@ -8,15 +8,19 @@
 namespace ferry {
 namespace {
 
-constexpr std::pair<DType, std::string_view> kNames[] = {{DType::boolean, "BOOL"}, {DType::uint8, "U8"},
-                                                         {DType::int32, "I32"},    {DType::int64, "I64"},
-                                                         {DType::float32, "F32"},  {DType::float64, "F64"}};
+constexpr std::pair<DType, std::string_view> kNames[] = {
+    {DType::boolean, "BOOL"}, {DType::uint8, "U8"},    {DType::uint16, "U16"},    {DType::uint32, "U32"},
+    {DType::uint64, "U64"},   {DType::int8, "I8"},     {DType::int16, "I16"},     {DType::int32, "I32"},
+    {DType::int64, "I64"},    {DType::float16, "F16"}, {DType::bfloat16, "BF16"}, {DType::float32, "F32"},
+    {DType::float64, "F64"}};
 
 DType dtype_of(const SafeTensor& tensor, const std::string& path) {
   for (const auto& [dtype, name] : kNames)
     if (name == tensor.dtype) return dtype;
+  std::vector<std::string> known;
+  for (const auto& [dtype, name] : kNames) known.emplace_back(name);
   throw Error(Code::file, escaped(path, 400) + ": the tensor " + in_quotes(tensor.name) + " is of " + tensor.dtype +
-                              "; ferry has BOOL, U8, I32, I64, F32 and F64");
+                              "; ferry has " + join(known, ", "));
 }
 
 std::string_view safetensors_name(DType wanted) {

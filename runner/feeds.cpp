@@ -1,8 +1,6 @@
 #include "runner/feeds.hpp"
 
 #include <charconv>
-#include <cmath>
-#include <limits>
 
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
@@ -23,18 +21,8 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
                                  : "one of " + escaped(join(names, ", "), 300));
 }
 
-bool fits(double number, DType dtype) {
-  if (is_float(dtype)) return true;
-  return dispatch(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    // Exact for all dtypes: the limit above is a power of two.
-    return number == std::trunc(number) && number >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-           number < std::ldexp(1.0, std::numeric_limits<T>::digits);
-  });
-}
-
 Tensor scalar(const FeedInput& input, double number, const std::string& text) {
-  if (!fits(number, input.dtype))
+  if (!holds(input.dtype, number))
     throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
                                  std::string(name_of(input.dtype)))
         .at(input.line);

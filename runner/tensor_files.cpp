@@ -1,7 +1,5 @@
 #include "runner/tensor_files.hpp"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 
@@ -12,27 +10,19 @@
 namespace ferry {
 namespace {
 
-struct Names {
-  DType dtype;
-  std::string_view npy;
-};
-constexpr std::array<Names, 6> kNames{{{DType::boolean, "|b1"},
-                                       {DType::uint8, "|u1"},
-                                       {DType::int32, "<i4"},
-                                       {DType::int64, "<i8"},
-                                       {DType::float32, "<f4"},
-                                       {DType::float64, "<f8"}}};
-
-const Names& names_of(DType dtype) {
-  return *std::find_if(kNames.begin(), kNames.end(), [&](const Names& names) { return names.dtype == dtype; });
-}
-
 DType dtype_of_npy(const NpyArray& array, const std::string& path) {
-  for (const Names& names : kNames)
-    if (npy_dtype(array.descr) == npy_dtype(names.npy)) return names.dtype;
+  for (DType dtype : kDTypes)
+    if (npy_dtype(array.descr) == npy_dtype(npy_descr_of(dtype))) return dtype;
   throw Error(Code::file,
               escaped(path) + ": elements are " + escaped(array.descr) + ", which ferry does not compute with")
-      .hint("convert it to bool, uint8, int32, int64, float32 or float64");
+      .hint("convert it to one of " + kAnyType.str());
+}
+
+std::string_view descr_of(const Tensor& tensor, const std::string& name) {
+  if (const std::string_view descr = npy_descr_of(tensor.dtype()); !descr.empty()) return descr;
+  throw Error(Code::usage, "--out: '" + escaped(name) + "' is " + std::string(name_of(tensor.dtype())) +
+                               ", which .npy files have not")
+      .hint("cast it to float32 in the graph");
 }
 
 }  // namespace
@@ -61,9 +51,10 @@ void write_npy_files(const std::string& folder, std::span<const std::string> nam
       throw Error(Code::usage, "--out: '" + escaped(at->second) + "' and '" + escaped(name) + "' would both be " +
                                    at->first + ".npy")
           .hint("--fetch one of the two");
+  for (std::size_t i = 0; i < names.size(); ++i) static_cast<void>(descr_of(tensors[i], names[i]));
   local_files().make_folders(folder);
   for (std::size_t i = 0; i < names.size(); ++i)
-    write_npy(local_files(), folder + "/" + file_name_of(names[i]) + ".npy", names_of(tensors[i].dtype()).npy,
+    write_npy(local_files(), folder + "/" + file_name_of(names[i]) + ".npy", descr_of(tensors[i], names[i]),
               tensors[i].sizes(), tensors[i].bytes());
 }
 
