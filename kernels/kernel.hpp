@@ -84,7 +84,11 @@ struct KernelRun {
   std::int64_t first = 0, last = -1;
 };
 
-/// The kernel of one op. Instances are constexpr and live for ever.
+/// What most kernels compute in.
+inline constexpr DTypeSet kComputed{DType::boolean, DType::int32, DType::int64, DType::float32, DType::float64};
+
+/// The kernel of one op. Instances are constexpr and live for ever. It is run as bind() says: arrays of dtypes that it
+/// does not take are given to it as wider ones.
 ///
 ///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
 struct Kernel {
@@ -95,9 +99,12 @@ struct Kernel {
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
   bool streams = false;        ///< heeds KernelRun::stream
   /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
-  /// KernelRun::first, and needs no state and no scratch.
+  /// KernelRun::first, needs no scratch, and does not change its state.
   bool elementwise = false;
-  bool effect = false;  ///< does something besides its outputs, which one task is to do: KernelSetup::first
+  bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
+  DTypeSet takes = kComputed;  ///< of inputs and outputs, as they are
+  /// Of integers that it does not take: results beyond their range become its ends. They wrap around otherwise.
+  bool saturates = false;
 };
 
 /// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is
@@ -128,6 +135,20 @@ class KernelTable {
   FoldElements fold_;
   std::vector<const Kernel*> kernels_;  // sorted by op
 };
+
+/// A kernel, ready for one instruction.
+struct BoundKernel {
+  void (*run)(KernelRun&) = nullptr;
+  std::unique_ptr<KernelState> state;  ///< KernelRun::state; may be null
+};
+
+/// Prepares a kernel of `table`. It gets float16 and bfloat16 as float32, bool, int8, uint8, int16 and uint16 as int32,
+/// uint32 and uint64 as int64, where it does not take them; its results are rounded to the nearest, integers wrap
+/// around (in two's complement, so that what int64 computes is right for uint64 too unless it divides, orders or
+/// converts). An elementwise kernel stays one. Throws what Kernel::prepare throws.
+[[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
+/// Bytes of KernelRun::scratch for the bound kernel.
+[[nodiscard]] std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup);
 
 /// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();

@@ -114,9 +114,9 @@ std::unique_ptr<KernelState> prepare_reverse(const KernelSetup& setup) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Flip", .run = flip, .prepare = prepare_flip},
-    {.op = "Triangle", .run = triangle, .prepare = prepare_triangle, .in_place = 1},
-    {.op = "ReverseSequence", .run = reverse_sequence, .prepare = prepare_reverse},
+    {.op = "Flip", .run = flip, .prepare = prepare_flip, .takes = kAnyType},
+    {.op = "Triangle", .run = triangle, .prepare = prepare_triangle, .in_place = 1, .takes = kAnyType},
+    {.op = "ReverseSequence", .run = reverse_sequence, .prepare = prepare_reverse, .takes = kAnyType},
 };
 
 }  // namespace

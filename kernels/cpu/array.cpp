@@ -1,9 +1,9 @@
 // Kernels that move elements: each is a few strided copies.
 #include "ops/array.hpp"
+#include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/state.hpp"
 #include "kernels/cpu/strided.hpp"
-#include "kernels/functors.hpp"
 
 namespace ferry::cpu {
 namespace {
@@ -144,10 +144,10 @@ struct Padding {
 std::unique_ptr<KernelState> prepare_pad(const KernelSetup& setup) {
   const Attrs& attrs = setup.attrs;
   const auto& low = attrs.get<Ints>("low");
+  const auto& number = attrs.get<double>("value");
   Tensor value(setup.outputs[0].dtype, {});
-  dispatch(value.dtype(), [&](auto zero) {
-    value.mutable_data<decltype(zero)>()[0] = functors::Cast<decltype(zero)>()(attrs.get<double>("value"));
-  });
+  convert_elements(DType::float64, reinterpret_cast<const std::byte*>(&number), value.dtype(),
+                   value.mutable_bytes().data(), 1);
   const bool stays = !low.empty() && low[0] == 0 && attrs.get<Ints>("high")[0] == 0;
   return keep(Padding{low, std::move(value), stays});
 }
@@ -193,8 +193,8 @@ void size_of_dims(KernelRun& run) {
   const auto& axes = kept<Ints>(run);
   std::int64_t count = 1;
   for (std::int64_t axis : axes) count *= input.whole[static_cast<std::size_t>(dim_of(axis, input.rank()))];
-  dispatch(run.outputs[0].dtype,
-           [&](auto zero) { *run.outputs[0].as<decltype(zero)>() = functors::Cast<decltype(zero)>()(count); });
+  convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&count), run.outputs[0].dtype, run.outputs[0].data,
+                   1);
 }
 
 std::unique_ptr<KernelState> prepare_size_of(const KernelSetup& setup) {
@@ -202,16 +202,16 @@ std::unique_ptr<KernelState> prepare_size_of(const KernelSetup& setup) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Transpose", .run = transpose, .prepare = prepare_transpose},
-    {.op = "BroadcastTo", .run = broadcast},
-    {.op = "BroadcastLike", .run = broadcast},
-    {.op = "Concat", .run = concat, .prepare = prepare_axis},
-    {.op = "Split", .run = split, .prepare = prepare_axis},
-    {.op = "Slice", .run = slice, .prepare = prepare_slice},
-    {.op = "Unslice", .run = unslice, .prepare = prepare_slice},
-    {.op = "Pad", .run = pad, .prepare = prepare_pad},
-    {.op = "Constant", .run = constant, .prepare = prepare_constant},
-    {.op = "SizeOf", .run = size_of_dims, .prepare = prepare_size_of},
+    {.op = "Transpose", .run = transpose, .prepare = prepare_transpose, .takes = kAnyType},
+    {.op = "BroadcastTo", .run = broadcast, .takes = kAnyType},
+    {.op = "BroadcastLike", .run = broadcast, .takes = kAnyType},
+    {.op = "Concat", .run = concat, .prepare = prepare_axis, .takes = kAnyType},
+    {.op = "Split", .run = split, .prepare = prepare_axis, .takes = kAnyType},
+    {.op = "Slice", .run = slice, .prepare = prepare_slice, .takes = kAnyType},
+    {.op = "Unslice", .run = unslice, .prepare = prepare_slice, .takes = kAnyType},
+    {.op = "Pad", .run = pad, .prepare = prepare_pad, .takes = kAnyType},
+    {.op = "Constant", .run = constant, .prepare = prepare_constant, .takes = kAnyType},
+    {.op = "SizeOf", .run = size_of_dims, .prepare = prepare_size_of, .takes = kAnyType},
 };
 
 }  // namespace

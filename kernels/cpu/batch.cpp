@@ -94,8 +94,8 @@ std::unique_ptr<KernelState> prepare_print(const KernelSetup& setup) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Batch", .run = batch, .prepare = prepare_batch},
-    {.op = "Print", .run = print, .prepare = prepare_print, .in_place = 1, .effect = true},
+    {.op = "Batch", .run = batch, .prepare = prepare_batch, .takes = kAnyType},
+    {.op = "Print", .run = print, .prepare = prepare_print, .in_place = 1, .effect = true, .takes = kAnyType},
 };
 
 }  // namespace

@@ -15,10 +15,17 @@ void binary_numbers(KernelRun& run) {
 }
 
 template <class F>
-void binary_integers(KernelRun& run) {
-  dispatch_among<std::int32_t, std::int64_t, std::uint8_t>(run.inputs[0].dtype, [&](auto zero) {
+void binary_bits(KernelRun& run) {
+  dispatch_indices(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     map_elements<T, T, T>(run, F());
+  });
+}
+
+void shift_right(KernelRun& run) {
+  dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, T, T>(run, functors::ShiftRight());
   });
 }
 
@@ -28,8 +35,24 @@ void binary_bools(KernelRun& run) {
 }
 
 template <class F>
+void binary_ordered(KernelRun& run) {
+  dispatch_ordered(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, T, T>(run, F());
+  });
+}
+
+template <class F>
+void equal_elements(KernelRun& run) {
+  dispatch_among<bool, float, double, std::int32_t, std::int64_t>(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<bool, T, T>(run, F());
+  });
+}
+
+template <class F>
 void compare(KernelRun& run) {
-  dispatch(run.inputs[0].dtype, [&](auto zero) {
+  dispatch_ordered(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     map_elements<bool, T, T>(run, F());
   });
@@ -42,14 +65,14 @@ void divide(KernelRun& run) {
   if (is_integer(divisor.dtype)) {
     const std::int64_t count = divisor.count();
     const bool in_part = run.last >= 0 && count == run.outputs[0].count();
-    dispatch_among<std::int32_t, std::int64_t, std::uint8_t>(divisor.dtype, [&](auto zero) {
+    dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(divisor.dtype, [&](auto zero) {
       const auto* begin = divisor.as<const decltype(zero)>() + (in_part ? run.first : 0);
       const auto* end = begin + (in_part ? run.last - run.first : count);
       if (std::find(begin, end, zero) != end)
         throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
     });
   }
-  binary_numbers<F>(run);
+  binary_ordered<F>(run);
 }
 
 void select(KernelRun& run) {
@@ -60,60 +83,80 @@ void select(KernelRun& run) {
 }
 
 constexpr std::uint32_t kEither = 0b11;
+constexpr DTypeSet kCompared = kOrdered | DTypeSet{DType::boolean};  // the result is bool
 
 constexpr Kernel kKernels[] = {
     {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Div", .run = divide<functors::Div>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Mod", .run = divide<functors::Mod>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Fmod", .run = divide<functors::Fmod>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Pow", .run = binary_numbers<functors::Pow>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "BitAnd",
-     .run = binary_integers<functors::BitAnd>,
+    {.op = "Div",
+     .run = divide<functors::Div>,
      .in_place = kEither,
      .streams = true,
-     .elementwise = true},
-    {.op = "BitOr", .run = binary_integers<functors::BitOr>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "BitXor",
-     .run = binary_integers<functors::BitXor>,
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "Mod",
+     .run = divide<functors::Mod>,
      .in_place = kEither,
      .streams = true,
-     .elementwise = true},
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "Fmod",
+     .run = divide<functors::Fmod>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "Pow",
+     .run = binary_ordered<functors::Pow>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "BitAnd", .run = binary_bits<functors::BitAnd>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "BitOr", .run = binary_bits<functors::BitOr>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "BitXor", .run = binary_bits<functors::BitXor>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "ShiftLeft",
-     .run = binary_integers<functors::ShiftLeft>,
+     .run = binary_bits<functors::ShiftLeft>,
      .in_place = kEither,
      .streams = true,
      .elementwise = true},
     {.op = "ShiftRight",
-     .run = binary_integers<functors::ShiftRight>,
+     .run = shift_right,
      .in_place = kEither,
      .streams = true,
-     .elementwise = true},
+     .elementwise = true,
+     .takes = kOrdered},
     {.op = "Maximum",
-     .run = binary_numbers<functors::Maximum>,
+     .run = binary_ordered<functors::Maximum>,
      .in_place = kEither,
      .streams = true,
-     .elementwise = true},
+     .elementwise = true,
+     .takes = kOrdered},
     {.op = "Minimum",
-     .run = binary_numbers<functors::Minimum>,
+     .run = binary_ordered<functors::Minimum>,
      .in_place = kEither,
      .streams = true,
-     .elementwise = true},
+     .elementwise = true,
+     .takes = kOrdered},
     {.op = "ReluGrad",
      .run = binary_numbers<functors::ReluGrad>,
      .in_place = kEither,
      .streams = true,
      .elementwise = true},
-    {.op = "Equal", .run = compare<functors::Equal>, .streams = true, .elementwise = true},
-    {.op = "NotEqual", .run = compare<functors::NotEqual>, .streams = true, .elementwise = true},
-    {.op = "Less", .run = compare<functors::Less>, .streams = true, .elementwise = true},
-    {.op = "LessEqual", .run = compare<functors::LessEqual>, .streams = true, .elementwise = true},
-    {.op = "Greater", .run = compare<functors::Greater>, .streams = true, .elementwise = true},
-    {.op = "GreaterEqual", .run = compare<functors::GreaterEqual>, .streams = true, .elementwise = true},
+    {.op = "Equal", .run = equal_elements<functors::Equal>, .streams = true, .elementwise = true},
+    {.op = "NotEqual", .run = equal_elements<functors::NotEqual>, .streams = true, .elementwise = true},
+    {.op = "Less", .run = compare<functors::Less>, .streams = true, .elementwise = true, .takes = kCompared},
+    {.op = "LessEqual", .run = compare<functors::LessEqual>, .streams = true, .elementwise = true, .takes = kCompared},
+    {.op = "Greater", .run = compare<functors::Greater>, .streams = true, .elementwise = true, .takes = kCompared},
+    {.op = "GreaterEqual",
+     .run = compare<functors::GreaterEqual>,
+     .streams = true,
+     .elementwise = true,
+     .takes = kCompared},
     {.op = "And", .run = binary_bools<functors::And>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Or", .run = binary_bools<functors::Or>, .in_place = kEither, .streams = true, .elementwise = true},
-    {.op = "Select", .run = select, .in_place = 0b110, .streams = true, .elementwise = true},
+    {.op = "Select", .run = select, .in_place = 0b110, .streams = true, .elementwise = true, .takes = kAnyType},
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // From a dtype at run time to a C++ type: dispatch() of graph/dtype.hpp for sets of dtypes, so that only those loops
-// are compiled that an op can meet.
+// are compiled that a kernel can meet (Kernel::takes): the wider dtypes stand for the others.
 #pragma once
 
 #include "base/error.hpp"
 #include "graph/dtype.hpp"
+#include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
 
@@ -18,20 +19,29 @@ template <class F>
 void dispatch_floats(DType dtype, const F& f) {
   dispatch_among<float, double>(dtype, f);
 }
+/// For what int64 computes rightly for uint64 too: sums, products, bits.
 template <class F>
 void dispatch_numbers(DType dtype, const F& f) {
-  dispatch_among<float, double, std::int32_t, std::int64_t, std::uint8_t>(dtype, f);
+  dispatch_among<float, double, std::int32_t, std::int64_t>(dtype, f);
+}
+/// For what depends on the order of numbers, of kernels that take these.
+inline constexpr DTypeSet kOrdered{DType::int32, DType::int64, DType::uint64, DType::float32, DType::float64};
+template <class F>
+void dispatch_ordered(DType dtype, const F& f) {
+  dispatch_among<float, double, std::int32_t, std::int64_t, std::uint64_t>(dtype, f);
 }
 template <class F>
 void dispatch_indices(DType dtype, const F& f) {
   dispatch_among<std::int32_t, std::int64_t>(dtype, f);
 }
-/// By size only: for kernels that move elements and do not compute with them.
+/// By size only: for kernels that move elements and do not compute with them. They take every dtype.
 template <class F>
 void dispatch_sizes(DType dtype, const F& f) {
   switch (size_of(dtype)) {
     case 1:
       return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
     case 4:
       return f(std::uint32_t{});
     default:

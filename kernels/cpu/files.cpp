@@ -57,27 +57,9 @@ void copy_part(const KernelRun& run, const Array& output, const std::byte* all) 
   copy.run(run.parallel, output.dtype, all, output.data);
 }
 
-constexpr std::string_view descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::boolean:
-      return "|b1";
-    case DType::uint8:
-      return "|u1";
-    case DType::int32:
-      return "<i4";
-    case DType::int64:
-      return "<i8";
-    case DType::float32:
-      return "<f4";
-    case DType::float64:
-      break;
-  }
-  return "<f8";
-}
-
 void copy_array(const KernelRun& run, const NpyArray& array) {
   const auto& file = kept<DataFile>(run);
-  if (array.descr != descr_of(file.type.dtype) || array.shape != file.type.shape.sizes())
+  if (array.descr != npy_descr_of(file.type.dtype) || array.shape != file.type.shape.sizes())
     file.refuse(in_quotes(array.descr) + " of " + Shape(std::span<const std::int64_t>(array.shape)).str());
   copy_part(run, run.outputs[0], array.bytes.data());
 }
@@ -126,9 +108,9 @@ void read_csv_file(KernelRun& run) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare},
-    {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare},
-    {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare},
+    {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare, .takes = kAnyType},
+    {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare, .takes = kAnyType},
+    {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare, .takes = kAnyType},
 };
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/functors.hpp"
@@ -14,10 +17,25 @@ void fold(std::byte* output, const std::byte* input, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = kJoin(out[i], in[i]);
 }
 
+/// Of dtypes that are not computed with: a block of both at a time, widened.
+void fold_widened(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count) {
+  constexpr std::int64_t kBlock = 512;
+  alignas(std::int64_t) std::byte out[kBlock * 8], in[kBlock * 8];
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    const std::int64_t n = std::min(kBlock, count - begin);
+    convert_elements(dtype, output + begin * size, computed_as(dtype), out, n);
+    convert_elements(dtype, input + begin * size, computed_as(dtype), in, n);
+    fold_elements(reduce, computed_as(dtype), out, in, n);
+    convert_elements(computed_as(dtype), out, dtype, output + begin * size, n);
+  }
+}
+
 }  // namespace
 
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count) {
-  dispatch_numbers(dtype, [&](auto zero) {
+  if (!kOrdered.has(dtype)) return fold_widened(reduce, dtype, output, input, count);
+  dispatch_ordered(dtype, [&](auto zero) {
     using T = decltype(zero);
     switch (reduce) {
       case Reduce::sum:

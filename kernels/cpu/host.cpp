@@ -13,7 +13,7 @@ void write_host_name(KernelRun& run) {
   std::fill_n(std::copy_n(name.begin(), length, output.as<char>()), output.count() - length, '\0');
 }
 
-constexpr Kernel kKernels[] = {{.op = "HostName", .run = write_host_name}};
+constexpr Kernel kKernels[] = {{.op = "HostName", .run = write_host_name, .takes = {DType::uint8}}};
 
 }  // namespace
 

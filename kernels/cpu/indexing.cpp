@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <cstring>
 
+#include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -94,24 +97,41 @@ void scatter_add(KernelRun& run) {
   });
 }
 
+/// 0 and 1 as elements.
+struct ZeroAndOne {
+  std::array<std::byte, 8> zero{}, one{};
+};
+
+std::unique_ptr<KernelState> prepare_one_hot(const KernelSetup& setup) {
+  constexpr std::int64_t kOne = 1;
+  ZeroAndOne elements;
+  convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&kOne), setup.outputs[0].dtype, elements.one.data(),
+                   1);
+  return keep(elements);
+}
+
 void one_hot(KernelRun& run) {
   const Array& indices = run.inputs[0];
   Array& output = run.outputs[0];
   if (indices.rank() > 0) output.sizes[0] = indices.sizes[0];
   const std::int64_t depth = output.sizes.back();
   const std::int64_t begin_depth = output.begin.back();  // of this task's part, when the depth is split
-  dispatch(output.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    dispatch_among<std::uint8_t, std::int32_t, std::int64_t>(indices.dtype, [&](auto index_zero) {
-      const auto* index = indices.as<const decltype(index_zero)>();
-      for_chunks(run.parallel, indices.count(), grain_of(depth), [&](std::int64_t begin, std::int64_t end) {
-        T* out = output.as<T>();
-        std::fill(out + begin * depth, out + end * depth, T(0));
-        for (std::int64_t at = begin; at < end; ++at) {
-          const std::int64_t place = static_cast<std::int64_t>(index[at]) - begin_depth;
-          if (place >= 0 && place < depth) out[at * depth + place] = T(1);
-        }
-      });
+  const auto index_bytes = static_cast<std::int64_t>(size_of(indices.dtype));
+  dispatch_sizes(output.dtype, [&](auto element) {
+    using T = decltype(element);
+    T zero, one;
+    std::memcpy(&zero, kept<ZeroAndOne>(run).zero.data(), sizeof zero);
+    std::memcpy(&one, kept<ZeroAndOne>(run).one.data(), sizeof one);
+    for_chunks(run.parallel, indices.count(), grain_of(depth), [&](std::int64_t begin, std::int64_t end) {
+      T* out = output.as<T>();
+      std::fill(out + begin * depth, out + end * depth, zero);
+      for (std::int64_t at = begin; at < end; ++at) {
+        std::int64_t index = 0;
+        convert_elements(indices.dtype, indices.data + at * index_bytes, DType::int64,
+                         reinterpret_cast<std::byte*>(&index), 1);
+        const std::int64_t place = index - begin_depth;
+        if (place >= 0 && place < depth) out[at * depth + place] = one;
+      }
     });
   });
 }
@@ -120,7 +140,7 @@ void nonzero(KernelRun& run) {
   const Array& x = run.inputs[0];
   Array& output = run.outputs[0];
   std::int64_t found = 0;
-  dispatch(x.dtype, [&](auto zero) {
+  dispatch_among<bool, float, double, std::int32_t, std::int64_t>(x.dtype, [&](auto zero) {
     const auto* data = x.as<const decltype(zero)>();
     auto* out = output.as<std::int64_t>();
     const std::int64_t count = x.count();
@@ -136,9 +156,9 @@ void nonzero(KernelRun& run) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Gather", .run = gather, .prepare = prepare_axis},
+    {.op = "Gather", .run = gather, .prepare = prepare_axis, .takes = kAnyType},
     {.op = "ScatterAdd", .run = scatter_add, .prepare = prepare_axis},
-    {.op = "OneHot", .run = one_hot},
+    {.op = "OneHot", .run = one_hot, .prepare = prepare_one_hot, .takes = kAnyType},
     {.op = "NonZero", .run = nonzero},
 };
 

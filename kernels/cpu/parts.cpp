@@ -53,13 +53,15 @@ void move_parts(KernelRun& run, std::span<const std::int64_t> sizes, bool join) 
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "TakePart", .run = take_part},
+    {.op = "TakePart", .run = take_part, .takes = kAnyType},
     {.op = "JoinParts",
      .run = [](KernelRun& run) { move_parts(run, run.outputs[0].sizes, true); },
-     .prepare = prepare_parts},
+     .prepare = prepare_parts,
+     .takes = kAnyType},
     {.op = "CutParts",
      .run = [](KernelRun& run) { move_parts(run, run.inputs[0].sizes, false); },
-     .prepare = prepare_parts},
+     .prepare = prepare_parts,
+     .takes = kAnyType},
 };
 
 }  // namespace

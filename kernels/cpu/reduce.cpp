@@ -140,9 +140,13 @@ void reduce(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
   const auto run_with = [&](const std::vector<Pass>& passes) {
-    dispatch_numbers(input.dtype, [&](auto zero) {
+    const auto run_typed = [&](auto zero) {
       run_passes<decltype(zero), Join>(run, passes, start_of<decltype(zero), Join>());
-    });
+    };
+    if constexpr (std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>)
+      dispatch_numbers(input.dtype, run_typed);
+    else
+      dispatch_ordered(input.dtype, run_typed);
   };
   if (std::ranges::equal(input.sizes, reduction.sizes)) return run_with(reduction.passes);
   if (!reduction.reduced[0]) output.sizes[0] = input.sizes[0];
@@ -231,7 +235,7 @@ void index_of_best(KernelRun& run) {
   if (dim > 0) output.sizes[0] = input.sizes[0];
   const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
-  dispatch_numbers(input.dtype, [&](auto zero) {
+  dispatch_ordered(input.dtype, [&](auto zero) {
     using T = decltype(zero);
     for_chunks(run.parallel, output.count(), grain_of(along), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; ++at)
@@ -255,11 +259,15 @@ constexpr Kernel kKernels[] = {
     {.op = "Max",
      .run = reduce<functors::Maximum>,
      .prepare = prepare<reduced_axes>,
-     .scratch_bytes = scratch_bytes<reduced_axes>},
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .takes = kOrdered,
+     .saturates = true},  // of no elements: the end of the range
     {.op = "Min",
      .run = reduce<functors::Minimum>,
      .prepare = prepare<reduced_axes>,
-     .scratch_bytes = scratch_bytes<reduced_axes>},
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .takes = kOrdered,
+     .saturates = true},  // of no elements: the end of the range
     {.op = "SumLike",
      .run = reduce<functors::Add>,
      .prepare = prepare<spread_dims>,
@@ -268,8 +276,14 @@ constexpr Kernel kKernels[] = {
      .run = reduce<functors::Mul>,
      .prepare = prepare<reduced_axes>,
      .scratch_bytes = scratch_bytes<reduced_axes>},
-    {.op = "ArgMax", .run = index_of_best<functors::Greater, functors::Maximum>, .prepare = prepare_arg},
-    {.op = "ArgMin", .run = index_of_best<functors::Less, functors::Minimum>, .prepare = prepare_arg},
+    {.op = "ArgMax",
+     .run = index_of_best<functors::Greater, functors::Maximum>,
+     .prepare = prepare_arg,
+     .takes = kOrdered},
+    {.op = "ArgMin",
+     .run = index_of_best<functors::Less, functors::Minimum>,
+     .prepare = prepare_arg,
+     .takes = kOrdered},
 };
 
 }  // namespace

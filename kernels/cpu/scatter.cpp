@@ -142,7 +142,7 @@ void write_rows(KernelRun& run, const Moves& moves, const Join& join) {
 
 template <class Join>
 void join_rows(KernelRun& run, const Moves& moves) {
-  dispatch_numbers(run.outputs[0].dtype, [&](auto zero) { write_rows<decltype(zero)>(run, moves, Join()); });
+  dispatch_ordered(run.outputs[0].dtype, [&](auto zero) { write_rows<decltype(zero)>(run, moves, Join()); });
 }
 
 template <bool kBlocks>
@@ -173,19 +173,31 @@ void scatter(KernelRun& run) {
   }
 }
 
+constexpr DTypeSet kScattered = kOrdered | DTypeSet{DType::boolean};
+
 constexpr Kernel kKernels[] = {
-    {.op = "GatherElements", .run = gather<false>, .prepare = prepare<false>, .scratch_bytes = scratch_bytes<false>},
+    {.op = "GatherElements",
+     .run = gather<false>,
+     .prepare = prepare<false>,
+     .scratch_bytes = scratch_bytes<false>,
+     .takes = kAnyType},
     {.op = "ScatterElements",
      .run = scatter<false>,
      .prepare = prepare<false>,
      .scratch_bytes = scratch_bytes<false>,
-     .in_place = 1},
-    {.op = "GatherND", .run = gather<true>, .prepare = prepare<true>, .scratch_bytes = scratch_bytes<true>},
+     .in_place = 1,
+     .takes = kScattered},
+    {.op = "GatherND",
+     .run = gather<true>,
+     .prepare = prepare<true>,
+     .scratch_bytes = scratch_bytes<true>,
+     .takes = kAnyType},
     {.op = "ScatterND",
      .run = scatter<true>,
      .prepare = prepare<true>,
      .scratch_bytes = scratch_bytes<true>,
-     .in_place = 1},
+     .in_place = 1,
+     .takes = kScattered},
 };
 
 }  // namespace

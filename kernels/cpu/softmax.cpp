@@ -129,11 +129,13 @@ void cross_entropy_grad(KernelRun& run) {
   });
 }
 
+constexpr DTypeSet kLabelled = kComputed | DTypeSet{DType::uint8};
+
 constexpr Kernel kKernels[] = {
     {.op = "Softmax", .run = along_axis<Softmax>, .prepare = prepare_axis, .in_place = 1},
     {.op = "LogSoftmax", .run = along_axis<LogSoftmax>, .prepare = prepare_axis, .in_place = 1},
-    {.op = "SoftmaxCrossEntropy", .run = cross_entropy},
-    {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010},
+    {.op = "SoftmaxCrossEntropy", .run = cross_entropy, .takes = kLabelled},
+    {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010, .takes = kLabelled},
 };
 
 }  // namespace

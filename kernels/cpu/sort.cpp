@@ -82,7 +82,7 @@ void top_k(KernelRun& run) {
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   const std::int64_t outer = product(input.sizes, 0, dim);
   if (k == 0) return;
-  dispatch_numbers(input.dtype, [&](auto zero) {
+  dispatch_ordered(input.dtype, [&](auto zero) {
     using T = decltype(zero);
     for_chunks(run.parallel, outer * inner, grain_of(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; ++at) {
@@ -167,7 +167,7 @@ void unique(KernelRun& run) {
   const Orders orders{{scratch, n}, {scratch + n, n}};
   const std::int64_t width = product(input.sizes, 1, input.rank());
   std::int64_t found = 0;
-  dispatch(input.dtype, [&](auto zero) {
+  dispatch_ordered(input.dtype, [&](auto zero) {
     using T = decltype(zero);
     found = order_rows(input.as<const T>(), width, kept<bool>(run), orders);
     for (std::int64_t g = 0; g < found; ++g)
@@ -177,8 +177,8 @@ void unique(KernelRun& run) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "TopK", .run = top_k, .prepare = prepare_top_k},
-    {.op = "Unique", .run = unique, .prepare = prepare_unique, .scratch_bytes = unique_scratch},
+    {.op = "TopK", .run = top_k, .prepare = prepare_top_k, .takes = kOrdered},
+    {.op = "Unique", .run = unique, .prepare = prepare_unique, .scratch_bytes = unique_scratch, .takes = kOrdered},
 };
 
 }  // namespace

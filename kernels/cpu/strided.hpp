@@ -66,8 +66,10 @@ class StridedCopy {
  private:
   template <class T>
   void run_typed(Parallel& parallel, const T* from, T* to) const {
-    const int rows = transposed_dim();
-    if (rows >= 0 && sizeof(T) >= 4) return run_transposed(parallel, static_cast<std::size_t>(rows), from, to);
+    if constexpr (sizeof(T) >= 4) {
+      const int rows = transposed_dim();
+      if (rows >= 0) return run_transposed(parallel, static_cast<std::size_t>(rows), from, to);
+    }
     for_chunks(parallel, count_, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       const auto last = static_cast<std::size_t>(nest_.dims - 1);
       Walk<2> walk(nest_, begin);

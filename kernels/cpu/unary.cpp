@@ -16,6 +16,11 @@ void unary_numbers(KernelRun& run) {
   dispatch_numbers(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
 }
 
+template <class F>
+void unary_ordered(KernelRun& run) {
+  dispatch_ordered(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+}
+
 void not_elements(KernelRun& run) {
   map_elements<bool, bool>(run, functors::Not());
 }
@@ -24,8 +29,18 @@ constexpr std::uint32_t kFirst = 1;
 
 constexpr Kernel kKernels[] = {
     {.op = "Neg", .run = unary_numbers<functors::Neg>, .in_place = kFirst, .streams = true, .elementwise = true},
-    {.op = "Abs", .run = unary_numbers<functors::Abs>, .in_place = kFirst, .streams = true, .elementwise = true},
-    {.op = "Sign", .run = unary_numbers<functors::Sign>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Abs",
+     .run = unary_ordered<functors::Abs>,
+     .in_place = kFirst,
+     .streams = true,
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "Sign",
+     .run = unary_ordered<functors::Sign>,
+     .in_place = kFirst,
+     .streams = true,
+     .elementwise = true,
+     .takes = kOrdered},
     {.op = "Square", .run = unary_numbers<functors::Square>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Relu", .run = unary_numbers<functors::Relu>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Exp", .run = unary_floats<functors::Exp>, .in_place = kFirst, .streams = true, .elementwise = true},

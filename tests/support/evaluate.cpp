@@ -158,24 +158,20 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
   Operands in, out;
   for (const Tensor& input : inputs) in.add(input, false);
   for (const Type& type : types) out.add(Tensor(type.dtype, type.shape.sizes()), type.shape.bounded());
-  std::unique_ptr<KernelState> state;
-  std::vector<std::byte> scratch;
-  if (kernel->prepare != nullptr || kernel->scratch_bytes != nullptr) {
-    const KernelSetup setup{op.name(),      op.attrs(),           facts.types(), types,
-                            options_.files, options_.data_folder, options_.seed};
-    if (kernel->prepare != nullptr) state = kernel->prepare(setup);
-    if (kernel->scratch_bytes != nullptr) scratch.resize(static_cast<std::size_t>(kernel->scratch_bytes(setup)));
-  }
+  const KernelSetup setup{op.name(),      op.attrs(),           facts.types(), types,
+                          options_.files, options_.data_folder, options_.seed};
+  const BoundKernel bound = bind(*options_.kernels, *kernel, setup);
+  std::vector<std::byte> scratch(static_cast<std::size_t>(scratch_of(*kernel, setup)));
   const std::vector<Array> in_arrays = in.arrays();
   std::vector<Array> out_arrays = out.arrays();
   KernelRun run{.inputs = in_arrays,
                 .outputs = out_arrays,
-                .state = state.get(),
+                .state = bound.state.get(),
                 .scratch = scratch,
                 .parallel = *options_.parallel,
                 .step = step,
                 .iterations = frame.iterations};
-  kernel->run(run);
+  bound.run(run);
   for (int i = 0; i < op.outputs(); ++i) frame.values[op.output(i)] = out.take(static_cast<std::size_t>(i));
 }
 

@@ -20,6 +20,7 @@ class AllKernels final : public Capabilities {
     return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less";
   }
   [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
+  [[nodiscard]] DTypeSet takes(std::string_view, DeviceKind) const override { return kAnyType; }
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
                                            std::span<const Type>) const override {
     return 0;

@@ -1,0 +1,253 @@
+// bind(): kernels on arrays of dtypes that they do not take.
+//
+// Elementwise kernels go over blocks, small enough for the first cache, that are widened on the way in and narrowed on
+// the way out. Others get whole arrays, widened into scratch.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/cpu/convert.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kBlock = 512;
+constexpr std::size_t kMostInputs = 3;  // of kernels that go over blocks
+constexpr std::int64_t kAlign = 64;
+constexpr std::int64_t kAsItIs = -1;
+
+DType given_as(const Kernel& kernel, DType dtype) {
+  return kernel.takes.has(dtype) ? dtype : cpu::computed_as(dtype);
+}
+
+bool takes_all(const Kernel& kernel, const KernelSetup& setup) {
+  const auto takes = [&](const Type& type) { return kernel.takes.has(type.dtype); };
+  return std::all_of(setup.inputs.begin(), setup.inputs.end(), takes) &&
+         std::all_of(setup.outputs.begin(), setup.outputs.end(), takes);
+}
+
+bool by_blocks(const Kernel& kernel, const KernelSetup& setup) {
+  return kernel.elementwise && setup.inputs.size() <= kMostInputs;
+}
+
+/// An instruction as the kernel sees it, and where in the scratch the arrays lie that are widened.
+struct Wider {
+  Wider(const Kernel& kernel, const KernelSetup& setup) {
+    for (const Type& type : setup.inputs) inputs.push_back(add(kernel, type));
+    for (const Type& type : setup.outputs) outputs.push_back(add(kernel, type));
+  }
+  [[nodiscard]] KernelSetup of(const KernelSetup& setup) const {
+    KernelSetup wider = setup;
+    wider.inputs = inputs;
+    wider.outputs = outputs;
+    return wider;
+  }
+
+  std::vector<Type> inputs, outputs;
+  std::vector<std::int64_t> places;  ///< of inputs, then of outputs; kAsItIs: not in the scratch
+  std::int64_t bytes = 0;            ///< of all of them; behind is what the kernel itself needs
+
+ private:
+  Type add(const Kernel& kernel, const Type& type) {
+    const Type wide{given_as(kernel, type.dtype), type.shape};
+    const bool same = size_of(wide.dtype) == size_of(type.dtype);
+    places.push_back(same ? kAsItIs : bytes);
+    if (!same) bytes += (wide.bytes() + kAlign - 1) / kAlign * kAlign;
+    return wide;
+  }
+};
+
+struct Widened final : KernelState {
+  Widened(const Kernel& k, const Kernel& c, const KernelSetup& setup) : kernel(k), cast(c), wider(k, setup) {
+    if (kernel.prepare != nullptr) state = kernel.prepare(wider.of(setup));
+    arrays.resize(wider.places.size());
+  }
+  [[nodiscard]] DType dtype(std::size_t a) const {
+    return a < wider.inputs.size() ? wider.inputs[a].dtype : wider.outputs[a - wider.inputs.size()].dtype;
+  }
+
+  /// to[i] = from[i] for `count` elements, in this thread.
+  void convert(const KernelRun& run, DType from_dtype, std::byte* from, DType to_dtype, std::byte* to,
+               std::int64_t count) const {
+    const std::span<std::int64_t> sizes(&count, 1);
+    const Array in{from, from_dtype, sizes, sizes, {}, false};
+    Array out{to, to_dtype, sizes, sizes, {}, false};
+    KernelRun inner{.inputs = {&in, 1},
+                    .outputs = {&out, 1},
+                    .scratch = {},
+                    .parallel = run.parallel,
+                    .step = run.step,
+                    .iterations = {},
+                    .first = 0,
+                    .last = count};
+    cast.run(inner);
+  }
+  /// The kernel's results as what was asked for.
+  void narrow(const KernelRun& run, DType from_dtype, std::byte* from, DType to_dtype, std::byte* to,
+              std::int64_t count) const {
+    if (!kernel.saturates || !is_integer(to_dtype)) return convert(run, from_dtype, from, to_dtype, to, count);
+    alignas(double) std::byte block[kBlock * sizeof(double)];  // a conversion from float64 saturates
+    const auto from_bytes = static_cast<std::int64_t>(size_of(from_dtype));
+    const auto to_bytes = static_cast<std::int64_t>(size_of(to_dtype));
+    for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+      const std::int64_t n = std::min(kBlock, count - begin);
+      convert(run, from_dtype, from + begin * from_bytes, DType::float64, block, n);
+      convert(run, DType::float64, block, to_dtype, to + begin * to_bytes, n);
+    }
+  }
+
+  const Kernel& kernel;
+  const Kernel& cast;
+  const Wider wider;
+  std::unique_ptr<KernelState> state;
+  std::vector<Array> arrays;  ///< as the kernel gets them, when they are whole
+};
+
+// ---- Whole arrays ----
+
+/// step(begin, end) for parts of `array`, in several threads.
+template <class F>
+void over(const KernelRun& run, const Array& array, const F& step) {
+  cpu::for_chunks(run.parallel, array.count(), cpu::kElementGrain, step);
+}
+
+void run_whole(KernelRun& run) {
+  auto& widened = static_cast<Widened&>(*run.state);
+  const std::size_t inputs = run.inputs.size();
+  for (std::size_t a = 0; a < widened.arrays.size(); ++a) {
+    const Array& narrow = a < inputs ? run.inputs[a] : run.outputs[a - inputs];
+    Array& wide = widened.arrays[a];
+    wide = narrow;
+    wide.dtype = widened.dtype(a);
+    if (widened.wider.places[a] == kAsItIs || narrow.data == nullptr) continue;
+    wide.data = run.scratch.data() + widened.wider.places[a];
+    if (a >= inputs) continue;
+    over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
+      widened.convert(run, narrow.dtype, narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)),
+                      wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), end - begin);
+    });
+  }
+  const std::span<Array> all(widened.arrays);
+  KernelRun inner{.inputs = all.first(inputs),
+                  .outputs = all.subspan(inputs),
+                  .state = widened.state.get(),
+                  .scratch = run.scratch.subspan(static_cast<std::size_t>(widened.wider.bytes)),
+                  .parallel = run.parallel,
+                  .step = run.step,
+                  .iterations = run.iterations};
+  widened.kernel.run(inner);
+  for (std::size_t a = inputs; a < all.size(); ++a) {
+    const Array &narrow = run.outputs[a - inputs], &wide = all[a];
+    if (widened.wider.places[a] == kAsItIs) continue;
+    over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
+      widened.narrow(run, wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), narrow.dtype,
+                     narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)), end - begin);
+    });
+  }
+}
+
+// ---- Blocks ----
+
+/// The inputs of an elementwise kernel, a block of the output's elements at a time: broadcast and widened.
+class Blocks {
+ public:
+  Blocks(const Widened& widened, KernelRun& run) : widened_(widened), run_(run) {
+    for (std::size_t i = 0; i < run.inputs.size(); ++i)
+      if (!is_even(i)) nests_[i] = cpu::make_nest<1>(run.inputs.subspan(i, 1), run.outputs[0]);
+  }
+
+  void compute(std::int64_t begin, std::int64_t end) {
+    const std::size_t inputs = run_.inputs.size();
+    const Array& output = run_.outputs[0];
+    const bool narrows = widened_.wider.places[inputs] != kAsItIs;
+    std::array<Array, kMostInputs> in;
+    for (; begin < end; begin += kBlock) {
+      std::int64_t n = std::min(kBlock, end - begin);
+      const std::span<std::int64_t> sizes(&n, 1);
+      for (std::size_t i = 0; i < inputs; ++i)
+        in[i] = {block_of(i, begin, n), widened_.dtype(i), sizes, sizes, {}, false};
+      std::byte* const to = output.data + begin * static_cast<std::int64_t>(size_of(output.dtype));
+      Array out{narrows ? blocks_[inputs] : to, widened_.dtype(inputs), sizes, sizes, {}, false};
+      KernelRun inner{.inputs = std::span<const Array>(in).first(inputs),
+                      .outputs = {&out, 1},
+                      .state = widened_.state.get(),
+                      .scratch = {},
+                      .parallel = run_.parallel,
+                      .step = run_.step,
+                      .iterations = run_.iterations,
+                      .first = 0,
+                      .last = n};
+      widened_.kernel.run(inner);
+      if (narrows) widened_.narrow(run_, out.dtype, out.data, output.dtype, to, n);
+    }
+  }
+
+ private:
+  /// Its element i belongs to the output's element i.
+  [[nodiscard]] bool is_even(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
+
+  std::byte* block_of(std::size_t i, std::int64_t begin, std::int64_t n) {
+    const Array& input = run_.inputs[i];
+    const DType wide = widened_.dtype(i);
+    const auto bytes = static_cast<std::int64_t>(size_of(input.dtype));
+    if (is_even(i)) {
+      std::byte* const from = input.data + begin * bytes;
+      if (widened_.wider.places[i] == kAsItIs) return from;
+      widened_.convert(run_, input.dtype, from, wide, blocks_[i], n);
+      return blocks_[i];
+    }
+    cpu::Walk<1> walk(nests_[i], begin);
+    const bool moves = nests_[i].steps[0][static_cast<std::size_t>(nests_[i].dims - 1)] != 0;
+    std::byte* to = blocks_[i];
+    for (std::int64_t left = n; left > 0;) {
+      const std::int64_t m = std::min(walk.run(), left);
+      widened_.convert(run_, input.dtype, input.data + walk.offset(0) * bytes, wide, to, moves ? m : 1);
+      cpu::dispatch_sizes(wide, [&](auto zero) {
+        auto* const elements = reinterpret_cast<decltype(zero)*>(to);
+        if (!moves) std::fill_n(elements + 1, m - 1, *elements);
+        to += m * static_cast<std::int64_t>(sizeof zero);
+      });
+      walk.advance(m);
+      left -= m;
+    }
+    return blocks_[i];
+  }
+
+  const Widened& widened_;
+  KernelRun& run_;
+  std::array<cpu::Nest<1>, kMostInputs> nests_;  ///< of inputs that are broadcast
+  alignas(kAlign) std::byte blocks_[kMostInputs + 1][kBlock * 8];
+};
+
+void run_blocks(KernelRun& run) {
+  const auto& widened = static_cast<const Widened&>(*run.state);
+  cpu::set_extent(run.inputs, run.outputs[0]);
+  const auto compute = [&](std::int64_t begin, std::int64_t end) { Blocks(widened, run).compute(begin, end); };
+  if (run.last >= 0)
+    compute(run.first, run.last);
+  else
+    over(run, run.outputs[0], compute);
+}
+
+}  // namespace
+
+BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup) {
+  if (takes_all(kernel, setup)) return {kernel.run, kernel.prepare != nullptr ? kernel.prepare(setup) : nullptr};
+  const Kernel* cast = table.find("Cast");
+  FERRY_ASSERT(cast != nullptr, "kernels that widen need one for Cast");
+  return {by_blocks(kernel, setup) ? run_blocks : run_whole, std::make_unique<Widened>(kernel, *cast, setup)};
+}
+
+std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup) {
+  const auto own = [&](const KernelSetup& given) {
+    return kernel.scratch_bytes != nullptr ? kernel.scratch_bytes(given) : 0;
+  };
+  if (takes_all(kernel, setup)) return own(setup);
+  if (by_blocks(kernel, setup)) return 0;
+  const Wider wider(kernel, setup);
+  return wider.bytes + own(wider.of(setup));
+}
+
+}  // namespace ferry
