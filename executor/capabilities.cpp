@@ -25,11 +25,16 @@ bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const
   return kernel != nullptr && kernel->scratch_bytes != nullptr;
 }
 
+DTypeSet KernelCapabilities::takes(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel == nullptr ? kAnyType : kernel->takes;
+}
+
 std::int64_t KernelCapabilities::scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
                                                std::span<const Type> inputs, std::span<const Type> outputs) const {
   const Kernel* kernel = find(def.name, kind);
-  if (kernel == nullptr || kernel->scratch_bytes == nullptr) return 0;
-  return kernel->scratch_bytes({.name = {}, .attrs = attrs, .inputs = inputs, .outputs = outputs, .data_folder = {}});
+  if (kernel == nullptr) return 0;
+  return scratch_of(*kernel, {.name = {}, .attrs = attrs, .inputs = inputs, .outputs = outputs, .data_folder = {}});
 }
 
 }  // namespace ferry

@@ -278,27 +278,22 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
     arrays_.push_back(array(operand(instruction.outputs, k)));
     outputs.push_back(type(operand(instruction.outputs, k)));
   }
-  KernelState* state = nullptr;
-  if (kernel.prepare != nullptr) {
-    static const Attrs kNoAttrs;
-    const KernelSetup setup{.name = plan_.string(instruction.name),
-                            .attrs = instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs],
-                            .inputs = inputs,
-                            .outputs = outputs,
-                            .files = context.files,
-                            .data_folder = context.data_folder,
-                            .seed = context.seed,
-                            .first = kernel.effect && context.effects && runs_first(instruction)};
-    try {
-      states_.push_back(kernel.prepare(setup));
-    } catch (const Error& error) {
-      throw located(error, plan_, instruction, task_);
-    }
-    state = states_.back().get();
-  }
+  const KernelSetup setup{.name = plan_.string(instruction.name),
+                          .attrs = attrs_of(instruction),
+                          .inputs = inputs,
+                          .outputs = outputs,
+                          .files = context.files,
+                          .data_folder = context.data_folder,
+                          .seed = context.seed,
+                          .first = kernel.effect && context.effects && runs_first(instruction)};
+  const auto [code, state] = bound(kernel, setup, instruction, context);
   std::span<std::byte> scratch;
   if (instruction.scratch != kNone)
     scratch = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
+  if (const std::int64_t needed = scratch_of(kernel, setup); static_cast<std::int64_t>(scratch.size()) < needed)
+    throw Error(Code::plan, std::string(kernel.op) + ": the plan gives it " + std::to_string(scratch.size()) +
+                                " bytes of scratch, it needs " + std::to_string(needed))
+        .at(plan_.line(instruction.line));
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
   runs_.push_back(KernelRun{.inputs = all.first(inputs.size()),
                             .outputs = all.subspan(inputs.size()),
@@ -308,7 +303,23 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .step = step_,
                             .iterations = {iterations_[instruction.thread].data(), depth}});
   resolved.run = &runs_.back();
-  resolved.kernel = kernel.run;
+  resolved.kernel = code;
+}
+
+const Attrs& ResolvedPlan::attrs_of(const Instruction& instruction) const {
+  static const Attrs kNoAttrs;
+  return instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs];
+}
+
+ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
+                                        const ResolveContext& context) {
+  try {
+    BoundKernel made = bind(context.kernels, kernel, setup);
+    if (made.state != nullptr) states_.push_back(std::move(made.state));
+    return {made.run, made.state == nullptr ? nullptr : states_.back().get()};
+  } catch (const Error& error) {
+    throw located(error, plan_, instruction, task_);
+  }
 }
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
@@ -329,14 +340,23 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
     if (!kernel.elementwise)
       throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
           .at(plan_.line(member.line));
-    work.members.push_back({kernel.run, member.inputs.count, kernel.streams, false, &member});
+    std::vector<Type> types;
     for (const Range range : {member.inputs, member.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) {
         const Buffer& buffer = role_.buffers[operand(range, k)];
         const bool slot = buffer.space == Buffer::Space::tile;
         const std::uint32_t b = operand(range, k);
+        types.push_back(type(b));
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory});
       }
+    const std::span<const Type> all(types);
+    const KernelSetup setup{.name = plan_.string(member.name),
+                            .attrs = attrs_of(member),
+                            .inputs = all.first(member.inputs.count),
+                            .outputs = all.subspan(member.inputs.count),
+                            .data_folder = {}};
+    const auto [code, state] = bound(kernel, setup, member, context);
+    work.members.push_back({code, state, member.inputs.count, kernel.streams, false, &member});
   }
   work.finish();
   resolved.tiles = &work;

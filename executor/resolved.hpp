@@ -134,6 +134,14 @@ class ResolvedPlan {
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const KernelTable& kernels) const;
+  [[nodiscard]] const Attrs& attrs_of(const Instruction& instruction) const;
+  /// A bound kernel whose state is kept here.
+  struct Bound {
+    void (*run)(KernelRun&);
+    KernelState* state;
+  };
+  [[nodiscard]] Bound bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
+                            const ResolveContext& context);
   [[nodiscard]] Array array(std::uint32_t buffer);
   [[nodiscard]] Type type(std::uint32_t buffer) const;
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t i) const { return role_.operands[range.begin + i]; }

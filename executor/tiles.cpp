@@ -73,7 +73,7 @@ void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
       if (begin + tile < elements) fetch_ahead(begin + tile, static_cast<std::size_t>(&member - members.data()));
       KernelRun run{.inputs = next.first(member.inputs),
                     .outputs = next.subspan(member.inputs, 1),
-                    .state = nullptr,
+                    .state = member.state,
                     .scratch = {},
                     .parallel = parallel,
                     .stream = member.stream,

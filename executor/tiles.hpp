@@ -34,6 +34,7 @@ struct TileStream {
 
 struct TileMember {
   void (*kernel)(KernelRun&);
+  KernelState* state;
   std::uint32_t inputs;
   bool streams;             ///< the kernel heeds KernelRun::stream
   bool stream = false;      ///< KernelRun::stream

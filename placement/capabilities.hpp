@@ -18,8 +18,10 @@ class Capabilities {
   [[nodiscard]] virtual std::uint32_t in_place(std::string_view op, DeviceKind kind) const = 0;
   /// Whether the kernel can compute any run of elements of its output alone, from those of its inputs.
   [[nodiscard]] virtual bool elementwise(std::string_view op, DeviceKind kind) const = 0;
-  /// Whether scratch_bytes() may be other than 0.
+  /// Whether scratch_bytes() may be other than 0 when the kernel takes all dtypes at hand as they are.
   [[nodiscard]] virtual bool has_scratch(std::string_view op, DeviceKind kind) const = 0;
+  /// The dtypes that the kernel takes as they are. Others may need scratch, to be widened in.
+  [[nodiscard]] virtual DTypeSet takes(std::string_view op, DeviceKind kind) const = 0;
   /// Bytes that one run of the kernel needs besides inputs and outputs.
   [[nodiscard]] virtual std::int64_t scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
                                                    std::span<const Type> inputs,

@@ -71,6 +71,7 @@ class ClassBuilder {
     std::uint32_t op = kNone;
     std::uint32_t in_place = 0;
     bool scratch = false, elementwise = false;
+    DTypeSet takes = kAnyType;
   };
 
   PlanClass& plan() { return plan_class_; }
@@ -188,7 +189,7 @@ class ClassBuilder {
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
     for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(buffers_.define(node.first_output + o));
-    if (facts_.scratch) {
+    if (facts_.scratch || !takes_all(in_) || !takes_all(out_)) {
       const std::int64_t scratch =
           program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
       if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
@@ -220,9 +221,15 @@ class ClassBuilder {
                             tables_.string(def.name),
                             kernels.in_place(def.name, kind),
                             kernels.has_scratch(def.name, kind),
-                            kernels.elementwise(def.name, kind)};
+                            kernels.elementwise(def.name, kind),
+                            kernels.takes(def.name, kind)};
     if (facts.elementwise) fusable_.ops.insert(facts.op);
     return facts;
+  }
+
+  [[nodiscard]] bool takes_all(const std::vector<std::uint32_t>& buffers) {
+    return std::all_of(buffers.begin(), buffers.end(),
+                       [this](std::uint32_t b) { return facts_.takes.has(plan().buffers[b].dtype); });
   }
 
   std::vector<Type> types_of(const std::vector<std::uint32_t>& buffers) {

@@ -60,6 +60,17 @@ TEST_CASE("ops of several types, broadcast values and values used outside have t
   check_same(g, request, 1);
 }
 
+TEST_CASE("ops of narrow dtypes have the same bits tile by tile") {
+  Graph g;
+  const Value half = normal(g, {41, 2441}, 0, 1, DType::float16), row = normal(g, {2441}, 0, 1, DType::float16);
+  const Value brain = cast(half * row, DType::bfloat16);
+  const Value small = cast(brain * 50.0, DType::int8), large = cast(small, DType::uint64) * 3.0;
+  const Value chosen = select(less(small, 7), brain, cast(exp(half), DType::bfloat16) + 1.0);
+  RunRequest request;
+  request.fetches = {chosen, large / 5.0, small * small, sum(chosen)};
+  check_same(g, request, 1);
+}
+
 TEST_CASE("variables are updated in place, and read as they were before the step") {
   Graph g;
   const Value w = g.variable("w", normal(g, {kMany})), v = g.variable("v", normal(g, {kMany}));
