@@ -354,7 +354,7 @@ Value transpose(const Value& x, Ints perm, source_location at) {
 
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at) {
   if (values.empty()) throw Error(Code::plan, "Concat: takes at least one input").at(at);
-  return make(kConcat, values, {{"axis", axis}}, at)[0];
+  return make(kConcat, same_dtype({values.begin(), values.end()}, at), {{"axis", axis}}, at)[0];
 }
 
 Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at) {

@@ -19,7 +19,8 @@ namespace ferry {
 /// The dims of x in the order `perm`: dim i of the result is dim perm[i] of x. None given: reversed.
 Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
-/// The values one after another along `axis`; their other dims and their dtypes are equal. At least one.
+/// The values one after another along `axis`; their other dims are equal, their dtypes
+/// become one as in ops/math.hpp. At least one.
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
 inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.hpp"
 #include "graph/core_ops.hpp"
+#include "ops/logic.hpp"
 
 namespace ferry {
 namespace {
@@ -23,19 +23,9 @@ std::string text_of(double number) {
   return text;
 }
 
+/// Numbers come as float64: beyond 2^53 that is not every integer.
 bool fits(double number, DType dtype) {
-  if (is_float(dtype)) return true;
-  if (dtype == DType::boolean) return number == 0 || number == 1;
-  if (std::floor(number) != number) return false;
-  constexpr double kExact = 9007199254740992.0;  // 2^53: beyond, a double is not every integer
-  switch (dtype) {
-    case DType::uint8:
-      return number >= 0 && number <= std::numeric_limits<std::uint8_t>::max();
-    case DType::int32:
-      return number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max();
-    default:
-      return std::abs(number) <= kExact;
-  }
+  return holds(dtype, number) && (!is_integer(dtype) || std::abs(number) <= 0x1p53);
 }
 
 const Value& defined(const Operand& operand) {
@@ -95,7 +85,17 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b) {
     const Value& other = defined(a);
     return make_one(def, {other, number_constant(other.graph(), b.number(), other.dtype(), line)}, line);
   }
-  return make_one(def, {a.value(), b.value()}, line);
+  const Values both = same_dtype({defined(a), defined(b)}, line);
+  return make_one(def, {both[0], both[1]}, line);
+}
+
+Values same_dtype(Values values, const SourceLine& line) {
+  if (values.empty()) return values;
+  DType dtype = values[0].dtype();
+  for (const Value& value : values) dtype = promoted(dtype, value.dtype());
+  const Scope here = derived(graph_of(values, line), line);
+  for (Value& value : values) value = cast(value, dtype);
+  return values;
 }
 
 Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line) {

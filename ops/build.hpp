@@ -28,7 +28,11 @@ Values make(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const 
 /// The first output of such an op.
 Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const SourceLine& line, Attrs attrs = {});
 
-/// An op of two operands, of which one may be a number: it takes the other's dtype. Error(plan) when it cannot.
+/// The values, cast where their dtypes differ to the one that numpy would take (promoted(), graph/dtype.hpp).
+[[nodiscard]] Values same_dtype(Values values, const SourceLine& line);
+
+/// An op of two operands, of which one may be a number: it takes the other's dtype. Two values get one dtype as
+/// same_dtype() says. Error(plan) when the number is none of that dtype.
 Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
 
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.

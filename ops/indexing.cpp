@@ -96,7 +96,7 @@ constexpr OpDef kScatterAdd{
 
 constexpr OpDef kOneHot{.name = "OneHot",
                         .types = "U->@dtype",
-                        .U = DTypeSet{DType::uint8, DType::int32, DType::int64},
+                        .U = kInts,
                         .attrs = kOneHotAttrs,
                         .index_of = one_hot_index,
                         .infer = one_hot_shape,

@@ -83,7 +83,8 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b,
   Attrs attrs;
   if (transpose_a) attrs.set("transpose_a", true);
   if (transpose_b) attrs.set("transpose_b", true);
-  return make_one(kMatMul, {a, b}, at, std::move(attrs));
+  const Values both = same_dtype({a, b}, at);
+  return make_one(kMatMul, {both[0], both[1]}, at, std::move(attrs));
 }
 
 Value det(const Value& x, source_location at) {

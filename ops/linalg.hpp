@@ -10,7 +10,8 @@
 namespace ferry {
 
 /// The matrix product of the last two dims: [...,m,k] times [...,k,n] is [...,m,n]; leading dims are broadcast as numpy
-/// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. Numbers of one dtype, both of rank 2 or more.
+/// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. Numbers, of two
+/// dtypes as in ops/math.hpp, both of rank 2 or more.
 /// Error(plan) with the caller's line when shapes or dtypes do not fit.
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
              source_location at = source_location::current());

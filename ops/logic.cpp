@@ -84,7 +84,9 @@ Value select(const Value& condition, const Operand& a, const Operand& b, source_
     if (!operand.is_number()) return operand.value();
     return number_constant(graph_of({{condition, other.value()}}, at), operand.number(), other.value().dtype(), at);
   };
-  return make_one(kSelect, {condition, as_value(a, b), as_value(b, a)}, at);
+  const Value first = as_value(a, b);
+  const Values choices = same_dtype({first, as_value(b, a)}, at);
+  return make_one(kSelect, {condition, choices[0], choices[1]}, at);
 }
 
 Value cast(const Value& x, DType dtype, source_location at) {

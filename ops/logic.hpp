@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-/// Of numbers of one dtype (equal and not_equal: also of bools), giving bool. Comparisons with NaN are false, but for
-/// not_equal.
+/// Of numbers (equal and not_equal: also of bools), giving bool; of two dtypes as in ops/math.hpp. Comparisons with NaN
+/// are false, but for not_equal.
 Value equal(const Operand& a, const Operand& b);
 Value not_equal(const Operand& a, const Operand& b);
 Value less(const Operand& a, const Operand& b);
@@ -25,12 +25,14 @@ Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);
 Value logical_not(const Value& x, source_location at = source_location::current());
 
-/// a where `condition` (bool) is true, b elsewhere. a and b have one dtype; one of them may be a number.
+/// a where `condition` (bool) is true, b elsewhere. Of a and b one may be a number; two dtypes become one as in
+/// ops/math.hpp.
 Value select(const Value& condition, const Operand& a, const Operand& b,
              source_location at = source_location::current());
 
-/// x as `dtype`: floating-point to integer truncates, values out of range saturate and NaN gives 0; to bool: x != 0;
-/// from bool: 0 or 1. x itself when it has that dtype.
+/// x as `dtype`: floating-point to integer truncates, values out of range saturate and NaN gives 0; integer to integer
+/// wraps around; to floating-point rounds to the nearest; to bool: x != 0; from bool: 0 or 1. x itself when it has that
+/// dtype.
 Value cast(const Value& x, DType dtype, source_location at = source_location::current());
 
 /// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast.

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::string_view kUnary = "...->...";
 constexpr std::string_view kBinary = "...,...->...";
-constexpr DTypeSet kSigned{DType::int32, DType::int64, DType::float32, DType::float64};
 constexpr double kFunctionFlops = 10;  // of exp and its like: what a vectorised polynomial takes
 
 // ---- Arithmetic. Partial sums pass through both inputs of a sum together, and through one factor of a product. ----

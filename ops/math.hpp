@@ -1,5 +1,5 @@
-// Elementwise arithmetic and functions. Operands are broadcast as numpy does; dtypes must be equal (a number takes the
-// other operand's); the result has the operands' dtype.
+// Elementwise arithmetic and functions. Operands are broadcast as numpy does, and cast to one dtype as numpy does (a
+// number takes the other operand's; docs/dtypes.md), which the result has. Integers wrap around.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once

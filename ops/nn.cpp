@@ -44,7 +44,6 @@ Value times_row_sums(const Value& x, const Value& y, std::int64_t axis) {
 }
 
 constexpr double kRowFlops = 15;  // an exp and a few more for each element
-constexpr DTypeSet kLabels{DType::uint8, DType::int32, DType::int64};
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
 
 constexpr OpDef kSoftmax{.name = "Softmax",
@@ -75,7 +74,7 @@ Value cross_entropy_grad(const Value& dloss, const Value& logits, const Value& l
 constexpr OpDef kCrossEntropy{.name = "SoftmaxCrossEntropy",
                               .types = "T,U->T",
                               .T = kFloats,
-                              .U = kLabels,
+                              .U = kInts,
                               .index = "...[c],...->...",
                               .infer = cross_entropy_shape,
                               .flops = kRowFlops,
@@ -89,7 +88,7 @@ constexpr OpDef kCrossEntropyGrad{
     .name = "SoftmaxCrossEntropyGrad",
     .types = "T,T,U->T",
     .T = kFloats,
-    .U = kLabels,
+    .U = kInts,
     .index = "...,...[c],...->...[c]",
     .linear = 0b001,
     .infer = cross_entropy_grad_shape,

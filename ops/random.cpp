@@ -7,8 +7,13 @@
 namespace ferry {
 namespace {
 
+void check_float(DType dtype) {
+  if (!is_float(dtype)) OpFacts::fail("of " + std::string(name_of(dtype)) + "; it gives " + kFloats.str());
+}
+
 std::vector<Shape> drawn_shape(const OpFacts& facts) {
   const Shape& shape = facts.attr<Shape>("shape");
+  check_float(facts.attr<DType>("dtype"));
   if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
   return {shape};
 }
@@ -61,24 +66,16 @@ constexpr OpDef kShuffle{.name = "Shuffle",
 
 constexpr const OpDef* kRandomOps[] = {&kUniform, &kNormal, &kShuffle};
 
-void check_float(std::string_view what, DType dtype, const SourceLine& line) {
-  if (!is_float(dtype))
-    throw Error(Code::plan, std::string(what) + ": of " + std::string(name_of(dtype)) + "; it gives float32 or float64")
-        .at(line);
-}
-
 }  // namespace
 
 Value uniform(Graph& graph, const Shape& shape, double low, double high, DType dtype, std::int64_t seed,
               source_location at) {
-  check_float("uniform", dtype, at);
   return graph.add(kUniform, {}, {{"dtype", dtype}, {"high", high}, {"low", low}, {"seed", seed}, {"shape", shape}},
                    at)[0];
 }
 
 Value normal(Graph& graph, const Shape& shape, double mean, double stddev, DType dtype, std::int64_t seed,
              source_location at) {
-  check_float("normal", dtype, at);
   return graph.add(kNormal, {},
                    {{"dtype", dtype}, {"mean", mean}, {"seed", seed}, {"shape", shape}, {"stddev", stddev}}, at)[0];
 }

@@ -15,7 +15,8 @@
 
 namespace ferry {
 
-/// Numbers evenly spread over [low, high). All sizes of the shape are known; float32 or float64.
+/// Numbers evenly spread over [low, high). All sizes of the shape are known. Floating-point; those of 16 bits are
+/// float32's, rounded, which may give `high` itself.
 Value uniform(Graph& graph, const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32,
               std::int64_t seed = 0, source_location at = source_location::current());
 /// Numbers of a normal distribution, by Box and Muller.

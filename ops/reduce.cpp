@@ -143,6 +143,8 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
         .hint("cast it to a floating-point dtype");
+  if (size_of(x.dtype()) == 2)  // sums and sizes soon leave its range
+    return cast(mean(cast(x, DType::float32), std::move(axes), keep_dims), x.dtype());
   const Value total = sum(x, axes, keep_dims);
   return total / size_of(x, std::move(axes), x.dtype());
 }

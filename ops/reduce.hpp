@@ -14,7 +14,8 @@ namespace ferry {
 
 /// The sum over `axes`; with `keep_dims` these stay, with size 1. Of no elements: 0. Numbers of any dtype.
 Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// sum / the number of elements summed, of the whole value when it is split. Floating-point. Of no elements: NaN.
+/// sum / the number of elements summed, of the whole value when it is split. Floating-point;
+/// of 16 bits computed in float32. Of no elements: NaN.
 Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// The largest (smallest) element; NaN when one is. Of no elements: the smallest (largest) value of the dtype,
 /// infinities included. The gradient is shared by equal ones.

@@ -9,6 +9,24 @@
 
 namespace ferry::test {
 
+namespace {
+
+/// Relative: what rounding takes, and a little more for the kernel.
+double tolerance_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 0x1.2p-11;
+    case DType::bfloat16:
+      return 0x1.1p-8;
+    case DType::float32:
+      return 3e-5;
+    default:
+      return 1e-11;
+  }
+}
+
+}  // namespace
+
 std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype) {
   std::mt19937_64 random(shape + 1);
   std::vector<Tensor> result;
@@ -19,10 +37,10 @@ std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype
       using T = decltype(zero);
       for (T& x : tensor.mutable_data<T>()) {
         const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-        if (std::is_floating_point_v<T>) {
+        if (is_float(tensor.dtype())) {
           x = static_cast<T>(in.low + unit * (in.high - in.low));
         } else {
-          const double low = std::is_signed_v<T> ? in.low : std::max(in.low, 0.0);
+          const double low = kSignedInts.has(tensor.dtype()) ? in.low : std::max(in.low, 0.0);
           x = static_cast<T>(std::floor(low + unit * (in.high - low + 1)));
         }
       }
@@ -46,7 +64,7 @@ std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& i
 
 std::string difference(const Tensor& got, const Nd& wanted) {
   if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
-  const double tolerance = got.dtype() == DType::float64 ? 1e-11 : 3e-5;
+  const double tolerance = tolerance_of(got.dtype());
   for (std::int64_t i = 0; i < got.count(); ++i) {
     const double reference = wanted.data[static_cast<std::size_t>(i)];
     bool same = false;

@@ -350,9 +350,16 @@ const std::vector<Case>& all() {
       {"Select", [](X x) -> Values { return {select(x[0], x[1], x[2])}; }, elements([](D c, D a, D b) { return c != 0 ? a : b; }), kThree, {kBool}},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::float32}}); }, elements([](D a) { return a; }), kOne, {}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::float64}}); }, elements([](D a) { return a; }), kOne},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::float16}}); }, elements([](D a) { return a; }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::bfloat16}}); }, elements([](D a) { return a; }), kOne, {}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int64}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int32}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int16}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::int8}}); }, elements([](D a) { return std::trunc(a); }), kOne, {}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint8}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint16}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint32}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
+      {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint64}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::boolean}}); }, elements([](D a) { return D(a != 0); }), kOne, {}, 0},
 
       // ---- linalg ----

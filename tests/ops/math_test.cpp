@@ -48,12 +48,14 @@ TEST_CASE("operands are broadcast, and what does not fit is said on the caller's
                     std::to_string(made) + "\n  at math_test.cpp:" + std::to_string(made + 1));
 }
 
-TEST_CASE("dtypes must be equal and allowed") {
+TEST_CASE("dtypes must be allowed, and are made equal") {
   Graph g;
   const Value f = g.constant({1.0});
   const Value i = g.constant({1});
-  CHECK(error_of([&] { f + i; }).starts_with("Add: dtypes differ: float32 and int32 (use cast)\n"));
-  CHECK(error_of([&] { exp(i); }).starts_with("Exp: input 0 is int32; it takes float32, float64\n"));
+  CHECK((f + i).dtype() == DType::float64);
+  CHECK((f + i).op().inputs()[0] != f.id());
+  CHECK(select(less(f, i), i, f).dtype() == DType::float64);
+  CHECK(error_of([&] { exp(i); }).starts_with("Exp: input 0 is int32; it takes float16, bfloat16, float32, float64\n"));
   CHECK(error_of([&] { Value() + f; }).starts_with("an undefined value is used\n  at math_test.cpp:"));
   CHECK(cast(i, DType::float32).dtype() == DType::float32);
   CHECK(cast(f, DType::float32) == f);
