@@ -314,6 +314,10 @@ TEST_CASE("025 constant's bytes are not shape times dtype") {
   CHECK(has(refused_ops(constant("c", "dtype: INT32 size: 2 ints { value: 1 }")), "has 1 numbers"));
   CHECK(has(refused_ops(constant("c", "dtype: UINT8 size: 1 ints { value: 256 }")), "256 is no uint8"));
   CHECK(has(refused_ops(constant("c", "dtype: INT32 size: 1 floats { value: 1e300 }")), "needs ints"));
+  CHECK(has(refused_ops(constant("c", "dtype: INT8 size: 1 ints { value: -129 }")), "-129 is no int8"));
+  CHECK(has(refused_ops(constant("c", "dtype: UINT64 size: 1 ints { value: -1 }")), "-1 is no uint64"));
+  CHECK(has(refused_ops(constant("c", "dtype: FLOAT16 size: 1 floats { value: 70000 }")), "is no float16"));
+  CHECK(has(refused_ops(constant("c", "dtype: BFLOAT16 size: 3 bytes: '12345'")), "needs 6 bytes, 5 are there"));
   CHECK(has(refused_ops(constant("c", "dtype: BOOL size: 1 bytes: '\\002'")), "other than 0 and 1"));
   CHECK(has(refused_ops(constant("c", "dtype: INT32 size: 1")), "exactly one of"));
 }

@@ -55,6 +55,13 @@ bool has(const std::string& text, std::string_view part) {
 
 }  // namespace
 
+TEST_CASE("020 tensors of a dtype that ferry has not") {
+  const std::string text = refusal(R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4);
+  CHECK(has(text, "the tensor \"a\" is of F8_E4M3; ferry has BOOL, U8, U16,"));
+  CHECK(has(text, "F16, BF16, F32, F64"));
+  CHECK(has(refusal(R"({"a":{"dtype":"X9","shape":[4],"data_offsets":[0,4]}})", 4), "X9"));
+}
+
 TEST_CASE("029 overlapping tensors beside a graph") {
   CHECK(has(refusal(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                     R"("b":{"dtype":"F32","shape":[4],"data_offsets":[8,24]}})",
