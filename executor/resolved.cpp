@@ -337,9 +337,6 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
     const Instruction& member = role_.instructions[m];
     const Kernel& kernel = kernel_of(member, context.kernels);
-    if (!kernel.elementwise)
-      throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
-          .at(plan_.line(member.line));
     std::vector<Type> types;
     for (const Range range : {member.inputs, member.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) {
@@ -355,6 +352,9 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                             .inputs = all.first(member.inputs.count),
                             .outputs = all.subspan(member.inputs.count),
                             .data_folder = {}};
+    if (!kernel.elementwise || scratch_of(kernel, setup) > 0)
+      throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+          .at(plan_.line(member.line));
     const auto [code, state] = bound(kernel, setup, member, context);
     work.members.push_back({code, state, member.inputs.count, kernel.streams, false, &member});
   }

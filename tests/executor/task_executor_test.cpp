@@ -6,8 +6,10 @@
 
 #include "kernels/kernel.hpp"
 #include "ops/control.hpp"
+#include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/reshape.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/plans.hpp"
@@ -190,6 +192,16 @@ TEST_CASE("what a kernel throws names op, task and line, and reaches the other t
   REQUIRE(job.error(0) != nullptr);
   CHECK(job.error(0)->code() == Code::peer_lost);
   CHECK(job.error(0)->text().find("it is NaN") != std::string::npos);
+}
+
+TEST_CASE("a plan that gives a kernel too little scratch is refused") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::int8, {1000}));
+  Job job(test::planned(g, {matmul(reshape(x, {10, 100}), reshape(x, {100, 10}))}, 1));  // for kernels that need none
+  job.run(1);
+  REQUIRE(job.error(0) != nullptr);
+  CHECK(job.error(0)->code() == Code::plan);
+  CHECK(job.error(0)->text().find("MatMul: the plan gives it 0 bytes of scratch, it needs ") != std::string::npos);
 }
 
 TEST_CASE("a task that never comes gives a verdict at the deadline") {

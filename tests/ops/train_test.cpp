@@ -26,7 +26,8 @@ TEST_CASE("random ops") {
   CHECK(error_of([&] {
           uniform(g, {"batch"});
         }).starts_with("RandomUniform: the sizes of [batch] are not all known\n  at train_test.cpp:"));
-  CHECK(error_of([&] { uniform(g, {2}, 0, 1, DType::int32); }).starts_with("RandomUniform: of int32; it gives float16"));
+  CHECK(
+      error_of([&] { uniform(g, {2}, 0, 1, DType::int32); }).starts_with("RandomUniform: of int32; it gives float16"));
   const Value x = g.input("x", DType::float32, {"n", 3});
   CHECK(shuffle(x).type() == x.type());
   CHECK(notation(shuffle(x)) == "[a]b->[a]b");
