@@ -315,8 +315,9 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
                                         const ResolveContext& context) {
   try {
     BoundKernel made = bind(context.kernels, kernel, setup);
-    if (made.state != nullptr) states_.push_back(std::move(made.state));
-    return {made.run, made.state == nullptr ? nullptr : states_.back().get()};
+    KernelState* const state = made.state.get();
+    if (state != nullptr) states_.push_back(std::move(made.state));
+    return {made.run, state};
   } catch (const Error& error) {
     throw located(error, plan_, instruction, task_);
   }
