@@ -19,6 +19,7 @@ class NoTanhOnGpu final : public Capabilities {
   [[nodiscard]] std::uint32_t in_place(std::string_view, DeviceKind) const override { return 0; }
   [[nodiscard]] bool elementwise(std::string_view, DeviceKind) const override { return false; }
   [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
+  [[nodiscard]] DTypeSet takes(std::string_view, DeviceKind) const override { return kAnyType; }
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
                                            std::span<const Type>) const override {
     return 0;

@@ -25,6 +25,13 @@ double tolerance_of(DType dtype) {
   }
 }
 
+DTypeSet without_halves(const DTypeSet& dtypes) {
+  DTypeSet rest{};
+  for (DType dtype : kDTypes)
+    if (dtypes.has(dtype) && (!is_float(dtype) || size_of(dtype) > 2)) rest = rest | DTypeSet{dtype};
+  return rest;
+}
+
 }  // namespace
 
 std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype) {
@@ -89,7 +96,8 @@ std::string difference(const Tensor& got, const Nd& wanted) {
 
 DTypeSet dtypes_of(const Case& which) {
   const OpDef* def = default_ops().find(which.op);
-  if (def == nullptr || !which.dtypes.str().empty()) return which.dtypes;
+  if (def == nullptr) return without_halves(which.dtypes);
+  if (!which.dtypes.str().empty()) return which.dtypes;
   return def->types.find('T') != std::string_view::npos ? def->T : def->U;
 }
 

@@ -56,7 +56,8 @@ struct CaseGraph {
 /// differs.
 [[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted);
 
-/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T.
+/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T. Those of a
+/// function without the floats of 16 bits, to which each of its ops rounds.
 [[nodiscard]] DTypeSet dtypes_of(const Case& which);
 
 }  // namespace ferry::test
