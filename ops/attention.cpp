@@ -30,8 +30,10 @@ struct Heads {
 
 Heads heads_of(const std::string& what, const Value& q, const Value& k, const Value& v, const SourceLine& line) {
   const auto size = [&](const Value& value, int dim) {
-    if (value.rank() == 4 && value.shape()[dim].known() && !value.shape()[dim].bounded())
+    if (value.rank() == 4 && value.shape()[dim].known() && !value.shape()[dim].bounded()) {
+      check_computed(what + ": a dim", value.shape()[dim].size(), line);
       return value.shape()[dim].size();
+    }
     throw Error(Code::plan, what + ": of " + value.name() + " " + value.shape().str() +
                                 ", not of [n,heads,steps,size] with all sizes but n known")
         .at(line);
@@ -45,13 +47,12 @@ Heads heads_of(const std::string& what, const Value& q, const Value& k, const Va
   return heads;
 }
 
-/// Numbers by row and column.
-template <class T, class F>
-Tensor table(DType dtype, std::int64_t rows, std::int64_t columns, const F& number) {
-  Tensor tensor(dtype, {rows, columns});
-  for (std::int64_t i = 0; i < rows * columns; ++i)
-    tensor.mutable_data<T>()[static_cast<std::size_t>(i)] = number(i / columns, i % columns);
-  return tensor;
+/// 0, 1, … of that shape, of which one size is not 1.
+Value counted(Graph& graph, Ints sizes) {
+  Tensor tensor(DType::int64, std::move(sizes));
+  const auto numbers = tensor.mutable_data<std::int64_t>();
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+  return graph.constant(tensor);
 }
 
 /// Where keys are seen, as numbers to be added: 0 or minus infinity.
@@ -67,51 +68,49 @@ Value added(const Value& a, const Value& b) {
   return b.defined() ? a + b : a;
 }
 
-/// How far key j lies behind query i, before offsets.
-Tensor distances(const Heads& heads) {
-  return table<std::int64_t>(DType::int64, heads.queries, heads.keys,
-                             [](std::int64_t i, std::int64_t j) { return j - i; });
+/// A mask for all keys: those behind its last column are not seen.
+Value widened(const Value& mask, std::int64_t keys) {
+  if (mask.rank() == 0) return mask;
+  const Dim& columns = mask.shape()[mask.rank() - 1];
+  if (!columns.known() || columns.size() <= 1 || columns.size() >= keys) return mask;
+  Ints none(static_cast<std::size_t>(mask.rank())), behind = none;
+  behind.back() = keys - columns.size();
+  return pad(mask, none, behind, kNever);
 }
 
-/// Of causality and windows: `behind` says how far a key lies behind a query.
-Value in_window(const Value& behind, const Attending& attending) {
+/// Where keys are seen by causality and windows: `keys` are their numbers, `places` those of the queries among them.
+Value in_window(const Value& keys, const Value& places, const Attending& attending) {
   Value inside;
   const auto also = [&](const Value& more) { inside = inside.defined() ? logical_and(inside, more) : more; };
-  if (attending.causal) also(less_equal(behind, 0));
-  if (attending.left >= 0) also(greater_equal(behind, -attending.left));
-  if (attending.right >= 0) also(less_equal(behind, attending.right));
+  if (attending.causal) also(less_equal(keys, places));
+  if (attending.left >= 0) also(greater_equal(keys, places - attending.left));
+  if (attending.right >= 0) also(less_equal(keys, places + attending.right));
   return inside;
 }
 
 /// All masks as numbers to be added to scores; undefined when there are none.
 Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
-  Graph& graph = q.graph();
   Value bias;
   if (attending.mask.defined()) {
     const bool is_bool = attending.mask.dtype() == DType::boolean;
-    Value mask = is_bool ? seen(attending.mask, q.dtype()) : attending.mask;
-    const Dim& columns = mask.shape()[mask.rank() - 1];
-    if (columns.known() && columns.size() > 1 && columns.size() < heads.keys) {
-      Ints none(static_cast<std::size_t>(mask.rank())), behind = none;
-      behind.back() = heads.keys - columns.size();
-      mask = pad(mask, none, behind, kNever);
-    }
-    bias = mask;
+    bias = widened(is_bool ? seen(attending.mask, q.dtype()) : attending.mask, heads.keys);
   }
-  Value behind = graph.constant(distances(heads));
+  const bool in_windows = attending.causal || attending.left >= 0 || attending.right >= 0;
+  if (!in_windows && !attending.lengths.defined()) return bias;
+  const Value keys = counted(q.graph(), {1, heads.keys});
+  Value places = counted(q.graph(), {heads.queries, 1});
   if (attending.lengths.defined()) {
     const Value lengths = expand_dims(cast(attending.lengths, DType::int64), {1, 2, 3});
-    const Value numbers = graph.constant(
-        table<std::int64_t>(DType::int64, 1, heads.keys, [](std::int64_t, std::int64_t j) { return j; }));
-    bias = added(bias, seen(less(numbers, lengths), q.dtype()));
-    behind = behind + heads.queries;
-    behind = behind - lengths;
+    bias = added(bias, seen(less(keys, lengths), q.dtype()));
+    places = places + (lengths - heads.queries);
   } else if (attending.offset != 0) {
-    behind = behind - attending.offset;
+    places = places + attending.offset;
   }
-  const Value inside = in_window(behind, attending);
-  return inside.defined() ? added(bias, seen(inside, q.dtype())) : bias;
+  return in_windows ? added(bias, seen(in_window(keys, places, attending), q.dtype())) : bias;
 }
+
+/// Ops are made for each of them.
+constexpr std::int64_t kMostSteps = 1 << 16;
 
 }  // namespace
 
@@ -167,9 +166,10 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
                             source_location at) {
   const Scope here = derived(graph_of({{q, k, v}}, at), at);
   const Heads heads = heads_of("linear_attention", q, k, v, at);
-  if (heads.queries != heads.keys || heads.keys < 1)
+  if (heads.queries != heads.keys || heads.keys < 1 || heads.keys > kMostSteps)
     throw Error(Code::plan, "linear_attention: " + std::to_string(heads.queries) + " queries and " +
-                                std::to_string(heads.keys) + " keys")
+                                std::to_string(heads.keys) + " keys; they are as many, at most " +
+                                std::to_string(kMostSteps))
         .at(at);
   const double scale = remembering.scale != 0 ? remembering.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const Ints steps(static_cast<std::size_t>(heads.keys), 1);

@@ -98,6 +98,13 @@ Values same_dtype(Values values, const SourceLine& line) {
   return values;
 }
 
+void check_computed(std::string_view what, std::int64_t size, const SourceLine& line) {
+  if (size <= kMostComputed) return;
+  throw Error(Code::plan,
+              std::string(what) + " of " + std::to_string(size) + "; the limit is " + std::to_string(kMostComputed))
+      .at(line);
+}
+
 Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line) {
   const int rank = x.rank();
   if (axes.empty())

@@ -38,6 +38,11 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
 Value number_constant(Graph& graph, double number, DType dtype, const SourceLine& line);
 
+/// Sizes that builders compute with, and elements of constants that they make from sizes: a file that says more must
+/// not overflow a sum or fill the memory. Error(plan) names `what`.
+inline constexpr std::int64_t kMostComputed = std::int64_t{1} << 28;
+void check_computed(std::string_view what, std::int64_t size, const SourceLine& line);
+
 /// Axes as dims of a value of `rank`: counted from the end when negative, sorted, each once; none means all.
 /// Error(plan) names `what`.
 [[nodiscard]] Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line);

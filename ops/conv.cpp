@@ -11,9 +11,18 @@ namespace {
 
 // ---- Shapes ----
 
+/// So that no sum of products of two overflows.
+void check_number(std::string_view name, std::int64_t number) {
+  if (number > kMostComputed)
+    OpFacts::fail(std::string(name) + " of " + std::to_string(number) + "; the limit is " +
+                  std::to_string(kMostComputed));
+}
+
 /// Positions of a window along one dim. `side`: 0 for rows, 1 for columns.
 Dim positions(const OpFacts& facts, const Dim& image, const Dim& window, std::size_t side) {
   if (!image.known() || !window.known()) return Dim::unknown();
+  check_number("an image's dim", image.size());
+  check_number("a window", window.size());
   const Ints& padding = facts.attr<Ints>("padding");
   const std::int64_t dilation = facts.attrs().has("dilations") ? facts.attr<Ints>("dilations")[side] : 1;
   const std::int64_t covered = (window.size() - 1) * dilation + 1;
@@ -29,9 +38,10 @@ Dim positions(const OpFacts& facts, const Dim& image, const Dim& window, std::si
 void check_sliding(const OpFacts& facts) {
   const auto check = [&](std::string_view name, std::size_t count, std::int64_t least) {
     const Ints& given = facts.attr<Ints>(name);
-    if (given.size() == count && *std::min_element(given.begin(), given.end()) >= least) return;
-    OpFacts::fail(std::string(name) + " must be " + std::to_string(count) + " numbers of at least " +
-                  std::to_string(least));
+    if (given.size() != count || *std::min_element(given.begin(), given.end()) < least)
+      OpFacts::fail(std::string(name) + " must be " + std::to_string(count) + " numbers of at least " +
+                    std::to_string(least));
+    check_number(name, *std::max_element(given.begin(), given.end()));
   };
   check("strides", 2, 1);
   check("padding", 4, 0);
@@ -94,6 +104,8 @@ std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
 /// Size of a dim of an image whose windows have `positions` of them. `side` as in positions().
 Dim unpooled(const OpFacts& facts, const Dim& positions, const Dim& window, std::size_t side) {
   if (!positions.known() || !window.known()) return Dim::unknown();
+  check_number("an image's dim", positions.size());
+  check_number("a window", window.size());
   const Ints& padding = facts.attr<Ints>("padding");
   const std::int64_t full = (positions.size() - 1) * facts.attr<Ints>("strides")[side] +
                             (window.size() - 1) * facts.attr<Ints>("dilations")[side] + 1;

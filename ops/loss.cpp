@@ -41,6 +41,7 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
     throw Error(Code::plan, "nll_loss: labels " + labels.shape().str() + " do not fit scores " + scores.shape().str() +
                                 " of [n,classes,…]")
         .at(at);
+  check_computed("nll_loss: classes", scores.shape()[1].size(), at);
   const Value numbers = graph.constant(classes(scores.shape()[1].size(), dims, labels.dtype()));
   const Value is_label = equal(expand_dims(labels, {1}), numbers);
   Value losses = -at_label(is_label, scores);

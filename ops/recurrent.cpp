@@ -15,8 +15,10 @@ namespace ferry {
 namespace {
 
 std::int64_t known(const std::string& what, const Value& value, int dim, const SourceLine& line) {
-  if (dim < value.rank() && value.shape()[dim].known() && !value.shape()[dim].bounded())
+  if (dim < value.rank() && value.shape()[dim].known() && !value.shape()[dim].bounded()) {
+    check_computed(what + ": a dim", value.shape()[dim].size(), line);
     return value.shape()[dim].size();
+  }
   throw Error(Code::plan, what + ": dim " + std::to_string(dim) + " of " + value.name() + " " + value.shape().str() +
                               " must be known")
       .at(line);
@@ -27,13 +29,17 @@ Activation or_else(const Activation& given, Value (*usual)(const Value&, source_
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
 
+/// Ops are made for each of them.
+constexpr std::int64_t kMostSteps = 1 << 16;
+
 /// What all kinds of layers share: the products of all inputs, and the walk over the steps.
 class Unrolled {
  public:
   Unrolled(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates, const SourceLine& line)
       : layer_(layer), steps_(known(what, x, 0, line)), hidden_(known(what, layer.state, 1, line)) {
-    if (x.rank() != 3 || steps_ < 1)
-      throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() + ", not of [steps,n,features]")
+    if (x.rank() != 3 || steps_ < 1 || steps_ > kMostSteps)
+      throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() +
+                                  ", not of [steps,n,features] with 1 to " + std::to_string(kMostSteps) + " steps")
           .at(line);
     if (known(what, layer.state, 0, line) != gates * hidden_)
       throw Error(Code::plan, what + ": weights of the state " + layer.state.shape().str() + " are not [" +

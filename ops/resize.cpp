@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "ops/build.hpp"
 #include "ops/indexing.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
+#include "ops/math.hpp"
 #include "ops/reshape.hpp"
 
 namespace ferry {
@@ -64,32 +66,45 @@ double weight(const Resizing& resizing, double distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/// The weights of the original elements for one new one, which lies at `at`.
-void fill_row(const Resizing& resizing, const Resized& dim, double at, std::span<double> row) {
+/// Original elements and their weights.
+using Weights = std::vector<std::pair<std::int64_t, double>>;
+
+/// Those of a new element that lies at `at`.
+Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
   const double shrunk = resizing.antialias ? std::min(1.0, dim.scale) : 1;
   const double reach = (resizing.interpolation == Interpolation::linear ? 1 : 2) / shrunk;
+  Weights weights;
   double total = 0;
   for (auto k = static_cast<std::int64_t>(std::floor(at - reach)) + 1; static_cast<double>(k) < at + reach; ++k) {
-    const double w = weight(resizing, (at - static_cast<double>(k)) * shrunk);
     if (resizing.exclude_outside && (k < 0 || k >= dim.from)) continue;
-    row[static_cast<std::size_t>(std::clamp<std::int64_t>(k, 0, dim.from - 1))] += w;
-    total += w;
+    weights.emplace_back(std::clamp<std::int64_t>(k, 0, dim.from - 1),
+                         weight(resizing, (at - static_cast<double>(k)) * shrunk));
+    total += weights.back().second;
   }
-  if (total == 0) return;  // far outside: nothing is taken
-  for (double& w : row) w /= total;
+  for (auto& [element, share] : weights) share = total == 0 ? 0 : share / total;  // far outside: nothing is taken
+  return weights;
+}
+
+/// Of all new elements.
+std::vector<Weights> all_weights(const Resizing& resizing, const Resized& dim) {
+  std::vector<Weights> all;
+  for (std::int64_t i = 0; i < dim.to; ++i)
+    all.push_back(weights_at(resizing, dim, place(dim, resizing.coordinates, i)));
+  return all;
 }
 
 /// [to,from]: each row has the weights of one new element.
 Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
-  std::vector<double> weights(static_cast<std::size_t>(dim.to * dim.from));
-  for (std::int64_t i = 0; i < dim.to; ++i)
-    fill_row(resizing, dim, place(dim, resizing.coordinates, i),
-             std::span(weights).subspan(static_cast<std::size_t>(i * dim.from), static_cast<std::size_t>(dim.from)));
   Tensor tensor(dtype, {dim.to, dim.from});
   dispatch(dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::transform(weights.begin(), weights.end(), tensor.mutable_data<T>().begin(),
-                   [](double w) { return static_cast<T>(w); });
+    std::vector<double> row(static_cast<std::size_t>(dim.from));
+    auto to = tensor.mutable_data<T>().begin();
+    for (const Weights& weights : all_weights(resizing, dim)) {
+      std::fill(row.begin(), row.end(), 0.0);
+      for (const auto& [element, share] : weights) row[static_cast<std::size_t>(element)] += share;
+      to = std::transform(row.begin(), row.end(), to, [](double w) { return static_cast<T>(w); });
+    }
   });
   return tensor;
 }
@@ -130,6 +145,38 @@ Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
   return gather(x, x.graph().constant(indices), dim.axis);
 }
 
+/// A dim so long that a matrix would be mostly zeros: neighbour by neighbour, weighted.
+Value gathered(const Value& x, const Resizing& resizing, const Resized& dim) {
+  const std::vector<Weights> all = all_weights(resizing, dim);
+  std::size_t most = 0;
+  for (const Weights& weights : all) most = std::max(most, weights.size());
+  Ints sizes(static_cast<std::size_t>(x.rank() - dim.axis), 1);
+  sizes[0] = dim.to;
+  Value sum;
+  for (std::size_t t = 0; t < most; ++t) {
+    Tensor elements(DType::int64, {dim.to}), shares(x.dtype(), sizes);
+    dispatch(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (t >= all[i].size()) continue;
+        elements.mutable_data<std::int64_t>()[i] = all[i][t].first;
+        shares.mutable_data<T>()[i] = static_cast<T>(all[i][t].second);
+      }
+    });
+    const Value picked = gather(x, x.graph().constant(elements), dim.axis);
+    const Value part = picked * x.graph().constant(shares);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
+/// Linear or cubic.
+Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim) {
+  constexpr std::int64_t kLong = 2048;
+  if (dim.from > kLong || dim.to > 4 * kLong) return gathered(x, resizing, dim);
+  return multiplied(x, x.graph().constant(matrix(resizing, dim, x.dtype())), dim.axis);
+}
+
 /// `outside` where a new element lies outside of the original dim.
 Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
@@ -155,7 +202,10 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   const Dim& size = x.shape()[resized.axis];
   if (!size.known() || size.bounded() || size.size() < 1)
     fail(x, "the size of dim " + std::to_string(resized.axis) + " must be known and not 0", line);
-  if (dim.size < 1 || dim.scale < 0) fail(x, "a size of " + std::to_string(dim.size), line);
+  constexpr std::int64_t kMost = 1 << 24, kMostTimes = 4096;
+  const std::int64_t larger = std::max(dim.size, size.size());
+  if (dim.size < 1 || !(dim.scale >= 0) || larger > kMost || larger / std::min(dim.size, size.size()) > kMostTimes)
+    fail(x, "a size of " + std::to_string(dim.size) + " for " + std::to_string(size.size()), line);
   resized.from = size.size();
   resized.to = dim.size;
   resized.scale = dim.scale > 0 ? dim.scale : static_cast<double>(dim.size) / static_cast<double>(resized.from);
@@ -167,16 +217,16 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
 
 /// Nothing happens along this dim.
 bool is_same(const Resized& dim, Coordinates coordinates) {
+  if (dim.from != dim.to) return false;
   for (std::int64_t i = 0; i < dim.to; ++i)
     if (place(dim, coordinates, i) != static_cast<double>(i)) return false;
-  return dim.from == dim.to;
+  return true;
 }
 
 }  // namespace
 
 Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing, source_location at) {
-  Graph& graph = graph_of({{x}}, at);
-  const Scope here = derived(graph, at);
+  const Scope here = derived(graph_of({{x}}, at), at);
   const bool by_index = resizing.interpolation == Interpolation::nearest;
   if (!by_index && !is_float(x.dtype())) fail(x, "only nearest takes " + std::string(name_of(x.dtype())), at);
   std::vector<Resized> changed;
@@ -185,8 +235,7 @@ Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing
     if (!is_same(resized, resizing.coordinates)) changed.push_back(resized);
   }
   Value y = x;
-  for (const Resized& dim : changed)
-    y = by_index ? picked(y, resizing, dim) : multiplied(y, graph.constant(matrix(resizing, dim, x.dtype())), dim.axis);
+  for (const Resized& dim : changed) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
   if (resizing.coordinates == Coordinates::crop)
     for (const Resized& dim : changed) y = cropped(y, resizing, dim);
   return y;

@@ -1,5 +1,5 @@
-// Images of other sizes: every dim that changes is multiplied by a matrix that is made when the graph is built, or
-// picked from by indices.
+// Images of other sizes: every dim that changes is multiplied by a matrix that is made when the graph is built, or,
+// when it is long or for nearest neighbours, picked from by indices.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -47,7 +47,8 @@ struct ResizedDim {
   double begin = 0, end = 1;  ///< with crop
 };
 
-/// x with other sizes. Sizes of these dims are known. Nearest: of any dtype; otherwise floating-point.
+/// x with other sizes. Sizes of these dims are known, and at most 4,096 times as large or as small as before. Nearest:
+/// of any dtype; otherwise floating-point.
 Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing = {},
              source_location at = source_location::current());
 

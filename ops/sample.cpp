@@ -33,6 +33,7 @@ Ints known_sizes(const std::string& what, const Value& value, int rank, const So
 /// Numbers of a shape, each from its position in the flattened tensor.
 template <class F>
 Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
+  check_computed("a table", checked_count(sizes), SourceLine());
   Tensor tensor(dtype, sizes);
   dispatch(dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -47,6 +47,7 @@ struct Call {
     const Dim& size = value.shape()[dim];
     if (!size.known() || size.bounded())
       fail("dim " + std::to_string(dim) + " of " + value.name() + " " + value.shape().str() + " must be known");
+    check_number("a dim", size.size());
     return size.size();
   }
   /// How many dims windows move over: one, two or three.
@@ -55,13 +56,25 @@ struct Call {
     if (dims < 1 || dims > 3) fail("an image [n,channels,…] has one, two or three dims more");
     return dims;
   }
-  /// `given`, or as many of `fallback`; at least `least`.
+  /// `given`, or as many of `fallback`, the least that they may be. None is so large that sums of products overflow.
   [[nodiscard]] Ints each(std::string_view name, Ints given, std::size_t count, std::int64_t fallback) const {
     if (given.empty()) given.assign(count, fallback);
     if (given.size() != count || *std::min_element(given.begin(), given.end()) < fallback)
       fail(std::string(name) + " must be " + std::to_string(count) + " numbers of at least " +
            std::to_string(fallback));
+    check_number(name, *std::max_element(given.begin(), given.end()));
     return given;
+  }
+  void check_number(std::string_view name, std::int64_t number) const {
+    check_computed(std::string(what) + ": " + std::string(name), number, line);
+  }
+  /// Ops are made for each tap of these windows.
+  void check_taps(const Moves& moves) const {
+    constexpr std::int64_t kMost = 4096;
+    for (const Move& move : moves)
+      if (move.window > kMost)
+        fail("a window of " + std::to_string(move.window) + " elements along a dim; the limit is " +
+             std::to_string(kMost) + " here");
   }
   [[nodiscard]] Moves moves(const Ints& sizes, const Ints& window, const Sliding& sliding) const {
     const std::size_t dims = sizes.size();
@@ -72,6 +85,7 @@ struct Call {
     const Ints dilations = each("dilations", sliding.dilations, dims, 1);
     const Ints taps = each("the window", window, dims, 1);
     Moves moves;
+    for (std::size_t d = 0; d < dims; ++d) check_number("a dim", sizes[d]);
     for (std::size_t d = 0; d < dims; ++d)
       moves.push_back({sizes[d], taps[d], strides[d], padding[d], padding[dims + d], dilations[d]});
     return moves;
@@ -149,6 +163,7 @@ Value as_volumes(const Value& y, std::int64_t depth) {
 Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
+  call.check_taps(moves);
   const Move& depth = moves[0];
   const std::int64_t channels = call.size(x, 1), out = call.size(w, 0);
   const Value deep = padded(x, 2, depth.low, depth.high);
@@ -173,6 +188,7 @@ Value spread(const Value& x, std::int64_t stride) {
 
 /// Each tap of the first dim gives channels of its own, which are put to their places and added.
 Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
+  call.check_taps(moves);
   const Move& depth = moves[0];
   const std::int64_t given = image_sizes(call)[0], out = call.size(w, 1) * groups;
   const std::int64_t full = (given - 1) * depth.stride + depth.covered(), size = full - depth.low - depth.high;
@@ -217,6 +233,7 @@ Moves pooling_moves(const Call& call, const Pooling& pooling) {
   if (is_plain(call, moves, pooling)) return moves;
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
+  if (is_dilated(moves) || !is_float(call.x.dtype())) call.check_taps(moves);
   if (pooling.ceil) std::transform(moves.begin(), moves.end(), moves.begin(), rounded_up);
   return moves;
 }
@@ -298,7 +315,10 @@ Tensor beginnings(const Call& call, std::int64_t area) {
 }
 
 /// How many elements of each window lie in the image, of shape [p1,…].
-Tensor counts(const Moves& moves, DType dtype) {
+Tensor counts(const Call& call, const Moves& moves, DType dtype) {
+  Ints all_positions;
+  for (const Move& move : moves) all_positions.push_back(move.positions());
+  call.check_number("an image", product(all_positions));
   std::vector<double> all{1};
   Ints shape;
   for (const Move& move : moves) {
@@ -339,10 +359,10 @@ Value with_padding(const Value& x, Moves& moves, const Ints& most) {
   return pad(x, low, high);
 }
 
-Value mean_of_windows(const Value& x, const Moves& moves) {
+Value mean_of_windows(const Call& call, const Value& x, const Moves& moves) {
   if (!is_dilated(moves)) return pool_by_planes(x, moves, avg_pool2d);
   const Value sums = pool_by_taps(x, moves, 0, [](const Value& a, const Value& b) { return a + b; });
-  return sums / x.graph().constant(counts(moves, x.dtype()));
+  return sums / x.graph().constant(counts(call, moves, x.dtype()));
 }
 
 void check_float(const Call& call) {
@@ -399,6 +419,7 @@ Value col2im(const Value& x, Ints image, Ints window, const Sliding& sliding, so
   if (rows % taps != 0 || positions != call.size(x, 2))
     call.fail("blocks of " + std::to_string(taps) + " elements at " + std::to_string(positions) + " positions");
   filter.insert(filter.end(), window.begin(), window.end());
+  call.check_number("a filter", product(filter));
   Tensor ones(x.dtype(), filter);  // row t of a channel's taps is put at tap t
   for (std::int64_t row = 0; row < rows; ++row)
     dispatch(x.dtype(), [&](auto zero) {
@@ -420,7 +441,9 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
   const Scope here = derived(graph, at);
   const Call call{"max_pool_indices", x, at};
   const Moves moves = pooling_moves(call, pooling);
+  call.check_taps(moves);
   const Ints sizes = image_sizes(call);
+  call.check_number("an image", product(sizes));
   Largest best{x, graph.constant(numbered(sizes, columns_first))};
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
     const Move& move = moves[static_cast<std::size_t>(d)];
@@ -456,11 +479,11 @@ Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
   const Call call{"avg_pool", x, at};
   check_float(call);
   Moves moves = pooling_moves(call, pooling);
-  if (!pooling.count_padding) return mean_of_windows(x, moves);
+  if (!pooling.count_padding) return mean_of_windows(call, x, moves);
   Ints given;
   for (const Move& move : open_moves(call, pooling.size, pooling.sliding)) given.push_back(move.high);
   const Value all = with_padding(x, moves, given);
-  return mean_of_windows(all, moves);
+  return mean_of_windows(call, all, moves);
 }
 
 Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location at) {
@@ -471,7 +494,7 @@ Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location 
   const Value sized = p == 2 ? square(x) : abs(x);
   const Value powers = p == 1 || p == 2 ? sized : pow(sized, p);
   const Value all = with_padding(powers, moves, Ints(moves.size(), std::numeric_limits<std::int64_t>::max()));
-  const Value sums = mean_of_windows(all, moves) * static_cast<double>(product(pooling.size));
+  const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
   return p == 1 ? sums : p == 2 ? sqrt(sums) : pow(sums, 1 / p);
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
+#include "ops/build.hpp"
 #include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -132,6 +133,7 @@ Outs to_tensor_scatter(Context& c) {
   if (axis == 0) Context::fail("its axis is that of the sequences");
   Ints step_sizes(static_cast<std::size_t>(rank - axis), 1), others;
   step_sizes[0] = c.size(1, axis);
+  check_computed("steps", step_sizes[0], SourceLine());
   for (int d = 1; d < rank; ++d) others.push_back(d);
   Tensor steps(DType::int64, step_sizes);
   for (std::int64_t i = 0; i < step_sizes[0]; ++i) steps.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/array.hpp"
+#include "ops/build.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -25,6 +26,13 @@ std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) 
   return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
 }
 
+/// Of dim `d` of the images of input 0.
+std::int64_t image_size(Context& c, std::size_t d) {
+  const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
+  check_computed("a dim", size, SourceLine());
+  return size;
+}
+
 /// A node's windows, with a number for each dim.
 struct Windows {
   Ints size, strides, dilations, pads;
@@ -39,9 +47,11 @@ struct Windows {
     const std::size_t dims = size.size();
     if (dims == 0 || strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims)
       Context::fail("its window, strides, dilations and pads are of different lengths");
-    const bool positive = std::min(*std::min_element(strides.begin(), strides.end()),
-                                   *std::min_element(dilations.begin(), dilations.end())) >= 1;
-    if (!positive) Context::fail("a stride or dilation is less than 1");
+    // Within these bounds no sum of products of two overflows.
+    for (const auto& [list, least] : {std::pair(&size, 1), {&strides, 1}, {&dilations, 1}, {&pads, 0}})
+      for (std::int64_t number : *list)
+        if (number < least || number > kMostComputed)
+          Context::fail("a window, stride, dilation or pad of " + std::to_string(number));
     if (automatic == "VALID") std::fill(pads.begin(), pads.end(), 0);
   }
   [[nodiscard]] std::size_t dims() const { return size.size(); }
@@ -60,8 +70,7 @@ Windows over_input(Context& c, Ints size) {
     Context::fail("a window of " + std::to_string(w.dims()) + " dims over an input of rank " +
                   std::to_string(c.rank(0)));
   if (w.is_same())
-    for (std::size_t d = 0; d < w.dims(); ++d)
-      w.pad(d, same(c.size(0, static_cast<std::int64_t>(d) + 2), w.covered(d), w.strides[d]));
+    for (std::size_t d = 0; d < w.dims(); ++d) w.pad(d, same(image_size(c, d), w.covered(d), w.strides[d]));
   return w;
 }
 
@@ -98,7 +107,7 @@ Outs to_conv_transpose(Context& c) {
     Context::fail("output_padding or output_shape has too few dims");
   if (!wanted.empty()) wanted.erase(wanted.begin(), wanted.end() - dims);
   for (std::size_t d = 0; d < w.dims() && (w.is_same() || !wanted.empty()); ++d) {
-    const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
+    const std::int64_t size = image_size(c, d);
     const std::int64_t all = (size - 1) * w.strides[d] + w.covered(d) + extra[d];
     const std::int64_t over = all - (wanted.empty() ? size * w.strides[d] : wanted[d]);
     w.pad(d, std::max<std::int64_t>(over, 0));
@@ -197,7 +206,7 @@ Outs to_max_unpool(Context& c) {
   if (c.rank(0) != static_cast<int>(w.dims()) + 2) Context::fail("its window and its input are of different ranks");
   Ints image, behind{0, 0};
   for (std::size_t d = 0; d < w.dims(); ++d) {
-    const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
+    const std::int64_t size = image_size(c, d);
     image.push_back((size - 1) * w.strides[d] + w.size[d] - w.pads[d] - w.pads[d + w.dims()]);
   }
   const Value x = c.in(0);

@@ -24,7 +24,8 @@ Value spread(Context& c, const Value& given) {
     return expand_dims(given, axes);
   }
   const std::int64_t block = c.integer("block_size", 0);
-  if (given.rank() != rank || block < 1) Context::fail("a scale of " + given.shape().str());
+  if (given.rank() != rank || block < 1 || !given.shape().known() || given.shape().bounded())
+    Context::fail("a scale of " + given.shape().str() + " with blocks of " + std::to_string(block));
   Ints sizes = given.shape().sizes();
   const Value apart = expand_dims(given, {axis + 1});
   sizes.insert(sizes.begin() + axis + 1, block);

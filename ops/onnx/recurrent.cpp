@@ -7,6 +7,7 @@
 
 #include "ops/activation.hpp"
 #include "ops/array.hpp"
+#include "ops/build.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
@@ -83,7 +84,9 @@ class Layers {
     layer.input = part(kWeights, direction);
     layer.state = part(kStateWeights, direction);
     if (c_.has(kBias)) {
-      const std::int64_t rows = gates_ * c_.size(kStateWeights, 2);
+      const std::int64_t hidden = c_.size(kStateWeights, 2);
+      check_computed("hidden", hidden, SourceLine());
+      const std::int64_t rows = gates_ * hidden;
       const Values both = split(part(kBias, direction), 0, {rows, rows});
       layer.input_bias = both[0];
       layer.state_bias = both[1];

@@ -32,7 +32,9 @@ Interpolation interpolation_of(Context& c) {
 
 /// Elements that a dim has when it is scaled, computed with as in onnxruntime: in single precision.
 std::int64_t scaled_size(std::int64_t size, double scale) {
-  return static_cast<std::int64_t>(std::floor(static_cast<float>(size) * static_cast<float>(scale)));
+  const float scaled = static_cast<float>(size) * static_cast<float>(scale);
+  if (!(scaled >= 0 && scaled < 0x1p31F)) Context::fail("a scale of " + std::to_string(scale));
+  return static_cast<std::int64_t>(std::floor(scaled));
 }
 
 std::vector<ResizedDim> scaled(Context& c, const Ints& axes, const Floats& scales) {
@@ -79,6 +81,8 @@ std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes) {
   std::vector<ResizedDim> dims;
   double least = INFINITY, most = 0;
   for (std::size_t k = 0; k < axes.size(); ++k) {
+    if (sizes[k] < 1 || sizes[k] > (std::int64_t{1} << 31) || c.size(0, axes[k]) < 1)
+      Context::fail("a size of " + std::to_string(sizes[k]) + " for " + std::to_string(c.size(0, axes[k])));
     dims.push_back({axes[k], sizes[k]});
     const double scale = static_cast<double>(sizes[k]) / static_cast<double>(c.size(0, axes[k]));
     least = std::min(least, scale);
@@ -145,6 +149,7 @@ Outs to_center_crop_pad(Context& c) {
   Ints low(static_cast<std::size_t>(y.rank())), high = low;
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const int axis = c.axis(0, axes[k]);
+    if (wanted[k] < 0) Context::fail("a size of " + std::to_string(wanted[k]));
     const std::int64_t more = wanted[k] - c.size(0, axis);
     if (more < 0) y = slice(y, axis, -more / 2, -more / 2 + wanted[k]);
     if (more <= 0) continue;

@@ -65,6 +65,7 @@ TEST_CASE_FIXTURE(Heads, "attention: all keys, scales and bounds") {
   const auto none = [](I, I, I) { return 0.0; };
   check({}, 1 / std::sqrt(2.0), 0, none);
   check({.scale = 3}, 3, 0, none);
+  check({.scale = 3, .mask = g.constant(0.5, DType::float64)}, 3, 0, none);  // the same to all
   check({.scale = 3, .softcap = 0.5}, 3, 0.5, none);
 }
 

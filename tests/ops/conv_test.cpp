@@ -45,6 +45,8 @@ TEST_CASE("windows that do not fit are refused with their numbers") {
   CHECK(refused(filter({6, 4, 3, 4}), {.padding = {1, 0}, .dilations = {1, 2}}) ==
         "Conv2D: a window that covers 7 columns is larger than the image of 5 with its padding");
   CHECK(refused(filter({6, 4, 3, 3}), {.strides = {0, 1}}) == "Conv2D: strides must be 2 numbers of at least 1");
+  CHECK(refused(filter({6, 4, 3, 3}), {.dilations = {1, 1LL << 62}}) ==
+        "Conv2D: dilations of 4611686018427387904; the limit is 268435456");
   CHECK(refused(filter({6, 4, 3, 3}), {.padding = {1, 1, 1}}) == "Conv2D: padding must be 4 numbers of at least 0");
   CHECK(refused(filter({6, 4, 3, 3}), {}, 2) == "Conv2D: the image has 4 channels, the filter 4 in each of 2 groups");
   CHECK(refused(filter({5, 2, 3, 3}), {}, 2) == "Conv2D: 5 output channels cannot be cut into 2 groups");

@@ -204,6 +204,8 @@ TEST_CASE("recurrent layers refuse weights that do not fit, and steps that are n
         }).starts_with("lstm: weights of the state [6,2] are not [4 * hidden,hidden]\n  at recurrent_test.cpp:"));
   const Value open = g.input("open", DType::float64, {"steps", 3, 2});
   CHECK(error_of([&] { gru(open, layer); }).starts_with("gru: dim 0 of open [steps,3,2] must be known\n"));
+  const Value endless = g.input("endless", DType::float64, {70000, 3, 2});
+  CHECK(error_of([&] { gru(endless, layer); }).find("with 1 to 65536 steps") != std::string::npos);
   const Value batch = g.input("batch", DType::float64, {5, "n", 2});
   CHECK(gru(batch, layer).y.shape().str() == "[5,n,2]");
 }

@@ -84,6 +84,19 @@ TEST_CASE("resize: made smaller with all that an element covers") {
   check(row({1, 2, 3, 4, 5, 6}, {0, 3}, smooth), {1.625, 3.5, 5.375});
 }
 
+TEST_CASE("resize: a long dim, by neighbours, as a short one by a matrix") {
+  Numbers ramp(5000);
+  for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = static_cast<double>(i);
+  const Numbers more = row(ramp, {0, 10000}, {kLinear});
+  for (std::size_t i = 1; i + 1 < more.size(); i += 37)
+    CHECK(more[i] == doctest::Approx(static_cast<double>(i) / 2 - 0.25));
+  Resizing smooth{kCubic};
+  smooth.antialias = true;
+  const Numbers less = row(ramp, {0, 500}, smooth);
+  for (std::size_t i = 2; i + 2 < less.size(); i += 13)
+    CHECK(less[i] == doctest::Approx(10 * static_cast<double>(i) + 4.5));
+}
+
 TEST_CASE("resize: several dims of any dtype, and a batch that is not known") {
   Graph g;
   const Value x = g.constant(Tensor::of<std::int32_t>({1, 2, 2}, {1, 2, 3, 4}));
@@ -100,6 +113,7 @@ TEST_CASE("resize: several dims of any dtype, and a batch that is not known") {
   CHECK(error_of([&] {
           resize(x, {{1, 4}}, {kLinear});
         }).starts_with("resize: of constant [1,2,2]: only nearest takes int32\n  at resize_test.cpp:"));
+  CHECK(error_of([&] { resize(many, {{1, 20000}}, {}); }).find("a size of 20000 for 3\n") != std::string::npos);
   CHECK(error_of([&] { resize(many, {{0, 4}}, {}); }).find("the size of dim 0 must be known") != std::string::npos);
 }
 

@@ -295,6 +295,12 @@ TEST_CASE("windows that do not fit are refused at the caller's line") {
   refused([&] { avg_pool(whole, {{2}}); }, "takes floating-point numbers, not int32");
   refused([&] { conv_transpose(x, w, {.padding = {4}}); }, "of 8 columns padding leaves nothing");
   refused([&] { col2im(x, {3}, {2}); }, "blocks of 2 elements at 2 positions");
+  refused(
+      [&] {
+        max_pool(x, {{5000}, {.padding = {9000}, .dilations = {2}}});
+      },
+      "a window of 5000 elements along a dim; the limit is 4096 here");
+  refused([&] { conv(x, w, {.strides = {1LL << 40}}); }, "conv: strides of 1099511627776; the limit is 268435456");
   CHECK(conv(open, w).shape().str() == "[1,2,?]");
   CHECK(avg_pool(open, {{2}, {.padding = {1}}, false, true}).shape().str() == "[1,2,?]");
 }
