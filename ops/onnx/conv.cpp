@@ -33,6 +33,12 @@ std::int64_t image_size(Context& c, std::size_t d) {
   return size;
 }
 
+/// Sizes that a node gives, none of them so large that sums overflow.
+void check_sizes(const Ints& sizes) {
+  for (std::int64_t size : sizes)
+    if (size < 0 || size > kMostComputed) Context::fail("a size of " + std::to_string(size));
+}
+
 /// A node's windows, with a number for each dim.
 struct Windows {
   Ints size, strides, dilations, pads;
@@ -105,6 +111,8 @@ Outs to_conv_transpose(Context& c) {
   Ints wanted = c.integers("output_shape");
   if (extra.size() != w.dims() || (!wanted.empty() && wanted.size() < w.dims()))
     Context::fail("output_padding or output_shape has too few dims");
+  check_sizes(extra);
+  check_sizes(wanted);
   if (!wanted.empty()) wanted.erase(wanted.begin(), wanted.end() - dims);
   for (std::size_t d = 0; d < w.dims() && (w.is_same() || !wanted.empty()); ++d) {
     const std::int64_t size = image_size(c, d);
@@ -214,6 +222,7 @@ Outs to_max_unpool(Context& c) {
   if (!c.has(2)) return y;
   const Ints wanted = c.ints(2);
   if (wanted.size() != w.dims() + 2) Context::fail("output_shape has " + std::to_string(wanted.size()) + " dims");
+  check_sizes(wanted);
   for (std::size_t d = 0; d < w.dims(); ++d) behind.push_back(wanted[d + 2] - image[d]);
   return pad(y, Ints(behind.size()), behind);
 }
