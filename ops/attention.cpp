@@ -127,7 +127,7 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
   result.biased = added(result.capped, bias);
   result.probabilities = cast(softmax(cast(result.biased, attending.precision.value_or(q.dtype()))), q.dtype());
   if (bias.defined()) {
-    const Value blind = equal(max(bias, {-1}, true), kNever);
+    const Value blind = equal(bias.rank() == 0 ? bias : max(bias, {-1}, true), kNever);
     result.probabilities = select(blind, 0, result.probabilities);
   }
   const Value shared = reshape(result.probabilities, {-1, heads.heads, rows, heads.keys});
