@@ -106,9 +106,12 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
                                 (size.size() == 0 ? " is empty" : " is not known"))
         .at(line);
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // the places are numbers of the graph
   std::int64_t count = 0;
-  if (__builtin_add_overflow(low, high, &count) || __builtin_add_overflow(count, size.size(), &count))
-    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " overflows 64 bits").at(line);
+  if (__builtin_add_overflow(low, high, &count) || __builtin_add_overflow(count, size.size(), &count) || count > kMost)
+    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
+                                " would have more than 2^31 elements")
+        .at(line);
   Tensor places(DType::int64, {count});
   for (std::int64_t i = 0; i < count; ++i)
     places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(i - low, size.size(), mode);
@@ -125,6 +128,10 @@ std::int64_t known_size(const Value& x, int dim) {
 /// Its square is a number, too.
 bool is_block(std::int64_t size) {
   return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
+}
+
+std::int64_t times(std::int64_t size, std::int64_t factor) {
+  return size < 0 ? -1 : checked_count(Ints{size, factor});
 }
 
 void check_blocks(std::string_view what, const Value& x, bool fits, const SourceLine& line) {
@@ -183,7 +190,7 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
     const std::int64_t before = low[static_cast<std::size_t>(d)];
     const std::int64_t behind = high[static_cast<std::size_t>(d)];
     if (before < 0 || behind < 0)
-      result = slice(result, d, std::max<std::int64_t>(0, -before), behind < 0 ? behind : kEnd);
+      result = slice(result, d, -std::clamp<std::int64_t>(before, -kEnd, 0), behind < 0 ? behind : kEnd);
     if (before > 0 || behind > 0)
       result = padded(result, d, std::max<std::int64_t>(0, before), std::max<std::int64_t>(0, behind), mode, at);
   }
@@ -197,7 +204,7 @@ Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, so
   const std::int64_t n = known_size(x, 0), h = known_size(x, 2), w = known_size(x, 3), c = channels / (block * block);
   const Value parts = channels_first ? reshape(x, {n, c, block, block, h, w}) : reshape(x, {n, block, block, c, h, w});
   const Value ordered = transpose(parts, channels_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
-  return reshape(ordered, {n, c, h < 0 ? -1 : h * block, w < 0 ? -1 : w * block});
+  return reshape(ordered, {n, c, times(h, block), times(w, block)});
 }
 
 Value space_to_depth(const Value& x, std::int64_t block, source_location at) {
@@ -207,7 +214,7 @@ Value space_to_depth(const Value& x, std::int64_t block, source_location at) {
   const std::int64_t n = known_size(x, 0), c = known_size(x, 1);
   const Value parts = reshape(x, {n, c, h / block, block, w / block, block});
   const Value ordered = transpose(parts, {0, 3, 5, 1, 2, 4});
-  return reshape(ordered, {n, c < 0 ? -1 : c * block * block, h / block, w / block});
+  return reshape(ordered, {n, times(c, block * block), h / block, w / block});
 }
 
 Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis, source_location at) {

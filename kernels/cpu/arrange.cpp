@@ -40,7 +40,8 @@ struct Diagonal {
 };
 
 std::unique_ptr<KernelState> prepare_triangle(const KernelSetup& setup) {
-  return keep(Diagonal{setup.attrs.get<std::int64_t>("k"), setup.attrs.get<bool>("upper")});
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;  // beyond any size, and sums with sizes do not overflow
+  return keep(Diagonal{std::clamp(setup.attrs.get<std::int64_t>("k"), -kFar, kFar), setup.attrs.get<bool>("upper")});
 }
 
 /// Row by row; of a part of a split matrix the rows and columns are counted in the whole.

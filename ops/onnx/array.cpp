@@ -152,7 +152,7 @@ Outs to_unsqueeze(Context& c) {
   return axes->empty() ? identity(c.in(0)) : expand_dims(c.in(0), *axes);
 }
 
-/// Broadcasts both ways: a 1 in the shape keeps the input's dim.
+/// Broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape has not.
 Outs to_expand(Context& c) {
   Ints to = c.ints(1);
   const auto rank = static_cast<std::size_t>(c.rank(0));
@@ -233,7 +233,8 @@ std::optional<PadMode> pad_mode(const std::string& name) {
 Value cut(Value x, Ints& low, Ints& high) {
   for (std::size_t d = 0; d < low.size(); ++d) {
     if (low[d] < 0 || high[d] < 0)
-      x = slice(x, static_cast<std::int64_t>(d), std::max<std::int64_t>(-low[d], 0), high[d] < 0 ? high[d] : kEnd);
+      x = slice(x, static_cast<std::int64_t>(d), -std::clamp<std::int64_t>(low[d], -kEnd, 0),
+                high[d] < 0 ? high[d] : kEnd);
     low[d] = std::max<std::int64_t>(low[d], 0);
     high[d] = std::max<std::int64_t>(high[d], 0);
   }
@@ -260,7 +261,8 @@ Outs to_pad(Context& c) {
     return identity(pad(c.in(0), low, high, *mode));
   }
   const double value = c.has(2) ? c.number(2) : c.real("value", 0);
-  return pad(cut(c.in(0), low, high), low, high, value);
+  const Value x = cut(c.in(0), low, high);  // which sets the pads that it cuts off to 0
+  return pad(x, low, high, value);
 }
 
 Outs to_depth_to_space(Context& c) {
@@ -272,7 +274,7 @@ Outs to_space_to_depth(Context& c) {
 }
 
 Outs to_trilu(Context& c) {
-  const std::int64_t k = c.has(1) ? static_cast<std::int64_t>(c.number(1)) : 0;
+  const std::int64_t k = c.has(1) ? c.whole_number(1) : 0;
   return c.integer("upper", 1) != 0 ? triu(c.in(0), k) : tril(c.in(0), k);
 }
 
@@ -294,6 +296,7 @@ Outs to_center_crop_pad(Context& c) {
   if (to.size() != axes.size()) Context::fail("it has not one size for each axis");
   Ints low(rank), high(rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (to[i] < 0) Context::fail("a size of " + std::to_string(to[i]));
     const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));
     const std::int64_t missing = to[i] - c.size(0, axes[i]);
     low[d] = missing / 2;  // towards zero, so that what is cut off in front is the smaller half too
@@ -306,13 +309,13 @@ Outs to_center_crop_pad(Context& c) {
 Outs to_eye_like(Context& c) {
   const Ints sizes = c.sizes(0);
   if (sizes.size() != 2) Context::fail("its input is no matrix");
-  const std::int64_t k = c.integer("k", 0);
+  const std::int64_t k = std::clamp(c.integer("k", 0), -sizes[0], sizes[1]);
   Tensor eye(c.dtype("dtype", c.type(0).dtype), sizes);
   dispatch(eye.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t row = 0; row < sizes[0]; ++row)
-      if (row + k >= 0 && row + k < sizes[1])
-        eye.mutable_data<T>()[static_cast<std::size_t>(row * sizes[1] + row + k)] = T(1);
+    const auto out = eye.mutable_data<T>();
+    for (std::int64_t row = std::max<std::int64_t>(-k, 0); row < std::min(sizes[0], sizes[1] - k); ++row)
+      out[static_cast<std::size_t>(row * sizes[1] + row + k)] = T(1);
   });
   return eye;
 }

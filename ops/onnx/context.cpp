@@ -1,5 +1,7 @@
 #include "ops/onnx/context.hpp"
 
+#include <cmath>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "ops/build.hpp"
@@ -28,6 +30,14 @@ DType dtype_or_fail(std::int64_t number) {
   const auto dtype = dtype_of_number(number);
   if (!dtype) Context::fail("ONNX's dtype " + std::to_string(number) + " is none of ferry's");
   return *dtype;
+}
+
+/// An element as an integer, towards zero.
+std::int64_t integer_at(const Tensor& tensor, std::int64_t i) {
+  if (!is_float(tensor.dtype())) return tensor.integer(i);
+  const double number = tensor.number(i);
+  if (!(std::abs(number) < 0x1p62)) Context::fail(std::to_string(number) + " is no number of elements");
+  return static_cast<std::int64_t>(number);
 }
 
 }  // namespace
@@ -87,7 +97,7 @@ const std::vector<Out>& Context::list(int i) {
 Ints Context::ints(int i) {
   const Tensor tensor = constant(i);
   Ints result;
-  for (std::int64_t k = 0; k < tensor.count(); ++k) result.push_back(tensor.integer(k));
+  for (std::int64_t k = 0; k < tensor.count(); ++k) result.push_back(integer_at(tensor, k));
   return result;
 }
 
@@ -95,6 +105,11 @@ double Context::number(int i) {
   const Tensor tensor = constant(i);
   if (tensor.count() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + tensor.type().str());
   return tensor.number(0);
+}
+
+std::int64_t Context::whole_number(int i) {
+  static_cast<void>(number(i));
+  return integer_at(constant(i), 0);
 }
 
 template <class T>

@@ -87,8 +87,9 @@ class Context {
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
   /// constant(i) as integers.
   [[nodiscard]] Ints ints(int i);
-  /// The only element of constant(i).
+  /// The only element of constant(i); as an integer, towards zero.
   [[nodiscard]] double number(int i);
+  [[nodiscard]] std::int64_t whole_number(int i);
 
   // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. ----
 

@@ -2,9 +2,11 @@
 #include "ops/indexing.hpp"
 
 #include <limits>
+#include <numeric>
 
 #include "ops/array.hpp"
 #include "ops/boxes.hpp"
+#include "ops/broadcast.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -60,6 +62,26 @@ Outs to_scatter_nd(Context& c) {
   return scatter_nd(x, indices, updates, 0, scatter_of(c));
 }
 
+/// `updates` [batch, …, n, …] written into x [batch, …, size, …] along `axis`, from the place that input 2 says for
+/// each of the batch on; past the end, with mode "circular", to the beginning.
+Outs to_tensor_scatter(Context& c) {
+  const int axis = c.axis(0, c.integer("axis", -2));
+  const Ints sizes = c.sizes(1);
+  if (axis == 0 || axis >= static_cast<int>(sizes.size())) Context::fail("axis 0 is that of the batch");
+  const std::int64_t count = sizes[static_cast<std::size_t>(axis)];
+  Tensor steps(DType::int64, {count});
+  std::iota(steps.mutable_data<std::int64_t>().begin(), steps.mutable_data<std::int64_t>().end(), 0);
+  Ints along(sizes.size(), 1), batch(sizes.size(), 1);
+  along[static_cast<std::size_t>(axis)] = count;
+  batch[0] = sizes[0];
+  const Value x = c.in(0);
+  const Value updates = c.in(1);
+  Value places = reshape(c.graph().constant(steps), along);
+  if (c.has(2)) places = places + reshape(cast(c.in(2), DType::int64), batch);
+  if (c.text("mode", "linear") == "circular") places = mod(places, static_cast<double>(c.size(0, axis)));
+  return scatter_elements(x, broadcast_to(places, sizes), updates, axis);
+}
+
 // ---- Indices as masks ----
 
 /// x, whose last dim is to be dim `axis`.
@@ -76,7 +98,7 @@ Value element(const Value& values, std::int64_t place) {
 }
 
 Outs to_one_hot(Context& c) {
-  const auto depth = static_cast<std::int64_t>(c.number(1));
+  const std::int64_t depth = c.whole_number(1);
   const int rank = c.rank(0) + 1;
   const std::int64_t given = c.integer("axis", -1);
   const auto axis = static_cast<int>(given < 0 ? given + rank : given);
@@ -120,7 +142,7 @@ Outs to_top_k_by_attribute(Context& c) {
   return best(c, c.integer("k"));
 }
 Outs to_top_k(Context& c) {
-  return best(c, static_cast<std::int64_t>(c.number(1)));
+  return best(c, c.whole_number(1));
 }
 
 Outs to_unique(Context& c) {
@@ -169,7 +191,7 @@ Outs to_compress(Context& c) {
 Outs to_non_max_suppression(Context& c) {
   const Value boxes = c.in(0);
   const Value scores = c.in(1);
-  const auto most = static_cast<std::int64_t>(c.has(2) ? c.number(2) : 0);
+  const auto most = c.has(2) ? c.whole_number(2) : 0;
   const double overlap = c.has(3) ? c.number(3) : 0;
   const double score = c.has(4) ? c.number(4) : -std::numeric_limits<double>::infinity();
   return non_max_suppression(boxes, scores, most, overlap, score, c.integer("center_point_box", 0) != 0);
@@ -188,6 +210,7 @@ constexpr Converter kIndexing[] = {
     {"Scatter", 9, to_scatter_elements},
     {"ScatterElements", 11, to_scatter_elements},
     {"ScatterND", 11, to_scatter_nd},
+    {"TensorScatter", 24, to_tensor_scatter},
     {"TopK", 1, to_top_k_by_attribute},
     {"TopK", 10, to_top_k},
     {"Unique", 11, to_unique},

@@ -15,11 +15,18 @@
 namespace ferry::onnx {
 namespace {
 
+/// What is made while importing is this large at most.
+void check_count(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kMost = 1 << 28;
+  if (rows < 0 || columns < 0 || checked_count(Ints{rows, columns}) > kMost)
+    Context::fail(std::to_string(rows) + " times " + std::to_string(columns) + " elements");
+}
+
 /// A tensor of a floating-point dtype, each element by its row and column.
 template <class F>
 Tensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const F& element) {
   if (!is_float(dtype)) Context::fail("of " + std::string(name_of(dtype)) + "; it takes floating-point dtypes");
-  static_cast<void>(checked_count(std::initializer_list<std::int64_t>{rows, columns}));
+  check_count(rows, columns);
   Tensor tensor(dtype, {rows, columns});
   dispatch(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -35,8 +42,8 @@ Tensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const F& ele
 
 /// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n).
 Outs window(Context& c, double a0, double a1, double a2) {
-  const auto size = static_cast<std::int64_t>(c.number(0));
-  if (size < 0) Context::fail("a size of " + std::to_string(size));
+  const auto size = c.whole_number(0);
+  check_count(size, 1);
   const double n = static_cast<double>(c.integer("periodic", 1) != 0 ? size : size - 1);
   Tensor tensor(DType::float64, {size});
   const auto out = tensor.mutable_data<double>();
@@ -107,13 +114,12 @@ Value exchanged(const Value& x, int a, int b) {
 
 Outs to_dft(Context& c) {
   const bool axis_is_input = c.opset() >= 20;
-  const std::int64_t given =
-      axis_is_input ? (c.has(2) ? static_cast<std::int64_t>(c.number(2)) : -2) : c.integer("axis", 1);
+  const std::int64_t given = axis_is_input ? (c.has(2) ? c.whole_number(2) : -2) : c.integer("axis", 1);
   const int axis = c.axis(0, given);
   const int last = c.rank(0) - 2;
   if (axis > last) Context::fail("axis " + std::to_string(given) + " is that of the parts");
   const std::int64_t size = c.size(0, axis);
-  const std::int64_t length = c.has(1) ? static_cast<std::int64_t>(c.number(1)) : size;
+  const std::int64_t length = c.has(1) ? c.whole_number(1) : size;
   if (length < 1) Context::fail("a length of " + std::to_string(length));
   const bool onesided = c.integer("onesided", 0) != 0;
   const Transform t{std::min(size, length), length, onesided ? length / 2 + 1 : length, c.integer("inverse", 0) != 0};
@@ -125,11 +131,12 @@ Outs to_dft(Context& c) {
 
 /// [batch, length, 1 or 2] in frames of the window's length, a step apart: [batch, frames, frequencies, 2].
 Outs to_stft(Context& c) {
-  const auto step = static_cast<std::int64_t>(c.number(1));
+  const auto step = c.whole_number(1);
   const std::int64_t size = c.size(0, 1);
-  const std::int64_t length = c.has(2) ? c.size(2, 0) : (c.has(3) ? static_cast<std::int64_t>(c.number(3)) : size);
+  const std::int64_t length = c.has(2) ? c.size(2, 0) : (c.has(3) ? c.whole_number(3) : size);
   if (step < 1 || length < 1 || length > size) Context::fail("its frames do not fit the signal");
   const std::int64_t frames = (size - length) / step + 1;
+  check_count(frames, length);
   Tensor places(DType::int64, {frames, length});
   for (std::int64_t i = 0; i < frames * length; ++i)
     places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i / length * step + i % length;
@@ -148,7 +155,7 @@ Outs to_stft(Context& c) {
 
 /// The weights of triangles over frequencies, evenly spaced in mels: m = 2595 log10(1 + f / 700).
 Outs to_mel_weights(Context& c) {
-  const auto bins = static_cast<std::int64_t>(c.number(0)), length = static_cast<std::int64_t>(c.number(1));
+  const auto bins = c.whole_number(0), length = c.whole_number(1);
   const double rate = c.number(2), low = c.number(3), high = c.number(4);
   if (bins < 0 || length < 0 || rate <= 0) Context::fail("its sizes are negative");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };

@@ -1,0 +1,225 @@
+// Single nodes that libonnx-testdata has no cases of: newer operator sets, older ones, random numbers, errors.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.hpp"
+#include "ops/onnx/import.hpp"
+#include "tests/support/evaluate.hpp"
+
+namespace ferry::test {
+namespace {
+
+using onnx::Attribute;
+
+/// What a model of one node gives for these inputs, "x0", "x1" …; one without dtype is left out.
+struct OneNode {
+  std::string op;
+  std::int64_t opset = 18;
+  std::vector<Attribute> attributes = {};
+  std::size_t outputs = 1;
+
+  [[nodiscard]] std::vector<Tensor> run(const std::vector<Tensor>& inputs) const {
+    onnx::Model model;
+    model.source = "m.onnx";
+    model.ir_version = 8;
+    model.opsets[""] = opset;
+    onnx::Node node;
+    node.name = "n";
+    node.op = op;
+    node.attributes = attributes;
+    onnx::ImportOptions options;
+    options.evaluate = [](const Graph& graph, const Values& fetches) { return Evaluator(graph).run(fetches); };
+    Evaluator::Feeds feeds;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string name = "x" + std::to_string(i);
+      node.inputs.push_back(inputs[i].defined() ? name : "");
+      if (!inputs[i].defined()) continue;
+      model.graph.inputs.push_back({name, inputs[i].dtype(), inputs[i].type().shape, ""});
+      options.values.emplace(name, inputs[i]);
+    }
+    for (std::size_t i = 0; i < outputs; ++i) {
+      node.outputs.push_back("y" + std::to_string(i));
+      model.graph.outputs.push_back({node.outputs.back(), std::nullopt, std::nullopt, ""});
+    }
+    model.graph.nodes.push_back(node);
+    const onnx::Imported imported = onnx::import_model(model, options);
+    Values fetches;
+    for (const auto& fetch : imported.graph->entries().at("predict").fetches)
+      fetches.push_back(imported.graph->value(fetch.value));
+    for (const auto& [name, value] : options.values) feeds.emplace(name, value);
+    return Evaluator(*imported.graph).run(fetches, feeds);
+  }
+  [[nodiscard]] std::string text(const std::vector<Tensor>& inputs) const { return run(inputs)[0].str(); }
+};
+
+Tensor floats(std::vector<std::int64_t> sizes, const std::vector<float>& values) {
+  return Tensor::of<float>(std::move(sizes), std::span<const float>(values));
+}
+Tensor longs(std::vector<std::int64_t> sizes, const std::vector<std::int64_t>& values) {
+  return Tensor::of<std::int64_t>(std::move(sizes), std::span<const std::int64_t>(values));
+}
+Attribute integer(const char* name, std::int64_t value) {
+  return {name, value};
+}
+Attribute text(const char* name, const char* value) {
+  return {name, std::string(value)};
+}
+std::string error_of(const OneNode& node, const std::vector<Tensor>& inputs) {
+  try {
+    static_cast<void>(node.run(inputs));
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "";
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const Tensor kSeven = floats({7}, {-3, -1, -0.5F, 0, 0.5F, 1, 3});
+
+}  // namespace
+
+TEST_CASE("bits") {
+  const Tensor a = longs({3}, {12, -1, 5}), b = longs({3}, {10, 7, 5});
+  CHECK(OneNode{"BitwiseAnd"}.text({a, b}) == "[8 7 5]");
+  CHECK(OneNode{"BitwiseOr"}.text({a, b}) == "[14 -1 5]");
+  CHECK(OneNode{"BitwiseXor"}.text({a, b}) == "[6 -8 0]");
+  CHECK(OneNode{"BitwiseNot"}.text({a}) == "[-13 0 -6]");
+}
+
+TEST_CASE("activations of newer operator sets") {
+  const std::vector<Tensor> swish = OneNode{"Swish", 24, {{"alpha", 2.0}}}.run({kSeven});
+  const std::vector<Tensor> gelu = OneNode{"Gelu", 20, {text("approximate", "tanh")}}.run({kSeven});
+  for (std::int64_t i = 0; i < 7; ++i) {
+    const double x = kSeven.number(i);
+    CHECK(swish[0].number(i) == doctest::Approx(x / (1 + std::exp(-2 * x))));
+    const double inner = std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x);
+    CHECK(gelu[0].number(i) == doctest::Approx(x / 2 * (1 + std::tanh(inner))));
+  }
+}
+
+TEST_CASE("integers to a power") {
+  CHECK(OneNode{"Pow", 15}.text({longs({3}, {3, -2, 2}), longs({3}, {39, 63, -1})}) ==
+        "[4052555153018976267 -9223372036854775808 0]");
+  CHECK(OneNode{"Pow", 15}.text({longs({2}, {4, 9}), floats({}, {0.5F})}) == "[2 3]");
+}
+
+TEST_CASE("running products, products over axes that are an input") {
+  CHECK(OneNode{"CumProd", 26, {integer("exclusive", 1)}}.text({longs({4}, {2, 3, 4, 5}), longs({}, {0})}) ==
+        "[1 2 6 24]");
+  CHECK(OneNode{"ReduceProd", 18, {integer("keepdims", 0)}}.text({longs({2, 2}, {2, 3, 4, 5}), longs({1}, {1})}) ==
+        "[6 20]");
+}
+
+TEST_CASE("arrays cut and padded") {
+  const Tensor x = longs({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(OneNode{"CenterCropPad"}.text({x, longs({2}, {3, 2})}) == "[[1 2] [4 5] [0 0]]");
+  CHECK(OneNode{"CenterCropPad", 18, {{"axes", Ints{-1}}}}.text({x, longs({1}, {6})}) ==
+        "[[0 1 2 3 0 0] [0 4 5 6 0 0]]");
+  CHECK(has(error_of({"CenterCropPad"}, {x, longs({2}, {-1, 2})}), "a size of -1"));
+  CHECK(OneNode{"Pad", 19, {text("mode", "wrap")}}.text({x, longs({4}, {0, 2, 0, 1})}) ==
+        "[[2 3 1 2 3 1] [5 6 4 5 6 4]]");
+  CHECK(OneNode{"Pad"}.text({x, longs({4}, {1, -1, -1, 0})}) == "[[0 0] [2 3]]");
+  CHECK(has(error_of({"Pad", 18, {text("mode", "odd")}}, {x, longs({4}, {0, 2, 0, 1})}), "its mode is odd"));
+  const Tensor five = longs({5}, {0, 1, 2, 3, 4});
+  const auto slice = [&](std::int64_t begin, std::int64_t end, std::int64_t step) {
+    return OneNode{"Slice"}.text({five, longs({1}, {begin}), longs({1}, {end}), longs({1}, {0}), longs({1}, {step})});
+  };
+  constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
+  CHECK(slice(-1, kLowest, -2) == "[4 2 0]");
+  CHECK(slice(9, 0, -1) == "[4 3 2 1]");
+  CHECK(slice(2, -9, kLowest) == "[2]");
+  CHECK(slice(-9, -1, -1) == "[]");
+  CHECK(slice(1, 3, -1) == "[]");
+}
+
+TEST_CASE("writing to elements, joined") {
+  const Tensor x = longs({4}, {1, 2, 3, 4}), at = longs({3}, {1, -3, 0}), updates = longs({3}, {5, 7, 1});
+  const auto scattered = [&](const char* how) {
+    return OneNode{"ScatterElements", 18, {text("reduction", how)}}.text({x, at, updates});
+  };
+  CHECK(scattered("none") == "[1 7 3 4]");
+  CHECK(scattered("add") == "[2 14 3 4]");
+  CHECK(scattered("mul") == "[1 70 3 4]");
+  CHECK(scattered("max") == "[1 7 3 4]");
+  CHECK(scattered("min") == "[1 2 3 4]");
+  CHECK(OneNode{"ScatterND", 18, {text("reduction", "max")}}.text({x, longs({2, 1}, {0, 3}), longs({2}, {9, 1})}) ==
+        "[9 2 3 4]");
+  CHECK(has(error_of({"ScatterND", 18, {text("reduction", "mean")}}, {x, longs({1, 1}, {0}), longs({1}, {9})}),
+            "its reduction is mean"));
+}
+
+TEST_CASE("writing to a cache at each sequence's place") {
+  const Tensor cache = longs({2, 4, 1}, {0, 0, 0, 0, 0, 0, 0, 0}), update = longs({2, 2, 1}, {1, 2, 3, 4});
+  CHECK(OneNode{"TensorScatter", 24}.text({cache, update, longs({2}, {0, 2})}) ==
+        "[[[1] [2] [0] [0]] [[0] [0] [3] [4]]]");
+  CHECK(OneNode{"TensorScatter", 24, {text("mode", "circular")}}.text({cache, update, longs({2}, {3, 1})}) ==
+        "[[[2] [0] [0] [1]] [[0] [3] [4] [0]]]");
+  CHECK(OneNode{"TensorScatter", 24}.text({cache, update}) == "[[[1] [2] [0] [0]] [[3] [4] [0] [0]]]");
+}
+
+TEST_CASE("ops as they were in older operator sets") {
+  CHECK(OneNode{"TopK", 1, {integer("k", 2), integer("axis", 0)}, 2}.text({floats({3}, {1, 3, 2})}) == "[3 2]");
+  CHECK(OneNode{"Hardmax", 11}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [0 0]]]");
+  CHECK(OneNode{"Hardmax", 13}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [1 0]]]");
+  CHECK(OneNode{"PRelu", 6}.text({floats({1, 2, 1, 2}, {-1, 1, -1, 1}), floats({2}, {3, 5})}) ==
+        "[[[[-3 1]] [[-5 1]]]]");
+}
+
+TEST_CASE("sizes that depend on data") {
+  const Tensor x = longs({3, 2}, {1, 2, 3, 4, 1, 2});
+  Tensor taken(DType::boolean, {2});
+  taken.mutable_data<bool>()[1] = true;
+  CHECK(OneNode{"Compress", 11, {integer("axis", 0)}}.text({x, taken}) == "[[3 4]]");
+  CHECK(OneNode{"Compress", 11, {integer("axis", 1)}}.text({x, taken}) == "[[2] [4] [2]]");
+  CHECK(OneNode{"Compress", 11}.text({x, taken}) == "[2]");
+  CHECK(OneNode{"NonZero", 13}.text({longs({2, 2}, {1, 0, 1, 1})}) == "[[0 1 1] [0 0 1]]");
+  CHECK(OneNode{"Unique", 11, {integer("axis", 0)}}.text({x}) == "[[1 2] [3 4]]");
+  CHECK(has(error_of({"Unique", 11, {integer("axis", 1)}}, {x}), "known only when it runs"));
+}
+
+TEST_CASE("Fourier's transform there and back") {
+  const Tensor x = floats({1, 5, 2}, {1, 2, -1, 0.5F, 3, 0, -2, 1, 0, 4});
+  const OneNode forth{"DFT", 20}, back{"DFT", 20, {integer("inverse", 1)}};
+  const Tensor y = forth.run({x, Tensor(), longs({}, {1})})[0];
+  const Tensor again = back.run({y, Tensor(), longs({}, {1})})[0];
+  for (std::int64_t i = 0; i < x.count(); ++i) CHECK(again.number(i) == doctest::Approx(x.number(i)).epsilon(1e-5));
+  CHECK(y.number(0) == doctest::Approx(1.0));  // the sum
+  CHECK(y.number(1) == doctest::Approx(7.5));
+  const OneNode half{"DFT", 17, {integer("onesided", 1), integer("axis", 1)}};
+  const Tensor real = floats({1, 4, 1}, {1, 0, -1, 0});
+  const Tensor padded = half.run({real, longs({}, {6})})[0];
+  CHECK(padded.sizes() == std::vector<std::int64_t>{1, 4, 2});
+  CHECK(padded.number(2) == doctest::Approx(1.5));  // 1 - cos(2 pi 2 / 6)
+  CHECK(has(error_of(half, {real, longs({}, {std::int64_t{1} << 40})}), "elements"));
+}
+
+TEST_CASE("random numbers") {
+  const Tensor ends = floats({4}, {0, 1, 0, 1});
+  CHECK(OneNode{"Bernoulli"}.text({ends}) == "[0 1 0 1]");
+  CHECK(OneNode{"Bernoulli", 15, {integer("dtype", 7)}}.run({ends})[0].dtype() == DType::int64);
+  const Tensor uniform = OneNode{"RandomUniformLike", 1, {{"low", 3.0}, {"high", 4.0}}}.run({kSeven})[0];
+  for (std::int64_t i = 0; i < 7; ++i) CHECK((uniform.number(i) >= 3 && uniform.number(i) < 4));
+  CHECK(OneNode{"RandomNormal", 1, {{"shape", Ints{2, 3}}, integer("dtype", 11)}}.run({})[0].type().str() ==
+        "float64[2,3]");
+  const Tensor weights = floats({2, 3}, {-99, 0, -99, 0, -99, -99});
+  CHECK(OneNode{"Multinomial", 7, {integer("sample_size", 4)}}.text({weights}) == "[[1 1 1 1] [0 0 0 0]]");
+  const Tensor even = OneNode{"Multinomial", 7, {integer("sample_size", 3000)}}.run({floats({1, 3}, {0, 0, 0})})[0];
+  std::int64_t seen[3] = {};
+  for (std::int64_t i = 0; i < even.count(); ++i) ++seen[even.integer(i)];
+  for (std::int64_t count : seen) CHECK((count > 850 && count < 1150));
+}
+
+TEST_CASE("numbers that are no sizes") {
+  const Tensor huge = floats({}, {1e30F});
+  CHECK(has(error_of({"OneHot", 11}, {longs({1}, {0}), huge, longs({2}, {0, 1})}), "is no number of elements"));
+  CHECK(has(error_of({"HannWindow", 17}, {longs({}, {-2})}), "-2 times 1 elements"));
+  CHECK(has(error_of({"HannWindow", 17}, {longs({}, {std::int64_t{1} << 60})}), "elements"));
+  CHECK(has(error_of({"SpaceToDepth", 13, {integer("blocksize", std::int64_t{1} << 40)}}, {floats({1, 2, 0, 0}, {})}),
+            "blocks do not fit"));
+}
+
+}  // namespace ferry::test
