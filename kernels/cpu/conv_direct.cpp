@@ -22,7 +22,7 @@ std::int64_t Reach::extent(std::int64_t count) const {
 namespace {
 
 constexpr std::int64_t kUnitPositions = 256;  // whose sums stay in the cache
-constexpr std::int64_t kUnitsTogether = 8;    // that a filter's gradient packs before it multiplies
+constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs before it multiplies
 
 // ---- Which taps lie where ----
 
@@ -130,29 +130,25 @@ Unit unit_of(const Sweep& sweep, std::int64_t number) {
   return {begin, std::min(sweep.unit_rows, sweep.rows.targets - begin)};
 }
 
-/// `size` elements of a row of `length`, from `first` on, with zeros where there is none.
-template <class T>
-void copy_row(const T* row, std::int64_t length, std::int64_t first, std::int64_t size, T* to) {
-  const std::int64_t begin = std::clamp<std::int64_t>(-first, 0, size);
-  const std::int64_t end = std::clamp<std::int64_t>(length - first, begin, size);
-  std::fill(to, to + begin, T(0));
-  std::copy(row + first + begin, row + first + end, to + begin);
-  std::fill(to + end, to + size, T(0));
-}
-
 /// Where the unit's first tap of its first position lies, in the channels or in `copy`, which is filled then.
 template <class T>
 const T* view_of(const DirectConv& conv, const Sweep& sweep, const Unit& unit, const T* channels, T* copy) {
-  const std::int64_t first_row = unit.begin * sweep.rows.step + sweep.rows.low(), first = sweep.columns.low();
-  if (!sweep.copies) return channels + first_row * conv.source.columns + first;
+  const std::int64_t row = unit.begin * sweep.rows.step + sweep.rows.low(), column = sweep.columns.low();
+  if (!sweep.copies) return channels + row * conv.source.columns + column;
+  const auto inside = [](std::int64_t first, std::int64_t count, std::int64_t size) {  // of `count` from `first` on
+    const std::int64_t begin = std::clamp<std::int64_t>(-first, 0, count);
+    return Span{begin, std::clamp<std::int64_t>(size - first, begin, count)};
+  };
+  const Span rows = inside(row, sweep.view.rows, conv.source.rows);
+  const Span columns = inside(column, sweep.view.columns, conv.source.columns);
   T* to = copy;
-  for (std::int64_t channel = 0; channel < conv.sources; ++channel, channels += conv.source.area())
-    for (std::int64_t row = first_row; row < first_row + sweep.view.rows; ++row, to += sweep.view.columns) {
-      if (row < 0 || row >= conv.source.rows)
-        std::fill_n(to, sweep.view.columns, T(0));
-      else
-        copy_row(channels + row * conv.source.columns, conv.source.columns, first, sweep.view.columns, to);
-    }
+  for (std::int64_t channel = 0; channel < conv.sources; ++channel, to += sweep.view.area()) {
+    std::fill_n(to, sweep.view.area(), T(0));
+    const T* from = channels + channel * conv.source.area() + row * conv.source.columns + column;
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      std::copy(from + r * conv.source.columns + columns.begin, from + r * conv.source.columns + columns.end,
+                to + r * sweep.view.columns + columns.begin);
+  }
   return copy;
 }
 

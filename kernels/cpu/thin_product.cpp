@@ -12,6 +12,7 @@ constexpr std::int64_t kLeast = 16, kFew = 128;  // of a small factor
 constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
 constexpr std::int64_t kMany = 1 << 20;          // elements of a large one that no second cache holds
 constexpr std::int64_t kDepth = 192;             // of a panel at a time, so that it stays in the first cache
+constexpr std::int64_t kPacked = 4 * kDepth;     // of a large factor at a time
 constexpr std::int64_t kTogether = 32;           // rows whose sums are transposed together
 constexpr std::int64_t kPieces = 8;              // of the rows, for threads
 
@@ -32,23 +33,33 @@ class ThinProduct {
     for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * rows.depth_step;
   }
 
-  /// c[r * columns + v] from factor[i * columns + v].
+  /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed: threads take rows.
   void compute(const T* factor, T* c) const {
-    for (std::int64_t i = 0; i < depth_; i += kDepth) {
-      const std::int64_t depth = std::min(kDepth, depth_ - i);
-      for_chunks(parallel_, depth, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t d = begin; d < end; ++d) pack_row(factor + (i + d) * columns_, d, depth);
+    for_chunks(parallel_, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t d = begin; d < end; ++d) pack_row(factor + d * columns_, d, depth_, packed_);
+    });
+    for_rows(kMostTileRows, [&](std::int64_t row, std::int64_t count) {
+      for (std::int64_t p = 0; p < panels_.count(); ++p) add_panel(row, count, 0, depth_, packed_, panels_.at(p), c);
+    });
+  }
+
+  /// The same of a large factor, of which some rows are packed at a time: threads take columns.
+  void compute_by_columns(const T* factor, T* c) const {
+    for (std::int64_t begin = 0; begin < depth_; begin += kPacked) {
+      const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
+      const auto packed = [&](std::int64_t block) { return packed_ + block * kDepth * panels_.padded(); };
+      const auto depth = [&](std::int64_t block) { return std::min(kDepth, end - begin - block * kDepth); };
+      for_chunks(parallel_, end - begin, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t d = first; d < last; ++d)
+          pack_row(factor + (begin + d) * columns_, d % kDepth, depth(d / kDepth), packed(d / kDepth));
       });
-      for_rows(kMostTileRows, [&](std::int64_t row, std::int64_t count) {
-        for (std::int64_t p = 0; p < panels_.count(); ++p) {
-          const Panel panel = panels_.at(p);
-          T* to = c + row * columns_ + panel.first;
-          const T* packed = packed_ + panel.first * depth;
-          if (panel.count == width(panel))
-            add(row, count, i, depth, packed, panel, to, columns_);
-          else
-            add_part(row, count, i, depth, packed, panel, to);
-        }
+      const std::int64_t pieces = std::min(panels_.count(), kPieces);
+      for_chunks(parallel_, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+        for (std::int64_t p = panels_.count() * piece / pieces; p < panels_.count() * (piece + 1) / pieces; ++p)
+          for (std::int64_t block = 0; block < blocks; ++block)
+            for (std::int64_t row = 0; row < rows_.count; row += kMostTileRows)
+              add_panel(row, std::min<std::int64_t>(kMostTileRows, rows_.count - row), begin + block * kDepth,
+                        depth(block), packed(block), panels_.at(p), c);
       });
     }
   }
@@ -84,14 +95,24 @@ class ThinProduct {
     });
   }
 
-  void pack_row(const T* row, std::int64_t d, std::int64_t depth) const {
+  /// Row d of the `depth` rows of all panels at `packed`.
+  void pack_row(const T* row, std::int64_t d, std::int64_t depth, T* packed) const {
     const std::int64_t whole = columns_ / Panels<T>::width() * Panels<T>::width(), most = Panels<T>::width();
     for (std::int64_t first = 0; first < whole; first += most)
-      std::copy_n(row + first, most, packed_ + first * depth + d * most);
+      std::copy_n(row + first, most, packed + first * depth + d * most);
     if (whole == columns_) return;
     const std::int64_t last = panels_.padded() - whole;
-    T* to = packed_ + whole * depth + d * last;
+    T* to = packed + whole * depth + d * last;
     std::fill(std::copy(row + whole, row + columns_, to), to + last, T(0));
+  }
+
+  void add_panel(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+                 const Panel& panel, T* c) const {
+    T* to = c + row * columns_ + panel.first;
+    if (panel.count == width(panel))
+      add(row, count, i, depth, packed + panel.first * depth, panel, to, columns_);
+    else
+      add_part(row, count, i, depth, packed + panel.first * depth, panel, to);
   }
 
   /// Adds the products of elements [i, i + depth), which are the first when i is 0.
@@ -127,10 +148,9 @@ void multiply(Parallel& parallel, const ProductSizes& sizes, const Matrix<T>& a,
               std::span<std::byte> scratch) {
   const auto [m, n, k] = sizes;
   T* const packed = reinterpret_cast<T*>(scratch.data());
-  if (b.transposed)
-    ThinProduct<T>(parallel, {b.data, n, k, 1}, m, k, packed).compute_transposed(a.data, c);
-  else
-    ThinProduct<T>(parallel, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k, packed).compute(b.data, c);
+  if (b.transposed) return ThinProduct<T>(parallel, {b.data, n, k, 1}, m, k, packed).compute_transposed(a.data, c);
+  const ThinProduct<T> product(parallel, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k, packed);
+  a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
 }
 
 }  // namespace
@@ -145,7 +165,7 @@ bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
 
 std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
   const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
-  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kDepth, sizes.k)) * element;
+  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k)) * element;
 }
 
 void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,

@@ -64,10 +64,11 @@ void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::in
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   constexpr std::int64_t kLine = std::max<std::int64_t>(kSize, 64 / sizeof(T));  // lines of the cache are written whole
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
-  for (std::int64_t first = 0; first < whole_rows; first += kLine)
-    for (std::int64_t c = 0; c < whole_columns; c += kSize)
-      for (std::int64_t r = first; r < std::min(first + kLine, whole_rows); r += kSize)
-        transpose_block(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+  for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
+    for (std::int64_t first = 0; first < whole_rows; first += kLine)
+      for (std::int64_t c = begin; c < std::min(begin + kLine, whole_columns); c += kSize)
+        for (std::int64_t r = first; r < std::min(first + kLine, whole_rows); r += kSize)
+          transpose_block(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
   const auto one_by_one = [&](std::int64_t first_row, std::int64_t first_column, std::int64_t last_column) {
     for (std::int64_t r = first_row; r < rows; ++r)
       for (std::int64_t c = first_column; c < last_column; ++c) to[c * to_step + r] = from[r * from_step + c];
