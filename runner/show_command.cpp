@@ -59,8 +59,13 @@ void show_ops(const Graph& graph, const std::string& indent) {
   }
 }
 
-int show_graph(const std::string& file, const JobOptions& options) {
-  const std::unique_ptr<Graph> graph = load_any_graph(file, options).graph;
+struct Options : JobOptions {
+  std::string file;
+  std::vector<std::string> shapes;
+};
+
+int show_graph(const Options& options) {
+  const std::unique_ptr<Graph> graph = load_any_graph(options.file, options, parse_shapes(options.shapes)).graph;
   print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
         " variables, " + std::to_string(graph->entries().size()) + " entries\n");
   show_entries(*graph);
@@ -103,24 +108,22 @@ int show_plan(const std::string& file) {
 
 void add_show_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
-  struct Options : JobOptions {
-    std::string file;
-  };
   auto options = std::make_shared<Options>();
   command
       ->add_option("FILE", options->file,
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save")
       ->required();
   add_ops_option(*command, options->ops);
+  add_dim_option(*command, *options);
+  add_shape_option(*command, options->shapes);
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
     ferry show add.plan  its feeds, fetches and variables
     ferry show model     the variables of a saved model)");
   command->callback([&action, options] {
     action = [options] {
-      const std::string& file = options->file;
-      if (std::filesystem::is_directory(file)) return show_model(file);
-      return is_plan_file(file) ? show_plan(file) : show_graph(file, *options);
+      if (std::filesystem::is_directory(options->file)) return show_model(options->file);
+      return is_plan_file(options->file) ? show_plan(options->file) : show_graph(*options);
     };
   });
 }

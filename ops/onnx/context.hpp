@@ -85,6 +85,9 @@ class Context {
   [[nodiscard]] virtual Tensor constant(int i) = 0;
   /// The same where it can be had without more being given by value; else undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
+  /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
+  /// returns.
+  virtual void take_by_value(int i) = 0;
   /// constant(i) as integers.
   [[nodiscard]] Ints ints(int i);
   /// The only element of constant(i); as an integer, towards zero.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "ops/array.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -38,8 +39,13 @@ Outs to_if(Context& c) {
   if (const Tensor known = c.constant_if(0); known.defined())
     return outs_of(c.build(known.integer(0) != 0 ? yes : no, {}));
   const Value predicate = c.rank(0) == 0 ? c.in(0) : reshape(c.in(0), {});
-  return cond(
-      predicate, [&] { return values_of(c, c.build(yes, {})); }, [&] { return values_of(c, c.build(no, {})); });
+  try {
+    return cond(
+        predicate, [&] { return values_of(c, c.build(yes, {})); }, [&] { return values_of(c, c.build(no, {})); });
+  } catch (const Error&) {
+    c.take_by_value(0);  // the branch that is not taken may not fit these shapes
+    throw;
+  }
 }
 
 // ---- Loop ----

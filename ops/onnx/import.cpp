@@ -132,6 +132,15 @@ class NodeContext final : public Context {
                   "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
     }
   }
+  void take_by_value(int i) override {
+    NeedsValues needs;
+    try {
+      needs = importer_.needs(in(i));
+    } catch (const Error&) {
+      return;
+    }
+    throw needs;
+  }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
   Out out(int i) override { return item(i); }
   Value value(const Out& out) override {

@@ -141,6 +141,21 @@ TEST_CASE("a branch on a constant is taken while importing, another when it runs
   CHECK(run_model(file, {{"x", values}, {"p", Tensor::scalar(false)}})[0].str() == "[0 1]");
 }
 
+TEST_CASE("a branch that does not fit the shapes is left out when the predicate can be known") {
+  const auto branch = [](const std::string& perm) {
+    return value("output", "r", "float32", {}) + node("r", "Transpose", "x", attribute("perm", perm, "INTS"));
+  };
+  const std::string file =
+      model_of(value("input", "x", "float32", {"2", "1"}) + value("input", "p", "bool", {}) + kY +
+               node("y", "If", "p",
+                    attribute("then_branch", "g { " + branch("ints: 1 ints: 0") + " }", "GRAPH") +
+                        attribute("else_branch", "g { " + branch("ints: 2 ints: 1 ints: 0") + " }", "GRAPH")));
+  const Tensor x = Tensor::of<float>({2, 1}, {-1, 1});
+  CHECK(run_model(file, {{"x", x}, {"p", Tensor::scalar(true)}})[0].str() == "[[-1 1]]");
+  CHECK(says(error_of([&] { run_model(file, {{"x", x}, {"p", Tensor::scalar(false)}}); }), "perm has 3 dims"));
+  CHECK(says(error_of([&] { import(file); }), "perm has 3 dims"));
+}
+
 TEST_CASE("a loop that carries values becomes a loop") {
   const std::string body =
       value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +
