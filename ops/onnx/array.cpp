@@ -18,6 +18,9 @@
 namespace ferry::onnx {
 namespace {
 
+/// Of what is told by positions, and of padding.
+constexpr std::int64_t kMostPositions = 1 << 28;
+
 // ---- Known while importing ----
 
 Outs to_shape(Context& c) {
@@ -66,15 +69,14 @@ Outs to_constant_of_shape(Context& c) {
 }
 
 Outs to_range(Context& c) {
-  const Tensor start = c.constant(0), limit = c.constant(1), delta = c.constant(2);
-  const double from = start.number(0), step = delta.number(0);
+  const double from = c.number(0), step = c.number(2);
   if (step == 0) Context::fail("a step of 0");
-  const double steps = std::ceil((limit.number(0) - from) / step);
-  constexpr double kMost = 1 << 28;
-  if (!(steps <= kMost)) Context::fail("a range of " + std::to_string(steps) + " elements");
+  const double steps = std::ceil((c.number(1) - from) / step);
+  if (!(steps <= static_cast<double>(kMostPositions)))
+    Context::fail("a range of " + std::to_string(steps) + " elements");
   const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
-  Tensor range(start.dtype(), {count});
-  dispatch(start.dtype(), [&](auto zero) {
+  Tensor range(c.type(0).dtype, {count});
+  dispatch(range.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto out = range.mutable_data<T>();
     for (std::int64_t i = 0; i < count; ++i)
@@ -102,7 +104,7 @@ Outs to_reshape(Context& c) {
       else
         symbolic.push_back(i);
     }
-    if (sizes[i] > 0) others *= sizes[i];
+    if (sizes[i] > 0) others = checked_count(Ints{others, sizes[i]});
   }
   if (symbolic.size() > 1) static_cast<void>(c.size(0, static_cast<std::int64_t>(symbolic[0])));
   if (symbolic.size() == 1) {
@@ -249,6 +251,9 @@ Outs to_pad(Context& c) {
   if (!c.has(3))
     for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
   if (!given || given->size() != 2 * axes.size()) Context::fail("it has not two pads for each axis");
+  for (const std::int64_t pad : *given)
+    if (std::abs(static_cast<double>(pad)) > static_cast<double>(kMostPositions))
+      Context::fail("a pad of " + std::to_string(pad) + " elements");
   Ints low(rank), high(rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));

@@ -102,14 +102,16 @@ Ints Context::ints(int i) {
 }
 
 double Context::number(int i) {
-  const Tensor tensor = constant(i);
-  if (tensor.count() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + tensor.type().str());
-  return tensor.number(0);
+  return only(i, constant(i)).number(0);
 }
 
 std::int64_t Context::whole_number(int i) {
-  static_cast<void>(number(i));
-  return integer_at(constant(i), 0);
+  return integer_at(only(i, constant(i)), 0);
+}
+
+Tensor Context::only(int i, Tensor tensor) {
+  if (tensor.count() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + tensor.type().str());
+  return tensor;
 }
 
 template <class T>

@@ -130,6 +130,9 @@ class Context {
   /// A scalar of that dtype.
   [[nodiscard]] Value scalar(double number, DType dtype);
 
+  /// `tensor`, known input i, which must have one element.
+  [[nodiscard]] static Tensor only(int i, Tensor tensor);
+
   /// What is wrong with the node.
   [[noreturn]] static void fail(const std::string& why);
 

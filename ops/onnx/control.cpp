@@ -37,7 +37,7 @@ Outs to_if(Context& c) {
   const GraphDef& yes = c.body("then_branch");
   const GraphDef& no = c.body("else_branch");
   if (const Tensor known = c.constant_if(0); known.defined())
-    return outs_of(c.build(known.integer(0) != 0 ? yes : no, {}));
+    return outs_of(c.build(Context::only(0, known).integer(0) != 0 ? yes : no, {}));
   const Value predicate = c.rank(0) == 0 ? c.in(0) : reshape(c.in(0), {});
   try {
     return cond(
@@ -85,14 +85,14 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   Results state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
   std::vector<Results> elements(form.collected);
-  bool more = !c.has(1) || c.constant(1).integer(0) != 0;
+  bool more = !c.has(1) || c.whole_number(1) != 0;
   for (std::int64_t i = 0; i < times && more; ++i) {
     Results inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     const Results results = c.build(form.body, inputs);
     if (!results[0].known.defined())
       Context::fail("it gives something in each iteration, and whether it goes on is computed in its body");
-    more = results[0].known.integer(0) != 0;
+    more = Context::only(0, results[0].known).integer(0) != 0;
     state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(form.carried));
     for (std::size_t k = 0; k < form.collected; ++k) elements[k].push_back(results[form.carried + 1 + k]);
   }
@@ -130,7 +130,7 @@ Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
   if (form.collected > 0) {
     if (!c.has(0)) Context::fail("it gives something in each iteration, and has no bound on their number");
-    return written_loop(c, form, c.ints(0).at(0));
+    return written_loop(c, form, c.whole_number(0));
   }
   return while_of(c, form);
 }

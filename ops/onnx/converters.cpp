@@ -10,7 +10,6 @@ bool before(const Converter& a, const Converter& b) {
   return a.op != b.op ? a.op < b.op : a.since < b.since;
 }
 
-/// All of them, sorted.
 const std::vector<Converter>& all() {
   static const std::vector<Converter> kAll = [] {
     std::vector<Converter> result;
@@ -27,6 +26,10 @@ const std::vector<Converter>& all() {
 }
 
 }  // namespace
+
+std::span<const Converter> all_converters() {
+  return all();
+}
 
 const Converter* find_converter(std::string_view op, std::int64_t version) {
   const Converter wanted{op, version + 1, nullptr};

@@ -14,7 +14,7 @@ using List = std::vector<Out>;
 /// Input `i`, an index into a list of `size`; negative ones count from the end.
 std::size_t place(Context& c, int i, std::size_t size, bool behind) {
   const auto count = static_cast<std::int64_t>(size);
-  const std::int64_t given = c.ints(i).at(0), at = given < 0 ? given + count : given;
+  const std::int64_t given = c.whole_number(i), at = given < 0 ? given + count : given;
   if (at < 0 || at >= count + (behind ? 1 : 0))
     Context::fail("position " + std::to_string(given) + " in a sequence of " + std::to_string(size));
   return static_cast<std::size_t>(at);
@@ -62,7 +62,7 @@ Outs to_split(Context& c) {
   if (c.has(1) && c.rank(1) > 0) {
     sizes = c.ints(1);
   } else {
-    const std::int64_t each = c.has(1) ? c.ints(1).at(0) : 1;
+    const std::int64_t each = c.has(1) ? c.whole_number(1) : 1;
     if (each < 1) Context::fail("parts of " + std::to_string(each) + " elements");
     for (std::int64_t at = 0; at < size; at += each) sizes.push_back(std::min(each, size - at));
   }
