@@ -182,7 +182,9 @@ Outs to_split(Context& c) {
   const std::int64_t axis = c.axis(0, c.integer("axis", 0));
   if (const auto sizes = c.ints_of(1, "split")) return split(c.in(0), axis, *sizes);
   const std::int64_t parts = c.integer("num_outputs", c.outputs());
-  if (parts < 1) Context::fail("it has no outputs");
+  if (parts < 1 || parts != c.outputs())
+    Context::fail("it is cut into " + std::to_string(parts) + " parts, and has " + std::to_string(c.outputs()) +
+                  " outputs");
   const std::int64_t size = c.size(0, axis);
   const std::int64_t each = (size + parts - 1) / parts;
   Ints sizes;

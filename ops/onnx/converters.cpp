@@ -27,10 +27,6 @@ const std::vector<Converter>& all() {
 
 }  // namespace
 
-std::span<const Converter> all_converters() {
-  return all();
-}
-
 const Converter* find_converter(std::string_view op, std::int64_t version) {
   const Converter wanted{op, version + 1, nullptr};
   const auto after = std::lower_bound(all().begin(), all().end(), wanted, before);

@@ -29,9 +29,6 @@ namespace ferry::onnx {
 [[nodiscard]] std::span<const Converter> signal_converters();     ///< windows, DFT …
 [[nodiscard]] std::span<const Converter> training_converters();   ///< Adam …
 
-/// All of them, sorted by op and version.
-[[nodiscard]] std::span<const Converter> all_converters();
-
 /// The converter for an op at that version of its operator set: of those with its name, the newest that is not newer.
 /// Null when there is none.
 [[nodiscard]] const Converter* find_converter(std::string_view op, std::int64_t version);
