@@ -68,20 +68,8 @@ std::set<std::uint32_t> classes_in(const Plan& plan, const Collective& collectiv
 }
 
 DType other_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return DType::int32;
-    case DType::int32:
-      return DType::float32;
-    case DType::float64:
-      return DType::int64;
-    case DType::int64:
-      return DType::float64;
-    case DType::boolean:
-      return DType::uint8;
-    case DType::uint8:
-      return DType::boolean;
-  }
+  for (const DType other : kDTypes)
+    if (other != dtype && size_of(other) == size_of(dtype)) return other;
   return dtype;
 }
 
