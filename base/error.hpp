@@ -47,7 +47,7 @@ struct SourceLine {
 /// A recoverable failure. Built in one expression; each call adds a line to the text.
 class Error : public std::exception {
  public:
-  Error(Code code, std::string message) : code_(code), text_(std::move(message)) {}
+  Error(Code code, std::string message) : code_(code), job_code_(code), text_(std::move(message)) {}
 
   /// Adds the user's line: "  at model.cpp:12". Nothing when the line is unknown.
   Error& at(const SourceLine& line) & {
@@ -70,12 +70,22 @@ class Error : public std::exception {
   }
   Error&& note(std::string_view what) && { return std::move(note(what)); }
 
+  /// Sets job_code(): of an error that only echoes a failure elsewhere.
+  Error& ends_job_with(Code code) & {
+    job_code_ = code;
+    return *this;
+  }
+  Error&& ends_job_with(Code code) && { return std::move(ends_job_with(code)); }
+
   [[nodiscard]] Code code() const noexcept { return code_; }
+  /// What a process that this error ends exits with. All tasks of a job end with the code of the one that failed first,
+  /// so it is that one's where code() is peer_lost; else code().
+  [[nodiscard]] Code job_code() const noexcept { return job_code_; }
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
 
  private:
-  Code code_;
+  Code code_, job_code_;
   std::string text_;
 };
 

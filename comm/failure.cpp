@@ -13,7 +13,8 @@ struct Head {
 }  // namespace
 
 Error error_of(const Failure& failure) {
-  return {Code::peer_lost, "task " + std::to_string(failure.task) + " failed first: " + failure.text};
+  return Error(Code::peer_lost, "task " + std::to_string(failure.task) + " failed first: " + failure.text)
+      .ends_job_with(failure.code);
 }
 
 std::string tasks_text(std::span<const int> tasks) {

@@ -13,6 +13,7 @@
 namespace ferry {
 
 /// What the functions of a Transport throw once the job has failed: Error(peer_lost) with who failed first, and why.
+/// Its job_code() is the failure's code.
 [[nodiscard]] Error error_of(const Failure& failure);
 
 /// "task 3", "tasks 1, 3 and 4".

@@ -28,7 +28,7 @@ namespace {
     text = "terminated";
   } catch (const Error& error) {
     text = error.text();
-    code = error.code();
+    code = error.job_code();
   } catch (const std::exception& error) {
     text = error.what();
   } catch (...) {

@@ -101,7 +101,7 @@ Report report_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    return {static_cast<int>(e.code()), e.text()};
+    return {static_cast<int>(e.job_code()), e.text()};
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Code::resource), "out of memory"};
   } catch (const std::system_error& e) {

@@ -20,12 +20,6 @@ void abort_job(const Cluster& cluster, const Report& report) noexcept {
     cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
 }
 
-/// The code with which all tasks end: that of the one that failed first.
-Code code_of_job(const Cluster& cluster, const Error& error) {
-  const auto failure = cluster.transport(cluster.rank()).failure();
-  return error.code() == Code::peer_lost && failure ? failure->code : error.code();
-}
-
 }  // namespace
 
 void in_job(const JobOptions& options, const std::function<void(const Cluster&)>& body) {
@@ -36,9 +30,6 @@ void in_job(const JobOptions& options, const std::function<void(const Cluster&)>
   if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
   try {
     body(cluster);
-  } catch (const Error& error) {
-    abort_job(cluster, report_of(std::current_exception()));
-    throw Error(code_of_job(cluster, error), error.text());
   } catch (...) {
     abort_job(cluster, report_of(std::current_exception()));
     throw;

@@ -24,6 +24,7 @@ TEST_CASE("errors say who, and what to do") {
   const Error lost = error_of({2, Code::file, "graph.pb: is empty"});
   CHECK(lost.code() == Code::peer_lost);
   CHECK(lost.text() == "task 2 failed first: graph.pb: is empty");
+  CHECK(lost.job_code() == Code::file);
   const Error missing = missing_error(std::vector<int>{0, 2}, 4);
   CHECK(missing.code() == Code::stalled);
   CHECK(missing.text().starts_with("exchange: tasks 0 and 2 of 4 did not come before the deadline\n  try: "));
