@@ -2,13 +2,9 @@
 // reader and the shape inference of each op. A file must be refused with a reason, or be taken; what is taken must be
 // written and read again as the same graph. Begun from the graphs of the op cases, loops and branches, and random
 // graphs.
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "graph/graph.pb.h"
 #include "graph/graph_file.hpp"
 #include "graph/graph_frame.hpp"
@@ -17,7 +13,7 @@
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
 #include "ops/reduce.hpp"
-#include "tests/fuzz/mutate.hpp"
+#include "tests/fuzz/fuzz.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/random_graph.hpp"
 
@@ -56,22 +52,10 @@ std::vector<std::string> seeds() {
   return files;
 }
 
-enum class Outcome { refused, taken, wrong };
-
-Outcome outcome_of(const std::string& content) {
-  try {
-    const std::unique_ptr<Graph> graph = read(content);
-    const std::string again = encode_graph(*graph, GraphFormat::binary).content;
-    if (encode_graph(*read(again), GraphFormat::binary).content == again) return Outcome::taken;
-    std::printf("what was read is written as another graph\n");
-  } catch (const Error& error) {
-    if ((error.code() == Code::file || error.code() == Code::usage) && error.text().size() < 4000)
-      return Outcome::refused;
-    std::printf("code %d: %s\n", static_cast<int>(error.code()), error.what());
-  } catch (const std::exception& error) {
-    std::printf("an exception: %s\n", error.what());
-  }
-  return Outcome::wrong;
+/// Taken: what was read is written as it was read.
+bool read_and_written(const std::string& content) {
+  const std::string again = encode_graph(*read(content), GraphFormat::binary).content;
+  return encode_graph(*read(again), GraphFormat::binary).content == again;
 }
 
 }  // namespace
@@ -79,25 +63,12 @@ Outcome outcome_of(const std::string& content) {
 
 int main(int, char** argv) {
   using namespace ferry::test;
-  const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
-  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  const std::vector<std::string> files = seeds();
-  std::uint64_t taken = 0, wrong = 0;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    Dice dice(seed);
-    ferry::file::GraphFile message;
-    if (!message.ParseFromString(dice.of(files))) return 2;
-    mutate(message, dice);
+  ferry::file::GraphFile message;
+  return fuzz(argv[1], argv[2], seeds(), message, [&] {
     message.set_magic(0);  // the head is put right, as a forger would
     message.set_hash(0);
     std::string content = message.SerializeAsString();
     ferry::write_graph_head(content);
-    const Outcome outcome = outcome_of(content);
-    if (outcome == Outcome::wrong) std::printf("  of seed %llu\n", static_cast<unsigned long long>(seed));
-    taken += outcome == Outcome::taken ? 1 : 0;
-    wrong += outcome == Outcome::wrong ? 1 : 0;
-  }
-  std::printf("%llu files, %llu taken, %llu wrong\n", static_cast<unsigned long long>(count),
-              static_cast<unsigned long long>(taken), static_cast<unsigned long long>(wrong));
-  return wrong == 0 && taken > 0 && taken < count ? 0 : 1;
+    return outcome_of([&] { return read_and_written(content); }, {ferry::Code::file, ferry::Code::usage});
+  });
 }
