@@ -96,7 +96,9 @@ struct BlockTerms {
 
 /// "b[m][n]r", "bi[k]" and "bir"; where blocks are written i is whole.
 BlockTerms block_terms(const OpFacts& facts, bool written) {
-  const auto batch = static_cast<int>(facts.attr<std::int64_t>("batch_dims"));
+  const auto given = facts.attr<std::int64_t>("batch_dims");
+  if (given < 0 || given > facts.shape(0).rank()) OpFacts::fail("batch_dims is " + std::to_string(given));
+  const auto batch = static_cast<int>(given);
   const int k = positions(facts, batch);
   Letters letters;
   const std::string shared = letters.next(batch);

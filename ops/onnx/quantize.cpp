@@ -42,7 +42,7 @@ Value spread_input(Context& c, int i) {
 
 Outs to_quantize(Context& c) {
   const Value given = c.in(0);
-  const Value scale = spread_input(c, 1);
+  const Value scale = spread(c, c.in(1));
   const DType dtype = c.has(2) ? c.type(2).dtype : c.dtype("output_dtype", DType::uint8);
   const DType precision = c.dtype("precision", scale.dtype());
   const Value x = cast(given, precision);
@@ -52,7 +52,7 @@ Outs to_quantize(Context& c) {
 
 Outs to_dequantize(Context& c) {
   const Value q = c.in(0);
-  const Value scale = spread_input(c, 1);
+  const Value scale = spread(c, c.in(1));
   const Value y = dequantize(q, scale, spread_input(c, 2));
   return cast(y, c.dtype("output_dtype", scale.dtype()));
 }

@@ -14,7 +14,7 @@ using namespace ferry::test;
 
 namespace {
 
-constexpr int kNodesOfEachOp = 40;
+constexpr int kNodesOfEachOp = 25;
 constexpr std::int64_t kMostBytes = 1 << 20;  // of a value, for a node that is run
 
 const std::vector<std::string> kTypes{"1", "1", "1", "1",  "7",
