@@ -132,8 +132,8 @@ std::string difference(const Tensor& result, const Tensor& expected, const Toler
     }
     const double got = result.number(i), wanted = expected.number(i);
     if (got == wanted || (std::isnan(got) && std::isnan(wanted))) continue;
-    if (!(std::abs(got - wanted) <= tolerance.atol + tolerance.rtol * std::abs(wanted)))
-      return fail(std::to_string(got), std::to_string(wanted));
+    const bool near = std::abs(got - wanted) <= tolerance.atol + tolerance.rtol * std::abs(wanted);
+    if (!near || std::isinf(wanted)) return fail(std::to_string(got), std::to_string(wanted));
   }
   return {};
 }
