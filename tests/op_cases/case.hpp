@@ -52,9 +52,9 @@ struct CaseGraph {
 /// The inputs by name.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
 
-/// "" when `got` is what the reference says (floats as nearly as the dtype allows, all others exactly), or what
-/// differs.
-[[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted);
+/// "" when `got` is what the reference says (floats as nearly as the dtype allows, of 16 bits after `roundings`; all
+/// others exactly), or what differs.
+[[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted, int roundings = 1);
 
 /// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T. Those of a
 /// function without the floats of 16 bits, to which each of its ops rounds.
