@@ -1,0 +1,112 @@
+// The page docs/ops.md, from the ops' definitions, kernels, cases and the tables of ONNX's converters.
+//
+//     ops_page docs/ops.md             fails when the page is not what it should be
+//     ops_page --write docs/ops.md     writes it
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "graph/graph_facts.hpp"
+#include "graph/index_notation.hpp"
+#include "kernels/kernel.hpp"
+#include "ops/onnx/converters.hpp"
+#include "ops/op_set.hpp"
+#include "tests/op_cases/case.hpp"
+
+namespace ferry::test {
+namespace {
+
+std::string name_of(const DTypeSet& dtypes) {
+  const std::string text = dtypes.str();
+  if (text == kAnyType.str()) return "any";
+  if (text == kNumbers.str()) return "numbers";
+  return text == kFloats.str() ? "floats" : text;
+}
+
+std::string dtypes(const OpDef& def) {
+  std::string text = "`" + std::string(def.types) + "`";
+  if (def.types.find('T') != std::string_view::npos) text += " T: " + name_of(def.T);
+  if (def.types.find('U') != std::string_view::npos) text += " U: " + name_of(def.U);
+  return text;
+}
+
+/// The notation of the op in the first case that has it.
+std::string layouts(const OpDef& def) {
+  if (!def.index.empty()) return "`" + std::string(def.index) + "`";
+  for (const Case& which : op_cases()) {
+    if (which.op != def.name) continue;
+    DType dtype = DType::float32;
+    for (DType other : kDTypes)
+      if (!dtypes_of(which).has(dtype)) dtype = other;
+    const CaseGraph made(which, inputs_for(which, 0, dtype));
+    for (OpId id = 0; id < made.graph.size(); ++id)
+      if (&made.graph.op(id).def() == &def) return "`" + notation_of(def, GraphFacts(made.graph.op(id))) + "`";
+  }
+  return "";
+}
+
+std::string devices(const OpDef& def) {
+  if (cpu_kernels().find(def.name) != nullptr) return "cpu";
+  return def.is(kView) ? "all" : "executor";
+}
+
+std::string page() {
+  std::ostringstream out;
+  out << "# Ops\n\n"
+         "This page is made by `build/tests/op_cases/ops_page --write docs/ops.md` from the ops' definitions; a test "
+         "fails "
+         "when it is old.\nFunctions made of several ops (`gelu`, `einsum`, `layer_norm`, …) are in the headers of "
+         "`ops/`.\n\n"
+         "## ferry's ops\n\n"
+         "Types: of inputs and outputs; any: "
+      << kAnyType.str() << "; numbers: " << kNumbers.str() << "; floats: " << kFloats.str()
+      << ".\nLayouts: index notation ([add_an_op.md](add_an_op.md)), where it depends on attributes and ranks as an "
+         "example: a letter without brackets may be\nsplit over tasks. Devices: `executor` where no kernel is run for "
+         "it, "
+         "`all` where no bytes are touched.\n\n"
+         "| op | types | gradient | layouts | devices |\n|---|---|---|---|---|\n";
+  for (const OpDef* def : default_ops().all())
+    out << "| " << def->name << " | " << dtypes(*def) << " | "
+        << (def->grad != nullptr ? "yes" : "none: " + std::string(def->no_grad)) << " | " << layouts(*def) << " | "
+        << devices(*def) << " |\n";
+  out << "\n## ONNX's ops\n\n"
+         "Imported from the version of the operator set that is given, up to the next one; the last is good for newer "
+         "sets, "
+         "too.\nOf random ops the numbers are ferry's own.\n\n"
+         "| op | from version |\n|---|---|\n";
+  std::map<std::string_view, std::string> versions;
+  for (const onnx::Converter& converter : onnx::all_converters()) {
+    std::string& list = versions[converter.op];
+    list += (list.empty() ? "" : ", ") + std::to_string(converter.since);
+  }
+  for (const auto& [op, list] : versions) out << "| " << op << " | " << list << " |\n";
+  return out.str();
+}
+
+int run(bool write, const std::string& path) {
+  const std::string made = page();
+  if (write) {
+    std::ofstream(path) << made;
+    return 0;
+  }
+  std::ifstream file(path);
+  const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (found == made) return 0;
+  std::cerr << path << " is old: run build/tests/op_cases/ops_page --write docs/ops.md\n";
+  return 1;
+}
+
+}  // namespace
+}  // namespace ferry::test
+
+int main(int argc, char** argv) {
+  const bool write = argc == 3 && std::string_view(argv[1]) == "--write";
+  if (argc != (write ? 3 : 2)) {
+    std::cerr << "usage: ops_page [--write] FILE\n";
+    return 2;
+  }
+  return ferry::test::run(write, argv[argc - 1]);
+}
