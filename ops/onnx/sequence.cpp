@@ -9,6 +9,8 @@
 namespace ferry::onnx {
 namespace {
 
+constexpr std::int64_t kMostParts = 65536;  // of a sequence, each an op
+
 using List = std::vector<Out>;
 
 /// Input `i`, an index into a list of `size`; negative ones count from the end.
@@ -64,6 +66,9 @@ Outs to_split(Context& c) {
   } else {
     const std::int64_t each = c.has(1) ? c.whole_number(1) : 1;
     if (each < 1) Context::fail("parts of " + std::to_string(each) + " elements");
+    if (size / each >= kMostParts)
+      Context::fail(std::to_string(size) + " elements in parts of " + std::to_string(each) + "; the limit is " +
+                    std::to_string(kMostParts) + " parts");
     for (std::int64_t at = 0; at < size; at += each) sizes.push_back(std::min(each, size - at));
   }
   List list;

@@ -220,6 +220,7 @@ TEST_CASE("numbers that are no sizes") {
   CHECK(has(error_of({"HannWindow", 17}, {longs({}, {std::int64_t{1} << 60})}), "elements"));
   CHECK(has(error_of({"SpaceToDepth", 13, {integer("blocksize", std::int64_t{1} << 40)}}, {floats({1, 2, 0, 0}, {})}),
             "blocks do not fit"));
+  CHECK(has(error_of({"SplitToSequence", 11}, {floats({1 << 20, 0}, {})}), "the limit is 65536 parts"));
 }
 
 }  // namespace ferry::test
