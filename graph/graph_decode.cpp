@@ -1,5 +1,4 @@
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
@@ -13,6 +12,7 @@
 #include "graph/graph_frame.hpp"
 #include "graph/graph_read.hpp"
 #include "graph/legality.hpp"
+#include "graph/protobuf_read.hpp"
 #include "graph/topological.hpp"
 
 namespace ferry {
@@ -41,12 +41,7 @@ auto in_part(What what, F part) {
 
 void parse_binary(std::span<const std::byte> content, file::GraphFile& out) {
   check_graph_head(content);
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(content.data()),
-                                            static_cast<int>(content.size()));
-  in.SetTotalBytesLimit(static_cast<int>(kMaxGraphBytes));
-  in.SetRecursionLimit(kMaxDepth);
-  const google::protobuf::LogSilencer quiet;
-  if (!out.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
+  if (!read_message(content, kMaxDepth, out))
     fail("it is no protobuf message of a graph: damaged, cut short, or nested more than " + std::to_string(kMaxDepth) +
          " deep");
 }

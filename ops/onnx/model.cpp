@@ -1,8 +1,5 @@
 #include "ops/onnx/model.hpp"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/stubs/logging.h>
-
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -11,6 +8,7 @@
 #include "base/text.hpp"
 #include "graph/graph_file.hpp"
 #include "graph/legality.hpp"
+#include "graph/protobuf_read.hpp"
 #include "graph/topological.hpp"
 #include "ops/onnx/tensor.hpp"
 
@@ -42,12 +40,7 @@ void parse(std::span<const std::byte> content, Message& out) {
   if (content.size() > kMaxGraphBytes)
     throw Error(Code::file, "the file has " + human_bytes(content.size()) + "; protobuf allows 2 GiB")
         .hint("save the model with external data");
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(content.data()),
-                                            static_cast<int>(content.size()));
-  in.SetTotalBytesLimit(static_cast<int>(kMaxGraphBytes));
-  in.SetRecursionLimit(kMaxDepth);
-  const google::protobuf::LogSilencer quiet;
-  if (!out.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
+  if (!read_message(content, kMaxDepth, out))
     fail("it is no ONNX file: damaged, cut short, or nested more than " + std::to_string(kMaxDepth) + " deep");
 }
 
