@@ -133,45 +133,39 @@ class Layers {
   Value lengths_;
 };
 
-Outs to_rnn(Context& c) {
-  Layers layers(c, 1);
+/// What `run` makes of each direction's layer, with the activations that the node names for it.
+template <class Run>
+Outs in_directions(Context& c, std::int64_t gates, const Run& run) {
+  Layers layers(c, gates);
   Activations activations(c);
   std::vector<Sequence> sequences;
   for (int d = 0; d < layers.directions(); ++d) {
     Recurrent layer = layers.layer(d);
     layer.gate = activations.next();
-    sequences.push_back(rnn(layers.x, layer));
+    sequences.push_back(run(layers.x, layer, activations));
   }
   return layers.outs(sequences);
+}
+
+Outs to_rnn(Context& c) {
+  return in_directions(c, 1, [](const Value& x, const Recurrent& layer, Activations&) { return rnn(x, layer); });
 }
 
 Outs to_gru(Context& c) {
-  Layers layers(c, 3);
-  Activations activations(c);
-  std::vector<Sequence> sequences;
-  for (int d = 0; d < layers.directions(); ++d) {
-    Recurrent layer = layers.layer(d);
-    layer.gate = activations.next();
+  return in_directions(c, 3, [&](const Value& x, Recurrent& layer, Activations& activations) {
     layer.candidate = activations.next();
     layer.reset_after = c.integer("linear_before_reset", 0) != 0;
-    sequences.push_back(gru(layers.x, layer));
-  }
-  return layers.outs(sequences);
+    return gru(x, layer);
+  });
 }
 
 Outs to_lstm(Context& c) {
-  Layers layers(c, 4);
-  Activations activations(c);
-  std::vector<Sequence> sequences;
-  for (int d = 0; d < layers.directions(); ++d) {
-    Recurrent layer = layers.layer(d);
-    layer.gate = activations.next();
+  return in_directions(c, 4, [&](const Value& x, Recurrent& layer, Activations& activations) {
     layer.candidate = activations.next();
     layer.output = activations.next();
     layer.coupled = c.integer("input_forget", 0) != 0;
-    sequences.push_back(lstm(layers.x, layer));
-  }
-  return layers.outs(sequences);
+    return lstm(x, layer);
+  });
 }
 
 constexpr Converter kRecurrent[] = {
