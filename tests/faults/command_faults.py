@@ -8,11 +8,14 @@ stderr, and that no output file was touched. Prints a line for each case; ends w
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from npy import npy
 
 FERRY, BROKEN_PLANS, JUMPING_CLOCK = sys.argv[1:4]
 MPIRUN = shutil.which("mpirun")
@@ -47,12 +50,6 @@ def add(a="/task:0", b="/task:1", c="/task:2", third=3):
 
 
 FED = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("y", "Add", ["x", "x"]), fetches=["y"])
-
-
-def npy(descr, shape, bytes_of_data):
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
-    header += " " * (63 - (len(header) + 10) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes_of_data
 
 
 def write(name, content):

@@ -11,7 +11,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from models_test import read_npy, rows, write_npy
+from models_test import rows
+from npy import read_npy, write_npy
 
 FERRY = sys.argv[1]
 MODEL = Path(sys.argv[2])

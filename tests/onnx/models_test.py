@@ -4,31 +4,20 @@ one and 32 of them:
 
     models_test.py FERRY FOLDER
 """
-import ast
 import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from npy import read_npy, write_npy
+
 FERRY = sys.argv[1]
 MODEL = Path(sys.argv[2])
 RELATIVE = 1e-4
 TINY = 1e-6  # below it, differences count as of this
-
-
-def read_npy(path):
-    """(dtype, shape, bytes)"""
-    content = Path(path).read_bytes()
-    size = struct.unpack("<H", content[8:10])[0]
-    head = ast.literal_eval(content[10:10 + size].decode())
-    return head["descr"], head["shape"], content[10 + size:]
-
-
-def write_npy(path, descr, shape, content):
-    head = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)}).encode()
-    head += b" " * (63 - (10 + len(head)) % 64) + b"\n"
-    Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + content)
 
 
 def rows(path, count):

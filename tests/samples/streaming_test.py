@@ -9,7 +9,11 @@ import json
 import random
 import struct
 import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from npy import write_npy
 from samples_test import MPIRUN, run, run_all
 
 MODEL, RULES = sys.argv[4:]
@@ -22,10 +26,8 @@ def image(folder):
     """Seeded random pixels, 1 x 3 x 224 x 224."""
     dice = random.Random(0)
     pixels = [dice.random() for _ in range(3 * 224 * 224)]
-    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 224, 224), }"
-    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
     path = folder / "image.npy"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(pixels)}f", *pixels))
+    write_npy(path, "<f4", (1, 3, 224, 224), struct.pack(f"<{len(pixels)}f", *pixels))
     return path
 
 
