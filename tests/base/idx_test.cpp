@@ -27,7 +27,7 @@ std::string idx(int type, const std::vector<std::uint32_t>& sizes, const std::st
   return file + content;
 }
 
-NpyArray parsed(const std::string& file) {
+NpyArray parsed_idx(const std::string& file) {
   return parse_idx(FileBytes(file), "x.idx");
 }
 
@@ -41,7 +41,7 @@ T first(const NpyArray& array) {
 TEST_SUITE_BEGIN("base/idx");
 
 TEST_CASE("idx: bytes as in MNIST's images") {
-  const NpyArray array = parsed(idx(0x08, {2, 1, 3}, "abcdef"));
+  const NpyArray array = parsed_idx(idx(0x08, {2, 1, 3}, "abcdef"));
   CHECK(array.descr == "|u1");
   CHECK(array.shape == std::vector<std::int64_t>{2, 1, 3});
   CHECK(std::string(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size()) == "abcdef");
@@ -49,15 +49,15 @@ TEST_CASE("idx: bytes as in MNIST's images") {
 }
 
 TEST_CASE("idx: other elements are turned to little-endian") {
-  CHECK(first<std::int8_t>(parsed(idx(0x09, {1}, "\xff"))) == -1);
-  CHECK(first<std::int16_t>(parsed(idx(0x0B, {1}, "\x01\x02"))) == 0x0102);
-  CHECK(first<std::int32_t>(parsed(idx(0x0C, {1}, "\x01\x02\x03\x04"))) == 0x01020304);
-  CHECK(first<float>(parsed(idx(0x0D, {1}, std::string("\x3f\xc0\0\0", 4)))) == 1.5f);
-  CHECK(first<double>(parsed(idx(0x0E, {1}, std::string("\x3f\xf8\0\0\0\0\0\0", 8)))) == 1.5);
+  CHECK(first<std::int8_t>(parsed_idx(idx(0x09, {1}, "\xff"))) == -1);
+  CHECK(first<std::int16_t>(parsed_idx(idx(0x0B, {1}, "\x01\x02"))) == 0x0102);
+  CHECK(first<std::int32_t>(parsed_idx(idx(0x0C, {1}, "\x01\x02\x03\x04"))) == 0x01020304);
+  CHECK(first<float>(parsed_idx(idx(0x0D, {1}, std::string("\x3f\xc0\0\0", 4)))) == 1.5f);
+  CHECK(first<double>(parsed_idx(idx(0x0E, {1}, std::string("\x3f\xf8\0\0\0\0\0\0", 8)))) == 1.5);
 }
 
 TEST_CASE("idx: an empty dim is a valid array") {
-  CHECK(parsed(idx(0x08, {0, 28}, "")).bytes.empty());
+  CHECK(parsed_idx(idx(0x08, {0, 28}, "")).bytes.empty());
 }
 
 TEST_CASE("idx: files are read packed or not, within the limit") {
@@ -73,7 +73,7 @@ TEST_CASE("idx: files are read packed or not, within the limit") {
 
 TEST_CASE("idx: bad files are refused with the reason") {
   const auto refused = [](const std::string& file, std::string_view why) {
-    const Error error = error_of([&] { (void)parsed(file); });
+    const Error error = error_of([&] { (void)parsed_idx(file); });
     CHECK(error.code() == Code::file);
     CHECK_MESSAGE(error.text().find(why) != std::string::npos, error.text());
   };
@@ -91,7 +91,7 @@ TEST_CASE("idx: bad files are refused with the reason") {
 TEST_CASE("idx: cut or flipped anywhere, it is refused or read") {
   const std::string good = idx(0x0B, {2, 3}, "abcdefghijkl");
   const auto read = [](const std::string& file) {
-    const NpyArray array = parsed(file);
+    const NpyArray array = parsed_idx(file);
     CHECK(array.bytes.size() <= file.size());
   };
   CHECK(test::cut_everywhere(good, read) == 0);

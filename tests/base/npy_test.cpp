@@ -24,7 +24,7 @@ std::string file_of(const std::string& header, const std::string& content, char 
   return file + header + content;
 }
 
-NpyArray parsed(const std::string& file) {
+NpyArray parsed_npy(const std::string& file) {
   return parse_npy(FileBytes(file), "x.npy");
 }
 
@@ -40,7 +40,7 @@ std::string bytes_of(const auto& numbers) {
 }
 
 void refused(const std::string& file, std::string_view why) {
-  const Error error = error_of([&] { (void)parsed(file); });
+  const Error error = error_of([&] { (void)parsed_npy(file); });
   CHECK(error.code() == Code::file);
   CHECK_MESSAGE(error.text().find(why) != std::string::npos, error.text());
   CHECK(error.text().starts_with("\"x.npy\": npy: "));
@@ -76,28 +76,28 @@ TEST_CASE("npy: scalars, empty arrays, every dtype") {
        {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16"}) {
     const NpyDtype dtype = npy_dtype(descr);
     CHECK(dtype.size > 0);
-    const NpyArray scalar = parsed(npy_header(descr, {}) + std::string(static_cast<std::size_t>(dtype.size), '\1'));
+    const NpyArray scalar = parsed_npy(npy_header(descr, {}) + std::string(static_cast<std::size_t>(dtype.size), '\1'));
     CHECK(scalar.shape.empty());
     CHECK(scalar.descr == descr);
     CHECK(scalar.bytes.size() == static_cast<std::size_t>(dtype.size));
     const std::vector<std::int64_t> none = {3, 0, 2};
-    CHECK(parsed(npy_header(descr, none)).shape == none);
+    CHECK(parsed_npy(npy_header(descr, none)).shape == none);
   }
 }
 
 TEST_CASE("npy: versions 2 and 3, any spacing and order of keys") {
   const std::string content(8, '\0');
   for (const char version : {'\2', '\3'}) {
-    CHECK(parsed(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", content, version)).shape ==
+    CHECK(parsed_npy(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", content, version)).shape ==
           std::vector<std::int64_t>{2});
   }
-  const NpyArray array = parsed(file_of("{\"shape\":( 1 , 2 ),'descr':\"<f4\",'fortran_order':True,}\n", content));
+  const NpyArray array = parsed_npy(file_of("{\"shape\":( 1 , 2 ),'descr':\"<f4\",'fortran_order':True,}\n", content));
   CHECK(array.shape == std::vector<std::int64_t>{1, 2});
 }
 
 TEST_CASE("npy: Fortran order is transposed") {
   const std::vector<std::int16_t> columns = {0, 3, 1, 4, 2, 5};
-  const NpyArray matrix = parsed(file_of("{'descr':'<i2','fortran_order':True,'shape':(2,3)}", bytes_of(columns)));
+  const NpyArray matrix = parsed_npy(file_of("{'descr':'<i2','fortran_order':True,'shape':(2,3)}", bytes_of(columns)));
   CHECK(values<std::int16_t>(matrix) == std::vector<std::int16_t>{0, 1, 2, 3, 4, 5});
 
   std::vector<double> cube(2 * 3 * 4);
@@ -108,22 +108,22 @@ TEST_CASE("npy: Fortran order is transposed") {
   }
   std::vector<double> wanted(cube.size());
   std::iota(wanted.begin(), wanted.end(), 0.0);
-  CHECK(values<double>(parsed(file_of("{'descr':'<f8','fortran_order':True,'shape':(2,3,4)}", bytes_of(cube)))) ==
+  CHECK(values<double>(parsed_npy(file_of("{'descr':'<f8','fortran_order':True,'shape':(2,3,4)}", bytes_of(cube)))) ==
         wanted);
-  CHECK(parsed(file_of("{'descr':'<f8','fortran_order':True,'shape':(2,0,4)}", "")).bytes.empty());
+  CHECK(parsed_npy(file_of("{'descr':'<f8','fortran_order':True,'shape':(2,0,4)}", "")).bytes.empty());
 }
 
 TEST_CASE("npy: the bytes are aligned wherever they stand in the file") {
   for (std::size_t blanks = 0; blanks < 16; ++blanks) {
     const std::string header = "{'descr':'<f8','fortran_order':False,'shape':(1,)}" + std::string(blanks, ' ');
-    const NpyArray array = parsed(file_of(header, bytes_of(std::vector<double>{2.5})));
+    const NpyArray array = parsed_npy(file_of(header, bytes_of(std::vector<double>{2.5})));
     CHECK(reinterpret_cast<std::uintptr_t>(array.bytes.data()) % 8 == 0);
     CHECK(values<double>(array) == std::vector<double>{2.5});
   }
 }
 
 TEST_CASE("npy: an array may be moved") {
-  NpyArray array = parsed(npy_header("|u1", {}) + "x");
+  NpyArray array = parsed_npy(npy_header("|u1", {}) + "x");
   const NpyArray moved = std::move(array);
   CHECK(static_cast<char>(moved.bytes[0]) == 'x');
 }
@@ -164,7 +164,7 @@ TEST_CASE("npy: cut or flipped anywhere, it is refused or read, and never more t
   const std::vector<std::int64_t> shape = {2, 3};
   const std::string good = npy_header("|b1", shape) + std::string("\0\1\0\1\1\0", 6);
   const auto read = [](const std::string& file) {
-    const NpyArray array = parsed(file);
+    const NpyArray array = parsed_npy(file);
     CHECK(array.bytes.size() <= file.size());
     CHECK(npy_dtype(array.descr).size != 0);
   };

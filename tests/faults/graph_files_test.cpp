@@ -14,11 +14,14 @@
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace ferry;
 
 namespace {
+
+using ferry::test::has;
 
 std::string refusal(const std::string& content, GraphFormat format) {
   try {
@@ -35,12 +38,6 @@ std::string refusal(const std::string& content, GraphFormat format) {
 /// What a text file with these ops in its main graph is told.
 std::string refused_ops(const std::string& ops, const std::string& rest = "") {
   return refusal("version: 1 graph { " + ops + " } " + rest, GraphFormat::text);
-}
-
-bool has(const std::string& text, std::string_view part) {
-  const bool found = text.find(part) != std::string::npos;
-  if (!found) MESSAGE("not in: ", text);
-  return found;
 }
 
 std::string constant(const std::string& name, const std::string& tensor) {

@@ -7,10 +7,13 @@
 #include "base/hash.hpp"
 #include "placement/plan_file.hpp"
 #include "tests/placement/plans.hpp"
+#include "tests/support/has.hpp"
 
 using namespace ferry;
 
 namespace {
+
+using ferry::test::has;
 
 using Bytes = std::vector<std::byte>;
 
@@ -23,10 +26,6 @@ std::string refusal(std::span<const std::byte> bytes) {
     return error.text();
   }
   return "accepted";
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 template <class T>

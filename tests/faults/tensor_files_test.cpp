@@ -10,11 +10,14 @@
 #include "graph/tensor_file.hpp"
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace ferry;
 
 namespace {
+
+using ferry::test::has;
 
 /// A graph file with a constant large enough to lie beside it, in `folder`; its path.
 std::string saved(const test::TempFolder& folder) {
@@ -45,12 +48,6 @@ std::string refusal(const std::string& header, std::size_t data_bytes) {
     return error.text();
   }
   return "accepted";
-}
-
-bool has(const std::string& text, std::string_view part) {
-  const bool found = text.find(part) != std::string::npos;
-  if (!found) MESSAGE("not in: ", text);
-  return found;
 }
 
 }  // namespace

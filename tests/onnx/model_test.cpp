@@ -15,7 +15,7 @@ using namespace ferry::test;
 
 namespace {
 
-void import(const std::string& file) {
+void read(const std::string& file) {
   static_cast<void>(onnx::import_model(decode(file), options()));
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("003 model with any bit flipped: refused, or something else that is a 
   const std::string good = small_file();
   const int taken = flip_everywhere(good, [](const std::string& file) {
     try {
-      import(file);
+      read(file);
     } catch (const Error& error) {
       if (error.code() != Code::usage) throw;  // a dim or an input that must be known
     }

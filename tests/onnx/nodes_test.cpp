@@ -7,9 +7,12 @@
 #include "base/error.hpp"
 #include "ops/onnx/import.hpp"
 #include "tests/support/evaluate.hpp"
+#include "tests/support/has.hpp"
 
 namespace ferry::test {
 namespace {
+
+using ferry::test::has;
 
 using onnx::Attribute;
 
@@ -74,10 +77,6 @@ std::string error_of(const OneNode& node, const std::vector<Tensor>& inputs) {
   }
   return "";
 }
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 const Tensor kSeven = floats({7}, {-3, -1, -0.5F, 0, 0.5F, 1, 3});
 
 }  // namespace

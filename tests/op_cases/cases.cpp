@@ -152,12 +152,6 @@ const Windows kPairs{{{2, 2}, {0, 0, 0, 0}, {1, 1}}, 1, {2, 2}};
 const Windows kLarge{{{1, 1}, {0, 0, 0, 0}, {1, 1}}, 1, {70, 70}};
 const Windows kOverlapping{{{1, 2}, {1, 0, 1, 2}, {1, 1}}, 1, {2, 3}};
 
-D& element(Nd& nd, const Sizes& index) {
-  std::int64_t at = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) at = at * nd.sizes[d] + index[d];
-  return nd.data[static_cast<std::size_t>(at)];
-}
-
 Nd zeros(Sizes sizes) {
   return Nd(std::move(sizes), [](const Sizes&) { return 0.0; });
 }

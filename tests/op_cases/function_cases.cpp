@@ -17,8 +17,8 @@ using X = const Values&;
 using D = double;
 
 using Shapes = std::vector<std::vector<Sizes>>;
-const Shapes kOne{{{2, 3}}, {{0, 4}}, {{}}};
-const Shapes kTwo{{{2, 3}, {3}}, {{0, 3}, {3}}};
+const Shapes kOneInput{{{2, 3}}, {{0, 4}}, {{}}};
+const Shapes kTwoInputs{{{2, 3}, {3}}, {{0, 3}, {3}}};
 const std::vector<In> kWide{{-4, 4}};
 
 D softplus_of(D a) {
@@ -34,9 +34,9 @@ std::vector<Case> function_cases() {
   // clang-format off
   return {
       // ---- math ----
-      {"clip", [](X x) -> Values { return {clip(x[0], -1, 1)}; }, elements([](D a) { return cut(a, -1, 1); }), kOne, {}, ~0U, {DType::int32, DType::int64, DType::float32, DType::float64}},
-      {"reciprocal", [](X x) -> Values { return {reciprocal(x[0])}; }, elements([](D a) { return 1 / a; }), kOne, {{0.2, 3}}, ~0U, kFloats},
-      {"bit_not", [](X x) -> Values { return {bit_not(x[0])}; }, elements([](D a) { return -1 - a; }), kOne, {}, 0, {DType::uint8, DType::int32, DType::int64}},
+      {"clip", [](X x) -> Values { return {clip(x[0], -1, 1)}; }, elements([](D a) { return cut(a, -1, 1); }), kOneInput, {}, ~0U, {DType::int32, DType::int64, DType::float32, DType::float64}},
+      {"reciprocal", [](X x) -> Values { return {reciprocal(x[0])}; }, elements([](D a) { return 1 / a; }), kOneInput, {{0.2, 3}}, ~0U, kFloats},
+      {"bit_not", [](X x) -> Values { return {bit_not(x[0])}; }, elements([](D a) { return -1 - a; }), kOneInput, {}, 0, {DType::uint8, DType::int32, DType::int64}},
 
       // ---- reduce ----
       {"log_sum_exp", [](X x) -> Values { return {log_sum_exp(x[0], {1})}; }, [](auto& in) { const Nd sums = folded({1}, 0, [](D a, D b) { return a + std::exp(b); })(in)[0]; return std::vector{Nd(sums.sizes, [&](const Sizes& i) { return std::log(sums.at(i)); })}; }, {{{2, 3}}, {{2, 0}}, {{0, 3}}}, {}, ~0U, kFloats},
@@ -64,21 +64,21 @@ std::vector<Case> function_cases() {
       {"einsum_lonely", [](X x) -> Values { return {einsum("ijk,jl->l", x)}; }, einsum("ijk,jl->l"), {{{2, 3, 2}, {3, 2}}}, {}, ~0U, kNumbers},
 
       // ---- activation ----
-      {"gelu", [](X x) -> Values { return {gelu(x[0])}; }, elements([](D a) { return a * (1 + std::erf(a / std::sqrt(2.0))) / 2; }), kOne, kWide, ~0U, kFloats},
-      {"gelu_tanh", [](X x) -> Values { return {gelu_tanh(x[0])}; }, elements([](D a) { return a / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a))); }), kOne, kWide, ~0U, kFloats},
-      {"elu", [](X x) -> Values { return {elu(x[0], 1.5)}; }, elements([](D a) { return a > 0 ? a : 1.5 * std::expm1(a); }), kOne, kWide, ~0U, kFloats},
-      {"celu", [](X x) -> Values { return {celu(x[0], 2)}; }, elements([](D a) { return a > 0 ? a : 2 * std::expm1(a / 2); }), kOne, kWide, ~0U, kFloats},
-      {"selu", [](X x) -> Values { return {selu(x[0])}; }, elements([](D a) { return 1.05070102214813232421875 * (a > 0 ? a : 1.67326319217681884765625 * std::expm1(a)); }), kOne, kWide, ~0U, kFloats},
-      {"leaky_relu", [](X x) -> Values { return {leaky_relu(x[0], 0.1)}; }, elements([](D a) { return a < 0 ? a / 10 : a; }), kOne, kWide, ~0U, kFloats},
-      {"prelu", [](X x) -> Values { return {prelu(x[0], x[1])}; }, elements([](D a, D b) { return a < 0 ? a * b : a; }), kTwo, kWide, ~0U, kFloats},
-      {"thresholded_relu", [](X x) -> Values { return {thresholded_relu(x[0])}; }, elements([](D a) { return a > 1 ? a : 0; }), kOne, kWide, ~0U, kFloats},
-      {"softplus", [](X x) -> Values { return {softplus(x[0])}; }, elements(softplus_of), kOne, kWide, ~0U, kFloats},
-      {"softsign", [](X x) -> Values { return {softsign(x[0])}; }, elements([](D a) { return a / (1 + std::abs(a)); }), kOne, kWide, ~0U, kFloats},
-      {"swish", [](X x) -> Values { return {swish(x[0], 2)}; }, elements([](D a) { return a / (1 + std::exp(-2 * a)); }), kOne, kWide, ~0U, kFloats},
-      {"mish", [](X x) -> Values { return {mish(x[0])}; }, elements([](D a) { return a * std::tanh(softplus_of(a)); }), kOne, kWide, ~0U, kFloats},
-      {"hard_sigmoid", [](X x) -> Values { return {hard_sigmoid(x[0])}; }, elements([](D a) { return cut(a / 5 + 0.5, 0, 1); }), kOne, kWide, ~0U, kFloats},
-      {"hard_swish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * cut(a / 6 + 0.5, 0, 1); }), kOne, kWide, ~0U, kFloats},
-      {"shrink", [](X x) -> Values { return {shrink(x[0], 1, 0.5)}; }, elements([](D a) { return a > 1 ? a - 0.5 : (a < -1 ? a + 0.5 : 0); }), kOne, kWide, ~0U, kFloats},
+      {"gelu", [](X x) -> Values { return {gelu(x[0])}; }, elements([](D a) { return a * (1 + std::erf(a / std::sqrt(2.0))) / 2; }), kOneInput, kWide, ~0U, kFloats},
+      {"gelu_tanh", [](X x) -> Values { return {gelu_tanh(x[0])}; }, elements([](D a) { return a / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a))); }), kOneInput, kWide, ~0U, kFloats},
+      {"elu", [](X x) -> Values { return {elu(x[0], 1.5)}; }, elements([](D a) { return a > 0 ? a : 1.5 * std::expm1(a); }), kOneInput, kWide, ~0U, kFloats},
+      {"celu", [](X x) -> Values { return {celu(x[0], 2)}; }, elements([](D a) { return a > 0 ? a : 2 * std::expm1(a / 2); }), kOneInput, kWide, ~0U, kFloats},
+      {"selu", [](X x) -> Values { return {selu(x[0])}; }, elements([](D a) { return 1.05070102214813232421875 * (a > 0 ? a : 1.67326319217681884765625 * std::expm1(a)); }), kOneInput, kWide, ~0U, kFloats},
+      {"leaky_relu", [](X x) -> Values { return {leaky_relu(x[0], 0.1)}; }, elements([](D a) { return a < 0 ? a / 10 : a; }), kOneInput, kWide, ~0U, kFloats},
+      {"prelu", [](X x) -> Values { return {prelu(x[0], x[1])}; }, elements([](D a, D b) { return a < 0 ? a * b : a; }), kTwoInputs, kWide, ~0U, kFloats},
+      {"thresholded_relu", [](X x) -> Values { return {thresholded_relu(x[0])}; }, elements([](D a) { return a > 1 ? a : 0; }), kOneInput, kWide, ~0U, kFloats},
+      {"softplus", [](X x) -> Values { return {softplus(x[0])}; }, elements(softplus_of), kOneInput, kWide, ~0U, kFloats},
+      {"softsign", [](X x) -> Values { return {softsign(x[0])}; }, elements([](D a) { return a / (1 + std::abs(a)); }), kOneInput, kWide, ~0U, kFloats},
+      {"swish", [](X x) -> Values { return {swish(x[0], 2)}; }, elements([](D a) { return a / (1 + std::exp(-2 * a)); }), kOneInput, kWide, ~0U, kFloats},
+      {"mish", [](X x) -> Values { return {mish(x[0])}; }, elements([](D a) { return a * std::tanh(softplus_of(a)); }), kOneInput, kWide, ~0U, kFloats},
+      {"hard_sigmoid", [](X x) -> Values { return {hard_sigmoid(x[0])}; }, elements([](D a) { return cut(a / 5 + 0.5, 0, 1); }), kOneInput, kWide, ~0U, kFloats},
+      {"hard_swish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * cut(a / 6 + 0.5, 0, 1); }), kOneInput, kWide, ~0U, kFloats},
+      {"shrink", [](X x) -> Values { return {shrink(x[0], 1, 0.5)}; }, elements([](D a) { return a > 1 ? a - 0.5 : (a < -1 ? a + 0.5 : 0); }), kOneInput, kWide, ~0U, kFloats},
   };
   // clang-format on
 }

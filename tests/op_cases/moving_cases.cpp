@@ -18,17 +18,11 @@ using X = const Values&;
 using D = double;
 using Shapes = std::vector<std::vector<Sizes>>;
 
-const Shapes kCube{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
+const Shapes kCubes{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
 const Shapes kRows{{{3, 4}}, {{1, 3}}, {{0, 2}}, {{70, 30}}};
 
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
-}
-
-D& element(Nd& nd, const Sizes& index) {
-  std::int64_t place = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) place = place * nd.sizes[d] + index[d];
-  return nd.data[at(place)];
 }
 
 template <class Each>
@@ -236,10 +230,10 @@ std::vector<Case> moving_cases() {
   // clang-format off
   return {
       // ---- cumulative ----
-      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1)}; }, running(0, sum_of, false, false), kCube},
-      {"CumSum", [](X x) -> Values { return {cumsum(x[0], -2, true, false)}; }, running(0, sum_of, true, false), kCube},
-      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1, false, true)}; }, running(0, sum_of, false, true), kCube},
-      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1, true, true)}; }, running(0, sum_of, true, true), kCube},
+      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1)}; }, running(0, sum_of, false, false), kCubes},
+      {"CumSum", [](X x) -> Values { return {cumsum(x[0], -2, true, false)}; }, running(0, sum_of, true, false), kCubes},
+      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1, false, true)}; }, running(0, sum_of, false, true), kCubes},
+      {"CumSum", [](X x) -> Values { return {cumsum(x[0], 1, true, true)}; }, running(0, sum_of, true, true), kCubes},
       {"CumProd", [](X x) -> Values { return {cumprod(x[0], 1)}; }, running(1, product_of, false, false), {{{2, 3, 4}}, {{2, 0, 3}}}},
       {"CumProd", [](X x) -> Values { return {cumprod(x[0], 1, true, true)}; }, running(1, product_of, true, true), {{{2, 3, 4}}}},
 
@@ -247,7 +241,7 @@ std::vector<Case> moving_cases() {
       {"Flip", [](X x) -> Values { return {flip(x[0], {1})}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return in[0].at({i[0], in[0].sizes[1] - 1 - i[1]}); }), kRows},
       {"Flip", [](X x) -> Values { return {flip(x[0], {-1, 0})}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return in[0].at({in[0].sizes[0] - 1 - i[0], in[0].sizes[1] - 1 - i[1]}); }), kRows},
       {"Triangle", [](X x) -> Values { return {tril(x[0], 1)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return i[1] - i[0] <= 1 ? in[0].at(i) : 0.0; }), kRows},
-      {"Triangle", [](X x) -> Values { return {triu(x[0], -1)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return i[2] - i[1] >= -1 ? in[0].at(i) : 0.0; }), kCube},
+      {"Triangle", [](X x) -> Values { return {triu(x[0], -1)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return i[2] - i[1] >= -1 ? in[0].at(i) : 0.0; }), kCubes},
       {"ReverseSequence", [](X x) -> Values { return {reverse_sequence(x[0], x[1])}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { const auto n = static_cast<std::int64_t>(in[1].at({i[1]})); return in[0].at({i[0] < n ? n - 1 - i[0] : i[0], i[1], i[2]}); }), {{{4, 3, 2}, {3}}, {{4, 0, 2}, {0}}}, {{}, {0, 4, DType::int64}}, 0b01},
       {"ReverseSequence", [](X x) -> Values { return {reverse_sequence(x[0], x[1], 1)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { const auto n = static_cast<std::int64_t>(in[1].at({i[0]})); return in[0].at({i[0], i[1] < n ? n - 1 - i[1] : i[1]}); }), {{{3, 4}, {3}}}, {{}, {0, 4, DType::int32}}, 0b01},
 

@@ -30,11 +30,6 @@ const Sliding kRow = moved({2}, {1, 2}, {2});
 const Sliding kVolume = moved({1, 2, 1}, {1, 0, 0, 0, 1, 1}, {1, 1, 2});
 const Sliding kPlane = moved({1, 2}, {1, 0, 0, 1}, {2, 1});
 
-D& element(Nd& nd, const Sizes& index) {
-  I at = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) at = at * nd.sizes[d] + index[d];
-  return nd.data[static_cast<std::size_t>(at)];
-}
 Nd zeros(Sizes sizes) {
   return Nd(std::move(sizes), [](const Sizes&) { return 0.0; });
 }

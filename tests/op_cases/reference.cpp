@@ -48,6 +48,12 @@ double Nd::at(const Sizes& index) const {
   return data[static_cast<std::size_t>(flat)];
 }
 
+double& element(Nd& nd, const Sizes& index) {
+  std::int64_t flat = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) flat = flat * nd.sizes[d] + index[d];
+  return nd.data[static_cast<std::size_t>(flat)];
+}
+
 Reference elements(double (*f)(double)) {
   return [f](const std::vector<Nd>& in) {
     return std::vector{Nd(in[0].sizes, [&](const Sizes& i) { return f(in[0].at(i)); })};

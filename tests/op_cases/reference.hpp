@@ -24,6 +24,9 @@ struct Nd {
   [[nodiscard]] double at(const Sizes& index) const;
 };
 
+/// The element at `index`, which has all dims.
+[[nodiscard]] double& element(Nd& nd, const Sizes& index);
+
 /// What a case's op must give for these inputs. Of ops of several outputs: one after another.
 using Reference = std::function<std::vector<Nd>(const std::vector<Nd>& inputs)>;
 

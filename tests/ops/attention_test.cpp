@@ -12,14 +12,9 @@ namespace ferry {
 namespace {
 
 using test::error_of;
+using test::some;
 
 constexpr double kInf = INFINITY;
-
-Tensor some(const Ints& sizes, double seed) {
-  Tensor tensor(DType::float64, sizes);
-  for (double& x : tensor.mutable_data<double>()) x = (seed = std::fmod(seed * 7.31 + 0.113, 2.0)) - 1;
-  return tensor;
-}
 
 double at(const Tensor& x, std::int64_t n, std::int64_t head, std::int64_t step, std::int64_t k) {
   const auto& sizes = x.sizes();

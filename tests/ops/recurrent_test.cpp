@@ -12,16 +12,10 @@ namespace ferry {
 namespace {
 
 using test::error_of;
+using test::some;
 using Numbers = std::vector<double>;
 
 constexpr std::int64_t kSteps = 4, kBatch = 3, kFeatures = 2, kHidden = 2;
-
-/// Numbers that differ, of these sizes.
-Tensor some(const Ints& sizes, double seed) {
-  Tensor tensor(DType::float64, sizes);
-  for (double& x : tensor.mutable_data<double>()) x = (seed = std::fmod(seed * 7.31 + 0.113, 2.0)) - 1;
-  return tensor;
-}
 
 /// The weights of a layer as numbers, and as the layer.
 struct Weights {

@@ -16,13 +16,8 @@ namespace ferry {
 namespace {
 
 using test::error_of;
+using test::some;
 using Numbers = std::vector<double>;
-
-Tensor some(const Ints& sizes, double seed) {
-  Tensor tensor(DType::float64, sizes);
-  for (double& x : tensor.mutable_data<double>()) x = (seed = std::fmod(seed * 7.31 + 0.113, 2.0)) - 1;
-  return tensor;
-}
 
 Tensor run(const Value& value) {
   return test::Evaluator(value.graph()).run({value})[0];

@@ -1,6 +1,7 @@
 // What the tests of ops share: the notation of an op in a graph, and errors as text.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -10,6 +11,13 @@
 #include "graph/index_notation.hpp"
 
 namespace ferry::test {
+
+/// Numbers from -1 to 1 that differ, of these sizes.
+inline Tensor some(const Ints& sizes, double seed = 0.37) {
+  Tensor tensor(DType::float64, sizes);
+  for (double& x : tensor.mutable_data<double>()) x = (seed = std::fmod(seed * 7.31 + 0.113, 2.0)) - 1;
+  return tensor;
+}
 
 inline std::string notation(const Value& value) {
   return notation_of(value.op().def(), GraphFacts(value.op()));

@@ -18,6 +18,7 @@ namespace ferry {
 namespace {
 
 using test::error_of;
+using test::some;
 using Numbers = std::vector<double>;
 
 std::size_t flat(const Ints& sizes, const Ints& index) {
@@ -34,14 +35,6 @@ void for_each_index(const Ints& sizes, const Body& body) {
     for (std::size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) index[d] = rest % sizes[d];
     body(index);
   }
-}
-
-/// Different numbers, none of them twice within a window.
-Tensor some(const Ints& sizes, double from = 0) {
-  Tensor tensor(DType::float64, sizes);
-  double number = 0.37;
-  for (double& x : tensor.mutable_data<double>()) x = (number = std::fmod(number * 7.31 + 0.113, 2.0)) - 1 + from;
-  return tensor;
 }
 
 std::vector<Tensor> run(Graph& g, const Values& values) {

@@ -7,10 +7,13 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "tests/placement/plans.hpp"
+#include "tests/support/has.hpp"
 
 using namespace ferry;
 
 namespace {
+
+using ferry::test::has;
 
 std::string refusal(std::span<const std::byte> bytes) {
   try {
@@ -29,10 +32,6 @@ std::string refusal_after(F change) {
   Plan plan = test::every_field();
   change(plan);
   return refusal(encode_plan(plan));
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ bool touched_meanwhile(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kBucketMutations[] = {
     {"exchanged values of a bucket", exchanged_values},    {"exchanged values of a message", exchanged_in_message},
     {"message of one value at one end", unparted_message}, {"shifted part", shifted_part},
     {"part of another dtype", part_of_another_dtype},      {"exchanged collective_waits", exchanged_waits},
@@ -188,7 +188,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> bucket_mutations() {
-  return kMutations;
+  return kBucketMutations;
 }
 
 }  // namespace ferry::test

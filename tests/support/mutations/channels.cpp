@@ -128,7 +128,7 @@ bool other_buffer(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kChannelMutations[] = {
     {"swapped sends", swap_sends},
     {"dropped send", drop_send},
     {"dropped send_wait", drop_send_wait},
@@ -149,7 +149,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> channel_mutations() {
-  return kMutations;
+  return kChannelMutations;
 }
 
 }  // namespace ferry::test

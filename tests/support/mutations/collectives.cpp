@@ -112,7 +112,7 @@ bool wrong_member_order(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kCollectiveMutations[] = {
     {"dropped collective", drop_collective},
     {"dropped collective_wait", drop_collective_wait},
     {"reordered collectives", reorder_collectives},
@@ -128,7 +128,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> collective_mutations() {
-  return kMutations;
+  return kCollectiveMutations;
 }
 
 }  // namespace ferry::test

@@ -143,7 +143,7 @@ bool overwrite_while_sending(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kMemoryMutations[] = {
     {"inputs that overlap", overlap_inputs},
     {"output over an input", overlap_output},
     {"smaller arena", smaller_arena},
@@ -156,7 +156,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> memory_mutations() {
-  return kMutations;
+  return kMemoryMutations;
 }
 
 }  // namespace ferry::test

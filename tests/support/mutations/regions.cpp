@@ -56,7 +56,7 @@ bool wrong_class(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kRegionMutations[] = {
     {"exchanged regions", wrong_regions},
     {"instruction of no region", instruction_of_no_region},
     {"collective out of its body", collective_out_of_body},
@@ -67,7 +67,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> region_mutations() {
-  return kMutations;
+  return kRegionMutations;
 }
 
 }  // namespace ferry::test

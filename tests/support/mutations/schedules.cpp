@@ -118,7 +118,7 @@ bool wrong_kind(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kScheduleMutations[] = {
     {"dropped message of a schedule", drop_message_step},
     {"dropped copy or fold of a schedule", drop_copy_or_fold},
     {"fold done twice", fold_twice},
@@ -134,7 +134,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> schedule_mutations() {
-  return kMutations;
+  return kScheduleMutations;
 }
 
 }  // namespace ferry::test

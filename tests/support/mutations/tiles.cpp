@@ -163,7 +163,7 @@ bool not_run_as_tiles(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kTileMutations[] = {
     {"hidden operand of tiles", hidden_operand},
     {"kernel of another size among tiles", kernel_of_other_size},
     {"no kernel among tiles", not_a_kernel},
@@ -181,7 +181,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> tile_mutations() {
-  return kMutations;
+  return kTileMutations;
 }
 
 }  // namespace ferry::test

@@ -94,7 +94,7 @@ bool too_little_memory(Plan& plan, Dice& dice) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {
+constexpr Mutation kValueMutations[] = {
     {"wrong window", wrong_window},
     {"wrong coordinates", wrong_coordinates},
     {"wrong bytes", wrong_buffer_bytes},
@@ -109,7 +109,7 @@ constexpr Mutation kMutations[] = {
 }  // namespace
 
 std::span<const Mutation> value_mutations() {
-  return kMutations;
+  return kValueMutations;
 }
 
 }  // namespace ferry::test
