@@ -23,7 +23,7 @@ Transport& only_transport(const Cluster::State& state, std::string_view call) {
 }
 
 /// One collective of all tasks.
-struct Direct {
+struct DirectCall {
   Schedule schedule;
   std::vector<std::int64_t> parts;
   DType dtype = DType::uint8;
@@ -32,7 +32,7 @@ struct Direct {
   Fold fold = {};
 };
 
-void run(const Cluster::State& state, const Direct& direct, std::string_view call) {
+void run(const Cluster::State& state, const DirectCall& direct, std::string_view call) {
   Transport& transport = *state.transports[0];
   std::vector<std::int32_t> tasks(static_cast<std::size_t>(transport.tasks()));
   std::iota(tasks.begin(), tasks.end(), 0);
@@ -66,7 +66,7 @@ void run(const Cluster::State& state, const Direct& direct, std::string_view cal
 void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce reduce) const {
   const Transport& transport = only_transport(*state_, "all_reduce");
   const auto count = static_cast<std::int64_t>(values.size() / size_of(dtype));
-  Direct direct{
+  DirectCall direct{
       .schedule = direct_schedule(CollectiveKind::all_reduce, transport.tasks()), .parts = {}, .dtype = dtype};
   for (int task = 0; task < transport.tasks(); ++task) {
     direct.parts.push_back(part_of(count, transport.tasks(), task).size);
@@ -97,7 +97,7 @@ void Cluster::broadcast_bytes(std::span<std::byte> values, int root) const {
 
 void Cluster::all_gather_bytes(std::span<const std::byte> mine, const Room& room) const {
   Transport& transport = only_transport(*state_, "all_gather");
-  Direct direct{.schedule = direct_schedule(CollectiveKind::all_gather, transport.tasks()), .parts = {}};
+  DirectCall direct{.schedule = direct_schedule(CollectiveKind::all_gather, transport.tasks()), .parts = {}};
   const Deadline deadline(system_clock(), state_->options.deadline);
   for (const std::string& size : transport.exchange(std::to_string(mine.size()), deadline)) {
     direct.parts.push_back(std::stoll(size));

@@ -44,7 +44,6 @@ std::string reverse_sequence_index(const OpFacts& facts) {
 
 Value triangle(const Value& x, std::int64_t k, bool upper, const SourceLine& line);
 
-constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 constexpr AttrDef kTriangleAttrs[] = {{"k", "int"}, {"upper", "bool"}};
 constexpr AttrDef kTimeAttr[] = {{"time_axis", "int"}};
 

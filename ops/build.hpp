@@ -15,6 +15,9 @@
 
 namespace ferry {
 
+/// The attributes of ops along dims and of nothing else.
+inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
+
 /// The graph that an op of these inputs belongs to: the innermost one. Error(plan) at `line` when one is undefined, or
 /// when there is none.
 [[nodiscard]] Graph& graph_of(std::span<const Value> inputs, const SourceLine& line);

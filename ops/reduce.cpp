@@ -68,7 +68,6 @@ Values prod_grad(GradCtx& g) {
   return {select(zero, of_zero, of_others / others)};
 }
 
-constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 constexpr AttrDef kArgAttrs[] = {{"axis", "int"}, {"last", "bool", false}};
 
 constexpr OpDef kSum{.name = "Sum",

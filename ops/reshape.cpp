@@ -212,7 +212,6 @@ std::string squeeze_index(const OpFacts& facts) {
 }
 
 constexpr AttrDef kShapeAttr[] = {{"shape", "ints"}};
-constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 
 constexpr OpDef kIdentity{.name = "Identity",
                           .types = "T->T",

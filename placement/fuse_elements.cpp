@@ -84,9 +84,9 @@ class Slots {
   std::uint64_t end_ = 0;
 };
 
-class Fuser {
+class ElementFuser {
  public:
-  Fuser(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what)
+  ElementFuser(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what)
       : plan_(plan), lists_(lists), tables_(tables), what_(what) {}
 
   void run() {
@@ -317,7 +317,7 @@ bool is_fusable(const PlanClass& plan, const Instruction& instruction, const Fus
 }
 
 void fuse_elements(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what) {
-  if (what.from > 0 && !what.ops.empty()) Fuser(plan, lists, tables, what).run();
+  if (what.from > 0 && !what.ops.empty()) ElementFuser(plan, lists, tables, what).run();
 }
 
 }  // namespace ferry

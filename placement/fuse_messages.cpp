@@ -28,9 +28,9 @@ namespace {
 
 constexpr double kFull = 8;
 
-class Fuser {
+class MessageFuser {
  public:
-  explicit Fuser(Program& program) : program_(program), regroup_(program) {}
+  explicit MessageFuser(Program& program) : program_(program), regroup_(program) {}
 
   void run() {
     for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(region);
@@ -135,7 +135,7 @@ class Fuser {
 }  // namespace
 
 void fuse_messages(Program& program) {
-  Fuser(program).run();
+  MessageFuser(program).run();
 }
 
 }  // namespace ferry

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-using Kind = ScheduleStep::Kind;
+using StepKind = ScheduleStep::Kind;
 using steps::fixed;
 using steps::next;
 using steps::own;
@@ -91,14 +91,15 @@ std::int64_t total(const Schedule& s, int member, Measure measure) {
 }
 
 bool is_send(const ScheduleStep& step) {
-  return step.kind == Kind::send_input || step.kind == Kind::send_output || step.kind == Kind::send_slot;
+  return step.kind == StepKind::send_input || step.kind == StepKind::send_output || step.kind == StepKind::send_slot;
 }
 bool is_receive(const ScheduleStep& step) {
-  return step.kind == Kind::receive_slot || step.kind == Kind::receive_output;
+  return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
 bool uses_slots(const ScheduleStep& step) {
-  return step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer || step.kind == Kind::receive_slot;
+  return step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer ||
+         step.kind == StepKind::receive_slot;
 }
 
 /// Writes the step lists of the direct algorithms.
@@ -108,20 +109,20 @@ class Direct {
 
   void reduce_own_part() {
     s_.slots = s_.members - 1;
-    from_others(Kind::receive_slot, own);
-    to_others(Kind::send_input);
+    from_others(StepKind::receive_slot, own);
+    to_others(StepKind::send_input);
     fold_in_order(own);
   }
-  void gather_parts(Kind send) {
-    each([&](int d) { add({Kind::receive_output, next(d), next(d)}); });
-    if (send == Kind::send_input) add({Kind::copy, own, own});
+  void gather_parts(StepKind send) {
+    each([&](int d) { add({StepKind::receive_output, next(d), next(d)}); });
+    if (send == StepKind::send_input) add({StepKind::copy, own, own});
     each([&](int d) { add({send, next(d), own}); });
     wait();
   }
   void all_to_all() {
-    each([&](int d) { add({Kind::receive_output, next(d), next(d)}); });
-    add({Kind::copy, own, own});
-    to_others(Kind::send_input);
+    each([&](int d) { add({StepKind::receive_output, next(d), next(d)}); });
+    add({StepKind::copy, own, own});
+    to_others(StepKind::send_input);
     wait();
   }
   void broadcast() {
@@ -131,47 +132,47 @@ class Direct {
     from_root([](int d) { return next(d); }, own);
   }
   void gather() {
-    each([&](int d) { add({Kind::receive_output, next(d), next(d), s_.root}); });
-    add({Kind::copy, own, own, s_.root});
-    add({Kind::send_input, fixed(s_.root), own, ScheduleStep::kAll, s_.root});
+    each([&](int d) { add({StepKind::receive_output, next(d), next(d), s_.root}); });
+    add({StepKind::copy, own, own, s_.root});
+    add({StepKind::send_input, fixed(s_.root), own, ScheduleStep::kAll, s_.root});
     wait();
   }
   void reduce() {
     s_.slots = s_.members - 1;
-    each([&](int d) { add({Kind::receive_slot, next(d), fixed(0), s_.root}); });
-    add({Kind::send_input, fixed(s_.root), fixed(0), ScheduleStep::kAll, s_.root});
+    each([&](int d) { add({StepKind::receive_slot, next(d), fixed(0), s_.root}); });
+    add({StepKind::send_input, fixed(s_.root), fixed(0), ScheduleStep::kAll, s_.root});
     fold_in_order(fixed(0), s_.root);
   }
 
  private:
   void add(const ScheduleStep& step) { s_.steps.push_back(step); }
   void wait(std::int32_t only = ScheduleStep::kAll) {
-    if (s_.members > 1) add({Kind::wait, {}, {}, only});
+    if (s_.members > 1) add({StepKind::wait, {}, {}, only});
   }
   template <class F>
   void each(F f) {
     for (int distance = 1; distance < s_.members; ++distance) f(distance);
   }
-  void from_others(Kind kind, MemberRef part) {
+  void from_others(StepKind kind, MemberRef part) {
     each([&](int d) { add({kind, next(d), part}); });
   }
-  void to_others(Kind kind) {
+  void to_others(StepKind kind) {
     each([&](int d) { add({kind, next(d), next(d)}); });
   }
   template <class PartAt>
   void from_root(PartAt part_at, MemberRef mine) {
-    if (s_.members > 1) add({Kind::receive_output, fixed(s_.root), mine, ScheduleStep::kAll, s_.root});
-    each([&](int d) { add({Kind::send_input, next(d), part_at(d), s_.root}); });
-    if (!s_.guest_root) add({Kind::copy, own, mine, s_.root});
+    if (s_.members > 1) add({StepKind::receive_output, fixed(s_.root), mine, ScheduleStep::kAll, s_.root});
+    each([&](int d) { add({StepKind::send_input, next(d), part_at(d), s_.root}); });
+    if (!s_.guest_root) add({StepKind::copy, own, mine, s_.root});
     wait();
   }
   void fold_in_order(MemberRef part, std::int32_t only = ScheduleStep::kAll) {
     wait(only);
-    Kind kind = Kind::copy;
+    StepKind kind = StepKind::copy;
     for (int member = 0; member < s_.members; ++member) {
       if (s_.guest_root && member == s_.root) continue;
       add({kind, fixed(member), part, only});
-      kind = Kind::fold;
+      kind = StepKind::fold;
     }
   }
 
@@ -191,17 +192,17 @@ std::int64_t Schedule::receives_of(int member) const {
 std::int64_t Schedule::sent_elements(std::span<const std::int64_t> parts, int member) const {
   return total(*this, member, [&](const ScheduleStep& step) -> std::int64_t {
     const int part = step.part.resolve(member, members);
-    if (step.kind == Kind::send_input) return input_size(*this, parts, member, part);
-    if (step.kind == Kind::send_slot) return parts[static_cast<std::size_t>(part)];
-    return step.kind == Kind::send_output ? output_size(*this, parts, member, part) : 0;
+    if (step.kind == StepKind::send_input) return input_size(*this, parts, member, part);
+    if (step.kind == StepKind::send_slot) return parts[static_cast<std::size_t>(part)];
+    return step.kind == StepKind::send_output ? output_size(*this, parts, member, part) : 0;
   });
 }
 
 std::int64_t Schedule::received_elements(std::span<const std::int64_t> parts, int member) const {
   return total(*this, member, [&](const ScheduleStep& step) -> std::int64_t {
     const int part = step.part.resolve(member, members);
-    if (step.kind == Kind::receive_slot) return input_size(*this, parts, step.peer.resolve(member, members), part);
-    return step.kind == Kind::receive_output ? output_size(*this, parts, member, part) : 0;
+    if (step.kind == StepKind::receive_slot) return input_size(*this, parts, step.peer.resolve(member, members), part);
+    return step.kind == StepKind::receive_output ? output_size(*this, parts, member, part) : 0;
   });
 }
 
@@ -283,13 +284,13 @@ Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_
   switch (kind) {
     case CollectiveKind::all_reduce:
       direct.reduce_own_part();
-      direct.gather_parts(Kind::send_output);
+      direct.gather_parts(StepKind::send_output);
       break;
     case CollectiveKind::reduce_scatter:
       direct.reduce_own_part();
       break;
     case CollectiveKind::all_gather:
-      direct.gather_parts(Kind::send_input);
+      direct.gather_parts(StepKind::send_input);
       break;
     case CollectiveKind::all_to_all:
       direct.all_to_all();

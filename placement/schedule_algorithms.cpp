@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-using Kind = ScheduleStep::Kind;
+using StepKind = ScheduleStep::Kind;
 using steps::fixed;
 using steps::flipped;
 using steps::own;
@@ -31,18 +31,20 @@ class Script {
   Schedule finished() { return std::move(schedule_); }
   void as(int member) { self_ = member; }
 
-  void add(Kind kind, MemberRef peer, MemberRef part, std::int32_t slot = ScheduleStep::kOfPeer,
+  void add(StepKind kind, MemberRef peer, MemberRef part, std::int32_t slot = ScheduleStep::kOfPeer,
            std::int32_t source = ScheduleStep::kOfPeer) {
     schedule_.steps.push_back({kind, peer, part, self_, ScheduleStep::kAll, slot, source});
   }
-  void wait() { add(Kind::wait, {}, {}); }
-  void wait_sends() { add(Kind::wait_sends, {}, {}); }
+  void wait() { add(StepKind::wait, {}, {}); }
+  void wait_sends() { add(StepKind::wait_sends, {}, {}); }
   /// Place (a slot, or output part) = (or +=) a slot, or the own input.
-  void copy_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(Kind::copy, own, fixed(part), slot); }
-  void fold_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(Kind::fold, own, fixed(part), slot); }
-  void copy_slot(int part, std::int32_t source) { add(Kind::copy, own, fixed(part), ScheduleStep::kOfPeer, source); }
+  void copy_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::copy, own, fixed(part), slot); }
+  void fold_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::fold, own, fixed(part), slot); }
+  void copy_slot(int part, std::int32_t source) {
+    add(StepKind::copy, own, fixed(part), ScheduleStep::kOfPeer, source);
+  }
   void fold_slot(int part, std::int32_t source, std::int32_t slot = ScheduleStep::kOfPeer) {
-    add(Kind::fold, own, fixed(part), slot, source);
+    add(StepKind::fold, own, fixed(part), slot, source);
   }
 
  private:
@@ -79,10 +81,10 @@ void broadcast_along(Script& script, const Tree& tree) {
     const bool root = m == s.root;
     const auto& children = tree.children[static_cast<std::size_t>(m)];
     if (!root) {
-      script.add(Kind::receive_output, fixed(tree.parent[static_cast<std::size_t>(m)]), fixed(0));
+      script.add(StepKind::receive_output, fixed(tree.parent[static_cast<std::size_t>(m)]), fixed(0));
       script.wait();
     }
-    for (int child : children) script.add(root ? Kind::send_input : Kind::send_output, fixed(child), fixed(0));
+    for (int child : children) script.add(root ? StepKind::send_input : StepKind::send_output, fixed(child), fixed(0));
     if (root && !s.guest_root) script.copy_own(0);
   }
 }
@@ -98,18 +100,18 @@ void reduce_along(Script& script, const Tree& tree) {
     s.slots = std::max(s.slots, count);
     const MemberRef up = fixed(root ? 0 : tree.parent[static_cast<std::size_t>(m)]);
     if (children.empty() && !root) {
-      script.add(Kind::send_input, up, fixed(0));
+      script.add(StepKind::send_input, up, fixed(0));
       continue;
     }
     for (std::int32_t slot = 0; slot < count; ++slot)
-      script.add(Kind::receive_slot, fixed(children[static_cast<std::size_t>(count - 1 - slot)]), fixed(0), slot);
+      script.add(StepKind::receive_slot, fixed(children[static_cast<std::size_t>(count - 1 - slot)]), fixed(0), slot);
     if (count > 0) script.wait();
     const std::int32_t place = root ? ScheduleStep::kOfPeer : 0;
     if (root && count == 0) script.copy_own(0);
     if (root && count > 0) script.copy_slot(0, 0);
     if (count > 0 && !(root && s.guest_root)) script.fold_own(0, place);
     for (std::int32_t slot = 1; slot < count; ++slot) script.fold_slot(0, slot, place);
-    if (!root) script.add(Kind::send_slot, up, fixed(0), 0);
+    if (!root) script.add(StepKind::send_slot, up, fixed(0), 0);
   }
 }
 
@@ -182,14 +184,14 @@ class HostsAllReduce {
   void fold_inside() {
     for (std::size_t j = 0; j < mates().size(); ++j)
       for (std::size_t h = 0; h < groups_.size() && j != index(); ++h) {
-        script_.add(Kind::receive_slot, fixed(mates()[j]), fixed(member(h, index())), slot(j, h));
-        script_.add(Kind::send_input, fixed(mates()[j]), fixed(member(h, j)));
+        script_.add(StepKind::receive_slot, fixed(mates()[j]), fixed(member(h, index())), slot(j, h));
+        script_.add(StepKind::send_input, fixed(mates()[j]), fixed(member(h, j)));
       }
     script_.wait();
     for (std::size_t h = 0; h < groups_.size(); ++h) {
       const int part = member(h, index());
       for (std::size_t j = 0; j < mates().size(); ++j) {
-        const Kind kind = j == 0 ? Kind::copy : Kind::fold;
+        const StepKind kind = j == 0 ? StepKind::copy : StepKind::fold;
         script_.add(kind, own, fixed(part), ScheduleStep::kOfPeer, j == index() ? ScheduleStep::kOfPeer : slot(j, h));
       }
     }
@@ -197,8 +199,8 @@ class HostsAllReduce {
 
   void fold_between() {
     each_other_host([&](std::size_t h, std::int32_t number) {
-      script_.add(Kind::receive_slot, fixed(member(h, index())), fixed(self_), number);
-      script_.add(Kind::send_output, fixed(member(h, index())), fixed(member(h, index())));
+      script_.add(StepKind::receive_slot, fixed(member(h, index())), fixed(self_), number);
+      script_.add(StepKind::send_output, fixed(member(h, index())), fixed(member(h, index())));
     });
     script_.wait();
     each_other_host([&](std::size_t, std::int32_t number) { script_.fold_slot(self_, number); });
@@ -207,8 +209,8 @@ class HostsAllReduce {
 
   void send_between() {
     each_other_host([&](std::size_t h, std::int32_t) {
-      script_.add(Kind::receive_output, fixed(member(h, index())), fixed(member(h, index())));
-      script_.add(Kind::send_output, fixed(member(h, index())), fixed(self_));
+      script_.add(StepKind::receive_output, fixed(member(h, index())), fixed(member(h, index())));
+      script_.add(StepKind::send_output, fixed(member(h, index())), fixed(self_));
     });
     script_.wait();
   }
@@ -216,8 +218,8 @@ class HostsAllReduce {
   void send_inside() {
     for (std::size_t j = 0; j < mates().size(); ++j)
       for (std::size_t h = 0; h < groups_.size() && j != index(); ++h) {
-        script_.add(Kind::receive_output, fixed(mates()[j]), fixed(member(h, j)));
-        script_.add(Kind::send_output, fixed(mates()[j]), fixed(member(h, index())));
+        script_.add(StepKind::receive_output, fixed(mates()[j]), fixed(member(h, j)));
+        script_.add(StepKind::send_output, fixed(mates()[j]), fixed(member(h, index())));
       }
     script_.wait();
   }
@@ -267,8 +269,8 @@ class Doubling {
   [[nodiscard]] int rank(int member) const { return member < 2 * extra() ? member / 2 : member - extra(); }
 
   void as_guest(MemberRef host) {
-    script_.add(Kind::send_input, host, fixed(0));
-    script_.add(Kind::receive_output, host, fixed(0));
+    script_.add(StepKind::send_input, host, fixed(0));
+    script_.add(StepKind::receive_output, host, fixed(0));
     script_.wait();
   }
 
@@ -277,20 +279,20 @@ class Doubling {
     if (m < 2 * extra()) join(fixed(m + 1));
     for (int distance = 1; distance < power_; distance *= 2) exchange(fixed(member(rank(m) ^ distance)));
     script_.copy_slot(0, 0);
-    if (m < 2 * extra()) script_.add(Kind::send_output, fixed(m + 1), fixed(0));
+    if (m < 2 * extra()) script_.add(StepKind::send_output, fixed(m + 1), fixed(0));
   }
 
   void exchange(MemberRef peer) {
-    script_.add(Kind::send_slot, peer, fixed(0), 0);
+    script_.add(StepKind::send_slot, peer, fixed(0), 0);
     join(peer);
   }
 
   /// The sum of both, that of the lower member on the left.
   void join(MemberRef peer) {
-    script_.add(Kind::receive_slot, peer, fixed(0), 1);
+    script_.add(StepKind::receive_slot, peer, fixed(0), 1);
     script_.wait();
     script_.wait_sends();
-    script_.add(Kind::join, peer, fixed(0), 0, 1);
+    script_.add(StepKind::join, peer, fixed(0), 0, 1);
   }
 
   Script& script_;
@@ -305,21 +307,21 @@ Schedule ring_schedule(CollectiveKind kind, int members) {
   Script script(kind, "ring", members, 0, false);
   const auto next = [&](int distance) { return steps::next((distance % members + members) % members); };
   const MemberRef after = next(1), before = next(-1);
-  if (kind == CollectiveKind::all_gather || members == 1) script.add(Kind::copy, own, own);
+  if (kind == CollectiveKind::all_gather || members == 1) script.add(StepKind::copy, own, own);
   if (kind == CollectiveKind::all_reduce && members > 1) {
     script.schedule().slots = members - 1;
     for (int round = 1; round < members; ++round) {
-      script.add(Kind::receive_slot, before, next(-1 - round));
-      script.add(round == 1 ? Kind::send_input : Kind::send_output, after, next(-round));
+      script.add(StepKind::receive_slot, before, next(-1 - round));
+      script.add(round == 1 ? StepKind::send_input : StepKind::send_output, after, next(-round));
       script.wait();
-      script.add(Kind::copy, before, next(-1 - round));
-      script.add(Kind::fold, own, next(-1 - round));
+      script.add(StepKind::copy, before, next(-1 - round));
+      script.add(StepKind::fold, own, next(-1 - round));
     }
     script.wait_sends();
   }
   for (int round = 0; round + 1 < members; ++round) {
-    script.add(Kind::receive_output, before, next(-1 - round));
-    script.add(Kind::send_output, after, next(-round));
+    script.add(StepKind::receive_output, before, next(-1 - round));
+    script.add(StepKind::send_output, after, next(-round));
     script.wait();
   }
   return script.finished();

@@ -27,7 +27,7 @@ constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs 
 // ---- Which taps lie where ----
 
 /// Of a convolution: each tap at every output position.
-Reach forward_reach(const Steps& steps, std::int64_t taps, std::int64_t outputs) {
+Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
   Reach reach{.targets = outputs, .step = steps.stride, .taps = {}, .filter = {}};
   for (std::int64_t k = 0; k < taps; ++k) {
     reach.taps.push_back(steps.position(0, k));
@@ -37,7 +37,7 @@ Reach forward_reach(const Steps& steps, std::int64_t taps, std::int64_t outputs)
 }
 
 /// Of the image's gradient, at positions first, first + stride …: the outputs that had them under a tap.
-Reach backward_reach(const Steps& steps, std::int64_t taps, std::int64_t size, std::int64_t first) {
+Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t first) {
   Reach reach{.targets = (size - first + steps.stride - 1) / steps.stride,
               .first = first,
               .stride = steps.stride,
@@ -368,7 +368,7 @@ DirectConv direct_image_gradient(const Conv& conv) {
                     .source = conv.output,
                     .target = conv.image,
                     .sweeps = {}};
-  const Steps &rows = conv.slide.rows, &columns = conv.slide.columns;
+  const WindowSteps &rows = conv.slide.rows, &columns = conv.slide.columns;
   for (std::int64_t r = 0; r < std::min(rows.stride, conv.image.rows); ++r)
     for (std::int64_t c = 0; c < std::min(columns.stride, conv.image.columns); ++c)
       direct.sweeps.push_back(sweep_of(backward_reach(rows, conv.filter.rows, conv.image.rows, r),

@@ -23,7 +23,7 @@ struct Span {
 };
 
 /// Along one dim.
-struct Steps {
+struct WindowSteps {
   std::int64_t stride = 1, padding = 0, dilation = 1;
 
   /// Where tap `k` of the window at output position `p` lies; outside of the image in the padding.
@@ -40,7 +40,7 @@ struct Steps {
 };
 
 struct Slide {
-  Steps rows, columns;
+  WindowSteps rows, columns;
   bool padding_free = true;
 };
 

@@ -137,7 +137,7 @@ class Pooling {
   /// Calls body(window, rows, columns) for each of some windows: those of its rows and columns that lie in the image.
   template <class Body>
   void for_each_window(const Windows& windows, const Body& body) const {
-    const auto along = [](const Steps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
+    const auto along = [](const WindowSteps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
       const std::int64_t begin = steps.position(at, 0);
       return Span{std::max<std::int64_t>(begin, 0), std::min(size, begin + window)};
     };
@@ -186,7 +186,7 @@ class Pooling {
   template <class T>
   void fill_row(const T* image, std::int64_t row, std::int64_t first, std::int64_t columns, T* to) const {
     const std::int64_t needed = columns + (pool_.window.columns - 1) / stride();
-    const Steps along{.stride = stride(), .padding = -first};
+    const WindowSteps along{.stride = stride(), .padding = -first};
     const Span inside = row < 0 || row >= image_.rows ? Span{} : along.inside(0, image_.columns, needed);
     std::fill(to, to + inside.begin, -math::kInf<T>);
     copy_steps(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), to + inside.begin);

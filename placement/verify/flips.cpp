@@ -28,7 +28,7 @@ struct Block {
 
 constexpr Block kOwnInput{0, 0};
 
-struct Spot {
+struct BlockPlace {
   Block block;
   int sending = 0;
   bool arriving = false;
@@ -41,10 +41,10 @@ struct Wire {
 };
 
 /// A message under way: `spot` is where it comes to, or what it leaves (null: the input).
-struct UnderWay {
+struct Message {
   int bits = 0;
   std::uint32_t number = 0;
-  Spot* spot = nullptr;
+  BlockPlace* spot = nullptr;
 };
 
 bool moves(const ScheduleStep& step) {
@@ -106,7 +106,7 @@ class Player {
         return join(slot(step.slot), slot(step.source), bits);
       case Kind::copy: {
         const Block from = step.source == ScheduleStep::kOfPeer ? kOwnInput : content(slot(step.source));
-        Spot& to = step.slot == ScheduleStep::kOfPeer ? output_ : slot(step.slot);
+        BlockPlace& to = step.slot == ScheduleStep::kOfPeer ? output_ : slot(step.slot);
         must_be_free(to);
         to.block = from;
         return;
@@ -116,19 +116,19 @@ class Player {
     }
   }
 
-  Spot& slot(std::int32_t number) { return slots_[static_cast<std::size_t>(number)]; }
+  BlockPlace& slot(std::int32_t number) { return slots_[static_cast<std::size_t>(number)]; }
 
-  [[nodiscard]] Block content(const Spot& spot) const {
+  [[nodiscard]] Block content(const BlockPlace& spot) const {
     if (spot.arriving || spot.block.level < 0) fail("uses what is not there yet");
     return spot.block;
   }
 
-  void must_be_free(const Spot& spot) const {
+  void must_be_free(const BlockPlace& spot) const {
     if (spot.arriving) fail("touches a place that a message is being received into");
     if (spot.sending > 0) fail("writes a place that a message is being sent from");
   }
 
-  void send(int bits, Block block, Spot* from) {
+  void send(int bits, Block block, BlockPlace* from) {
     if (bits == 0) fail("sends to itself");
     Wire& wire = wires_[bits];
     leaving_.push_back({bits, static_cast<std::uint32_t>(wire.sent.size()), from});
@@ -136,7 +136,7 @@ class Player {
     if (from != nullptr) ++from->sending;
   }
 
-  void receive(int bits, Spot& to) {
+  void receive(int bits, BlockPlace& to) {
     if (bits == 0) fail("receives from itself");
     must_be_free(to);
     to.arriving = true;
@@ -145,7 +145,7 @@ class Player {
   }
 
   void arrive() {
-    for (const UnderWay& message : coming_) {
+    for (const Message& message : coming_) {
       const Wire& wire = wires_[message.bits];
       if (wire.sent.size() <= message.number) fail_waiting(message, "send");
       message.spot->arriving = false;
@@ -155,14 +155,14 @@ class Player {
   }
 
   void leave() {
-    for (const UnderWay& message : leaving_) {
+    for (const Message& message : leaving_) {
       if (wires_[message.bits].received <= message.number) fail_waiting(message, "receive");
       if (message.spot != nullptr) --message.spot->sending;
     }
     leaving_.clear();
   }
 
-  void join(Spot& own, Spot& other, int bits) {
+  void join(BlockPlace& own, BlockPlace& other, int bits) {
     must_be_free(own);
     must_be_free(other);
     const int level = content(own).level;
@@ -177,17 +177,17 @@ class Player {
     const std::string where = at_ < s_.steps.size() ? "step " + std::to_string(at_) : "at its end";
     reject(what_ + ": " + where + ", member 0 " + why);
   }
-  [[noreturn]] void fail_waiting(const UnderWay& message, const std::string& what) const {
+  [[noreturn]] void fail_waiting(const Message& message, const std::string& what) const {
     fail("waits for ever for member " + std::to_string(message.bits) + " to " + what);
   }
 
   const Schedule& s_;
   const std::string& what_;
   std::size_t at_ = 0;
-  std::vector<Spot> slots_;
-  Spot output_;
+  std::vector<BlockPlace> slots_;
+  BlockPlace output_;
   std::map<int, Wire> wires_;  // by bits
-  std::vector<UnderWay> coming_, leaving_;
+  std::vector<Message> coming_, leaving_;
 };
 
 }  // namespace

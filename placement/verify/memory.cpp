@@ -11,8 +11,6 @@
 namespace ferry::verifier {
 namespace {
 
-constexpr std::uint64_t kExtentBytes = 8;
-
 /// Bytes [begin, end) of an arena: two arenas for each device.
 struct Span {
   std::size_t arena = 0;
@@ -125,9 +123,9 @@ struct InUse {
 };
 
 /// How many messages that are under way use which bytes.
-class UnderWay {
+class BytesInUse {
  public:
-  explicit UnderWay(std::size_t arenas) : counts_(arenas) {}
+  explicit BytesInUse(std::size_t arenas) : counts_(arenas) {}
   void start(const InUse& use, const Span& span) {
     if (uses_.insert(use).second) add(span, 1);
   }
@@ -407,8 +405,8 @@ class ClassMemory {
     });
   }
 
-  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const UnderWay& messages, std::string_view verb,
-                               std::string_view how) const {
+  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const BytesInUse& messages,
+                               std::string_view verb, std::string_view how) const {
     std::string text = describe(plan_, i) + " " + std::string(verb) + " " + name(id) + " while ";
     for (const InUse& use : messages.all())
       if (overlap(id, use.buffer)) reject(text + described(use) + " is " + std::string(how));
@@ -456,7 +454,7 @@ class ClassMemory {
   std::size_t arenas_;
   std::vector<std::uint64_t> slot_bytes_;  // of each buffer
   std::vector<Effects> effects_;           // of each region
-  UnderWay sending_, receiving_;
+  BytesInUse sending_, receiving_;
 };
 
 }  // namespace

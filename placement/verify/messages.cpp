@@ -6,14 +6,12 @@
 namespace ferry::verifier {
 namespace {
 
-constexpr std::uint64_t kExtentBytes = 8;
-
 std::uint64_t message_bytes(const Buffer& buffer) {
   return buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
 }
 
 /// Where a message instruction stands.
-struct Spot {
+struct ChannelEnd {
   std::uint32_t site = 0;
   std::uint32_t index = 0;  ///< in the class's list
   std::uint32_t buffer = kNone;
@@ -21,7 +19,7 @@ struct Spot {
 
 /// The ends of one channel.
 struct Ends {
-  std::vector<Spot> sends, send_waits, receives, receive_waits;
+  std::vector<ChannelEnd> sends, send_waits, receives, receive_waits;
 };
 
 /// What a member of a collective must bring.
@@ -177,7 +175,7 @@ class Messages {
     }
   }
 
-  Spot spot(const Instruction& i, std::uint32_t index, std::uint32_t site) const {
+  ChannelEnd spot(const Instruction& i, std::uint32_t index, std::uint32_t site) const {
     const Range range = i.inputs.count > 0 ? i.inputs : i.outputs;
     return {site, index, plan_class().operands[range.begin]};
   }
@@ -218,13 +216,14 @@ class Messages {
     if (from.sizes != to.sizes) reject(what + ": sent and received with different dims");
   }
 
-  static void check_pair(const std::string& what, const std::vector<Spot>& starts, const std::vector<Spot>& waits) {
+  static void check_pair(const std::string& what, const std::vector<ChannelEnd>& starts,
+                         const std::vector<ChannelEnd>& waits) {
     if (waits.size() != 1) reject(what + ": started once, waited for " + std::to_string(waits.size()) + " times");
     if (starts[0].site != waits[0].site || starts[0].index > waits[0].index || starts[0].buffer != waits[0].buffer)
       reject(what + ": the wait does not follow its start, or is for another buffer");
   }
 
-  const Buffer& buffer_of(std::int32_t task, const Spot& spot) const {
+  const Buffer& buffer_of(std::int32_t task, const ChannelEnd& spot) const {
     return plan_.classes[plan_.class_of[static_cast<std::size_t>(task)]].buffers[spot.buffer];
   }
 

@@ -136,7 +136,7 @@ struct Piece {
 };
 
 /// A place in memory: how many sends read it, and whether a receive writes it.
-struct Spot {
+struct PiecePlace {
   Piece piece;
   std::uint32_t sending = 0;
   bool arriving = false;
@@ -152,7 +152,7 @@ struct Wire {
 struct Coming {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;  ///< of the wire's messages
-  Spot* to = nullptr;
+  PiecePlace* to = nullptr;
   Piece wanted;  ///< the part that the receiver expects; in an all-to-all also its sender
   std::size_t step = 0;
   int shift = 0;
@@ -162,13 +162,13 @@ struct Coming {
 struct Leaving {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;
-  Spot* from = nullptr;  ///< null for a part of the input, which nothing writes
+  PiecePlace* from = nullptr;  ///< null for a part of the input, which nothing writes
 };
 
 struct Player {
   int self = 0;
   std::size_t common = 0, own = 0;  ///< next step in the list of all and in the member's own
-  std::vector<Spot> outputs, slots;
+  std::vector<PiecePlace> outputs, slots;
   std::vector<Coming> coming;
   std::vector<Leaving> leaving;
   bool done = false, queued = false;
@@ -274,7 +274,7 @@ class Play {
         return send(player, peer, {terms_.leaf(player.self, part), part}, nullptr, k);
       case Kind::send_output: {
         if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "passes on what is not its own");
-        Spot& spot = output(player, part, k);
+        PiecePlace& spot = output(player, part, k);
         if (spot.arriving || spot.piece.term == Terms::kNothing)
           fail(player, k, "sends a part of its output that is not there yet");
         ++spot.sending;
@@ -287,7 +287,7 @@ class Play {
           fail(player, k, "receives a contribution that member " + std::to_string(peer) + " does not have");
         return receive(player, peer, part, slot(player, peer, step.slot, k), k);
       case Kind::send_slot: {
-        Spot& spot = slot(player, peer, step.slot, k);
+        PiecePlace& spot = slot(player, peer, step.slot, k);
         if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
           fail(player, k, "sends a slot that does not hold part " + std::to_string(part));
         ++spot.sending;
@@ -306,7 +306,7 @@ class Play {
 
   void combine(Player& player, const ScheduleStep& step, int part, std::size_t k) {
     const bool into_slot = step.slot != ScheduleStep::kOfPeer;
-    Spot& to = into_slot ? slot(player, player.self, step.slot, k) : output(player, part, k);
+    PiecePlace& to = into_slot ? slot(player, player.self, step.slot, k) : output(player, part, k);
     must_be_free(player, to, k);
     if (s_.kind == CollectiveKind::all_to_all && (part != player.self || into_slot))
       fail(player, k, "copies a part of another size");
@@ -325,8 +325,8 @@ class Play {
   void join(Player& player, const ScheduleStep& step, int peer, int part, std::size_t k) {
     if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
     if (peer == player.self) fail(player, k, "joins with itself");
-    Spot& own = slot(player, peer, step.slot, k);
-    Spot& other = slot(player, peer, step.source, k);
+    PiecePlace& own = slot(player, peer, step.slot, k);
+    PiecePlace& other = slot(player, peer, step.source, k);
     must_be_free(player, own, k);
     must_be_free(player, other, k);
     const std::uint32_t mine = content(player, own, part, k), theirs = content(player, other, part, k);
@@ -335,13 +335,13 @@ class Play {
     slots_full_of_ = -1;
   }
 
-  Spot& output(Player& player, int part, std::size_t k) {
+  PiecePlace& output(Player& player, int part, std::size_t k) {
     if (!output_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the output");
     return player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)];
   }
 
   /// The slot of that number, or of `peer`.
-  Spot& slot(Player& player, int peer, std::int32_t number, std::size_t k) {
+  PiecePlace& slot(Player& player, int peer, std::int32_t number, std::size_t k) {
     const bool of_peer = number == ScheduleStep::kOfPeer;
     if (of_peer) number = peer - (peer > player.self ? 1 : 0);
     if ((of_peer && peer == player.self) || number >= s_.slots)
@@ -350,7 +350,7 @@ class Play {
     return player.slots[static_cast<std::size_t>(number)];
   }
 
-  void must_be_free(const Player& player, const Spot& spot, std::size_t k) const {
+  void must_be_free(const Player& player, const PiecePlace& spot, std::size_t k) const {
     if (spot.arriving) fail(player, k, "touches a place that a message is being received into");
     if (spot.sending > 0) fail(player, k, "writes a place that a message is being sent from");
   }
@@ -365,7 +365,7 @@ class Play {
     return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
   }
 
-  std::uint32_t content(const Player& player, const Spot& spot, int part, std::size_t k) const {
+  std::uint32_t content(const Player& player, const PiecePlace& spot, int part, std::size_t k) const {
     if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
       fail(player, k, "uses a contribution that is not there yet");
     return spot.piece.term;
@@ -396,7 +396,7 @@ class Play {
     return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(s_.members) + static_cast<std::uint64_t>(to);
   }
 
-  void send(Player& player, int peer, Piece piece, Spot* from, std::size_t k) {
+  void send(Player& player, int peer, Piece piece, PiecePlace* from, std::size_t k) {
     if (peer == player.self) fail(player, k, "sends to itself");
     const std::uint64_t wire = route(player.self, peer);
     std::vector<Piece>& sent = wires_[wire].sent;
@@ -405,7 +405,7 @@ class Play {
     wake(symmetric_ ? 0 : peer);
   }
 
-  void receive(Player& player, int peer, int part, Spot& to, std::size_t k) {
+  void receive(Player& player, int peer, int part, PiecePlace& to, std::size_t k) {
     if (peer == player.self) fail(player, k, "receives from itself");
     must_be_free(player, to, k);
     slots_full_of_ = -1;

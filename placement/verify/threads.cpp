@@ -10,8 +10,6 @@ namespace {
   throw Rejected{std::move(reason)};
 }
 
-constexpr std::uint64_t kExtentBytes = 8;
-
 /// An instruction of the step, by its thread and its number there.
 struct Moment {
   std::uint32_t thread = 0, count = 0;

@@ -11,6 +11,9 @@
 
 namespace ferry::verifier {
 
+/// What a bounded value has besides its elements: how many they are.
+inline constexpr std::uint64_t kExtentBytes = 8;
+
 /// Why a plan is refused.
 struct Rejected {
   std::string reason;
