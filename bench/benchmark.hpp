@@ -10,12 +10,12 @@ namespace ferry::bench {
 
 /// One line of a benchmark's result.
 struct Figure {
-  std::string part;                  ///< after a dot behind the benchmark's name; "" for the benchmark itself
-  double ferry = 0;                  ///< in `unit`
-  std::optional<double> peer_value;  ///< in `unit`
-  std::optional<double> ratio;       ///< ferry ÷ peer_value: of interleaved pairs, the median of their ratios
-  std::string unit;                  ///< "": the benchmark's
-  std::string peer;                  ///< which one, where the best of several counts; "": the benchmark's
+  std::string part = {};                  ///< after a dot behind the benchmark's name; "" for the benchmark itself
+  double ferry = 0;                       ///< in `unit`
+  std::optional<double> peer_value = {};  ///< in `unit`
+  std::optional<double> ratio = {};       ///< ferry ÷ peer_value: of interleaved pairs, the median of their ratios
+  std::string unit = {};                  ///< "": the benchmark's
+  std::string peer = {};                  ///< which one, where the best of several counts; "": the benchmark's
 };
 
 /// Thrown by a benchmark that this machine cannot run.
@@ -39,6 +39,9 @@ struct Pair {
   double ferry = 0;
   double peer = 0;
 };
+
+/// How often a figure is measured beside its peer.
+inline constexpr int kPairs = 7;
 
 /// The middle one of `values` (of an even number the upper one), which are not empty.
 [[nodiscard]] double median(std::vector<double> values);

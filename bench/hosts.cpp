@@ -7,15 +7,13 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 7;
-
 std::vector<std::string> tcp(const char* eager, const char* fragment, const char* flags) {
   return {"--mca", "btl_tcp_eager_limit", eager, "--mca", "btl_tcp_max_send_size", fragment,
           "--mca", "btl_tcp_flags",       flags};
 }
 
 /// How Open MPI may be tuned for TCP. The best of them counts.
-const std::vector<Tuning>& tunings() {
+const std::vector<Tuning>& tcp_tunings() {
   static const std::vector<Tuning> all = {
       {"default", tcp("65536", "131072", "send,put,inplace")},
       {"eager limit 128 KB", tcp("131072", "131072", "send,put,inplace")},
@@ -30,7 +28,7 @@ std::vector<Figure> between_hosts(const std::string& what, std::int64_t bytes) {
   const ScratchFolder folder;
   const std::vector<std::string> mpirun = {"env", "NETNS_DIR=" + folder.path(), netns, "inside", netns, "mpi", "-np",
                                            "2"};
-  return {against_best({.what = what, .number = bytes, .pairs = kPairs}, mpirun, tunings())};
+  return {against_best({.what = what, .number = bytes, .pairs = kPairs}, mpirun, tcp_tunings())};
 }
 
 Benchmark benchmark(const std::string& name, const std::string& what, std::int64_t bytes) {

@@ -20,8 +20,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 5;
-
 /// A session whose step computes one op from variables, or a few.
 class OneOp {
  public:

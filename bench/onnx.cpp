@@ -13,8 +13,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 5;
-
 struct Model {
   std::string name, input;
   DType dtype;

@@ -6,7 +6,6 @@ namespace ferry::bench {
 namespace {
 
 constexpr std::uint32_t kOps = 100'000, kSide = 316;
-constexpr int kPairs = 7;
 
 std::vector<Figure> null_ops(const NullGraph& graph, int threads) {
   const NullRun ferry = null_run_by_ferry(graph, threads);

@@ -14,7 +14,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kLayers = 8, kPairs = 9;
+constexpr int kLayers = 8;
 constexpr int kMany = 4096, kFew = 8;
 /// The tensor axis, within a host; the data axis is as long as there are hosts.
 constexpr int kTensor = 4;

@@ -21,7 +21,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 5;
 constexpr std::int64_t kBatch = 64;  // of each process
 
 /// Processes, and threads of each.

@@ -10,11 +10,11 @@
 namespace ferry {
 namespace {
 
-struct Options : PlanCommandOptions {
+struct CheckOptions : PlanCommandOptions {
   bool as_json = false;
 };
 
-int check(const Options& options) {
+int check(const CheckOptions& options) {
   const Verdict verdict = verify(plan_of(options).plan);
   if (options.as_json) {
     const nlohmann::ordered_json json = {
@@ -33,7 +33,7 @@ int check(const Options& options) {
 void add_check_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("check", "Verifies a graph or plan: prints PASS and what was proved, or the reason");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   add_plan_options(*command, *options);
   command->add_flag("--json", options->as_json, "The verdict as JSON");
   add_examples(*command, R"(

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-struct Options {
+struct ConformanceOptions {
   std::vector<std::string> folders;
   std::uint64_t seed = 0;
   bool as_json = false;
@@ -35,7 +35,7 @@ std::string json_of(const std::vector<ConformanceCase>& cases) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int conformance(const Options& options) {
+int conformance(const ConformanceOptions& options) {
   std::vector<ConformanceCase> cases;
   bool failed = false;
   for (const std::string& folder : conformance_folders(options.folders)) {
@@ -55,7 +55,7 @@ int conformance(const Options& options) {
 void add_conformance_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("conformance", "Runs cases in the layout of ONNX's tests, on one task and on two");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConformanceOptions>();
   command->add_option("DIR", options->folders, "Folders with a model.onnx and test_data_set_*, or folders of such")
       ->required();
   command->add_option("--seed", options->seed, "Of the places that ops have on two tasks; default 0");

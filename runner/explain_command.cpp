@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-struct Options : PlanCommandOptions {
+struct ExplainOptions : PlanCommandOptions {
   std::string op;
   bool as_json = false;
 };
@@ -25,7 +25,7 @@ std::string reasons_json(const PlanResult& result) {
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int explain_file(const Options& options) {
+int explain_file(const ExplainOptions& options) {
   if (is_plan_file(options.file))
     throw Error(Code::usage, "explain: a .plan file does not hold the reasons of its plan")
         .hint("ferry explain GRAPH.pb");
@@ -38,7 +38,7 @@ int explain_file(const Options& options) {
 
 void add_explain_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("explain", "Why each op is where it is, and why each transfer exists");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
   command->add_option("OP", options->op, "Only this op and its values");
   command->add_flag("--json", options->as_json, "All reasons, as JSON");

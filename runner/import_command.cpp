@@ -10,12 +10,12 @@
 namespace ferry {
 namespace {
 
-struct Options : JobOptions {
+struct ImportOptions : JobOptions {
   std::string from, to;
   std::vector<std::string> shapes;
 };
 
-int import(const Options& options) {
+int import(const ImportOptions& options) {
   if (!is_onnx_file(options.from))
     throw Error(Code::usage, escaped(options.from) + ": only ONNX models (.onnx) are imported");
   const LoadedGraph loaded = load_any_graph(options.from, options, parse_shapes(options.shapes));
@@ -28,7 +28,7 @@ int import(const Options& options) {
 
 void add_import_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("import", "Makes a graph file of an ONNX model");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   command->add_option("IN.onnx", options->from, "The model; its external data lie beside it")->required();
   command->add_option("OUT.pb", options->to, "The graph: .pb, or .pbtxt as text")->required();
   add_dim_option(*command, *options);

@@ -13,12 +13,12 @@
 namespace ferry {
 namespace {
 
-struct Options : PlanCommandOptions {
+struct PrintedPlanOptions : PlanCommandOptions {
   bool as_json = false, as_dot = false;
   std::string svg, save;
 };
 
-int plan(const Options& options) {
+int plan(const PrintedPlanOptions& options) {
   const PlanResult result = plan_of(options);
   require_verified(result.plan);
   for (const std::string& warning : result.warnings) log_warn(warning);
@@ -37,7 +37,7 @@ int plan(const Options& options) {
 
 void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("plan", "Prints the placed program: who does what, and every message");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PrintedPlanOptions>();
   add_plan_options(*command, *options);
   auto* json = command->add_flag("--json", options->as_json, "As JSON");
   command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);

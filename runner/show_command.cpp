@@ -59,12 +59,12 @@ void show_ops(const Graph& graph, const std::string& indent) {
   }
 }
 
-struct Options : JobOptions {
+struct ShowOptions : JobOptions {
   std::string file;
   std::vector<std::string> shapes;
 };
 
-int show_graph(const Options& options) {
+int show_graph(const ShowOptions& options) {
   const std::unique_ptr<Graph> graph = load_any_graph(options.file, options, parse_shapes(options.shapes)).graph;
   print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
         " variables, " + std::to_string(graph->entries().size()) + " entries\n");
@@ -108,7 +108,7 @@ int show_plan(const std::string& file) {
 
 void add_show_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   command
       ->add_option("FILE", options->file,
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save")

@@ -11,8 +11,8 @@ namespace {
 constexpr int kMessages = 100;
 
 /// The hand-written side: every message has buffers of its own and is sent and received on its own.
-struct Rounds {
-  explicit Rounds(std::int64_t floats)
+struct OneByOne {
+  explicit OneByOne(std::int64_t floats)
       : count(floats), in(kMessages * static_cast<std::size_t>(floats)), out(in.size()), requests(kMessages) {}
 
   void send() {
@@ -66,7 +66,7 @@ Sides coalesced(const Cluster& cluster, std::int64_t bytes) {
   auto here = on_task(0);
   for (std::size_t m = 0; m < first.size(); ++m) job->targets.push_back(assign(first[m], values[m]));
   job->session = std::make_unique<Session>(g, cluster);
-  auto rounds = std::make_shared<Rounds>(count);
+  auto rounds = std::make_shared<OneByOne>(count);
   rounds->rank = cluster.rank();
   return sides_of(std::move(job), work, [rounds](std::int64_t times) { rounds->run(times); });
 }

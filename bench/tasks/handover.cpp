@@ -12,8 +12,8 @@ namespace {
 constexpr float kShrink = 0.5F;
 
 /// The hand-written side.
-struct Rounds {
-  explicit Rounds(std::int64_t count)
+struct HandWritten {
+  explicit HandWritten(std::int64_t count)
       : made(static_cast<std::size_t>(count), 1.0F), given(made.size()), taken(made.size()) {}
 
   void run(std::int64_t rounds) {
@@ -62,7 +62,7 @@ Sides handover(const Cluster& cluster, std::int64_t bytes) {
   auto here = g.device("/task:0");
   job->targets = {assign(first, answer * 2.0)};
   job->session = std::make_unique<Session>(g, cluster);
-  auto rounds = std::make_shared<Rounds>(count);
+  auto rounds = std::make_shared<HandWritten>(count);
   rounds->rank = cluster.rank();
   return sides_of(std::move(job), work, [rounds](std::int64_t times) { rounds->run(times); });
 }
