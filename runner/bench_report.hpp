@@ -1,0 +1,34 @@
+// The figures of benchmarks as text, as JSON and as a picture.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "bench/benchmark.hpp"
+
+namespace ferry {
+
+/// A figure of a benchmark, with what the benchmark says of all its figures.
+struct BenchLine {
+  BenchLine(const bench::Benchmark& benchmark, const bench::Figure& figure);
+
+  std::string name, unit;
+  double ferry = 0;
+  std::string peer;                         ///< "" without a peer
+  std::optional<double> peer_value, ratio;  ///< ratio: ferry ÷ peer
+  bool lower_is_better = true;
+
+  /// How many times as fast as its peer ferry is; none without a peer.
+  [[nodiscard]] std::optional<double> speed() const;
+};
+
+/// One line with a line feed.
+[[nodiscard]] std::string text_line(const BenchLine& line);
+[[nodiscard]] std::string json_line(const BenchLine& line);
+
+/// A picture: a bar for each figure that has a peer, on a logarithmic scale of how many times as fast ferry is, to the
+/// right where it is faster, to the left where it is slower; the others as text below.
+[[nodiscard]] std::string bench_svg(std::span<const BenchLine> lines);
+
+}  // namespace ferry
