@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "executor/session.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -82,6 +84,27 @@ TEST_CASE("variables are updated in place, and read as they were before the step
   request.targets.push_back(assign(v, next));
   request.steps = 3;
   check_same(g, request, 1);
+}
+
+/// Checks the updates of an optimizer: in so many passes over a variable, besides norms.
+void check_passes(std::size_t passes, const std::function<Values(const Gradients&)>& optimizer) {
+  Graph g;
+  const Value w = g.variable("w", normal(g, {kMany}));
+  RunRequest request;
+  request.targets = optimizer({{w, identity(normal(g, {kMany}))}});
+  request.fetches = {w, sum(w)};
+  request.steps = 3;
+  check_same(g, request, passes);
+}
+
+TEST_CASE("the update of an optimizer is one pass over a variable, or one more behind a norm of what it computes") {
+  check_passes(1, [](const Gradients& g) { return nesterov(g, 0.1); });
+  check_passes(1, [](const Gradients& g) { return adagrad(g, 0.1); });
+  check_passes(1, [](const Gradients& g) { return rmsprop(g, 0.1, {.momentum = 0.9, .centered = true}); });
+  check_passes(1, [](const Gradients& g) { return adam(g, 0.1); });
+  check_passes(1, [](const Gradients& g) { return adamw(g, 0.1); });
+  check_passes(2, [](const Gradients& g) { return lamb(g, 0.1); });
+  check_passes(1, [](const Gradients& g) { return lars(g, 0.1); });
 }
 
 TEST_CASE("a value that is sent alone is computed where it goes") {
