@@ -15,6 +15,7 @@
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/mixed.hpp"
 #include "ops/nn.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
@@ -29,10 +30,10 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(),    math_ops(),     trig_ops(),      bit_ops(),    logic_ops(),      linalg_ops(),
-          conv_ops(),    reshape_ops(),  broadcast_ops(), reduce_ops(), cumulative_ops(), array_ops(),
-          arrange_ops(), indexing_ops(), scatter_ops(),   sort_ops(),   box_ops(),        nn_ops(),
-          random_ops(),  data_ops(),     host_ops(),      control_ops()})
+         {core_ops(),    math_ops(),     trig_ops(),      bit_ops(),     logic_ops(),      linalg_ops(),
+          conv_ops(),    reshape_ops(),  broadcast_ops(), reduce_ops(),  cumulative_ops(), array_ops(),
+          arrange_ops(), indexing_ops(), scatter_ops(),   sort_ops(),    box_ops(),        nn_ops(),
+          random_ops(),  data_ops(),     host_ops(),      control_ops(), mixed_ops()})
       ops.add(family);
     return ops;
   }();

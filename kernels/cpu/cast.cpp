@@ -71,7 +71,8 @@ void cast(KernelRun& run) {
     for_chunks(run.parallel, output.count(), kElementGrain, compute);
 }
 
-constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .elementwise = true, .takes = kAnyType}};
+constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .elementwise = true, .takes = kAnyType},
+                               {.op = "Narrow", .run = cast, .elementwise = true, .takes = kAnyType}};
 
 }  // namespace
 

@@ -355,6 +355,8 @@ const std::vector<Case>& all() {
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint32}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::uint64}}); }, elements([](D a) { return std::trunc(a); }), kOne, {{0, 9}}, 0},
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::boolean}}); }, elements([](D a) { return D(a != 0); }), kOne, {}, 0},
+      {"Narrow", [](X x) { return op("Narrow", x, {{"dtype", DType::float64}}); }, elements([](D a) { return a; }), kOne},
+      {"Narrow", [](X x) { return op("Narrow", x, {{"dtype", DType::bfloat16}}); }, elements([](D a) { return a; }), kOne, {}, 0},
 
       // ---- linalg ----
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,kn->mn"), {{{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{0, 3}, {3, 2}}, {{2, 0}, {0, 3}}, {{40, 33}, {33, 50}}}},
