@@ -10,9 +10,11 @@
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/mixed.hpp"
 #include "ops/nn.hpp"
 #include "ops/optim.hpp"
 #include "ops/reduce.hpp"
+#include "ops/regularize.hpp"
 #include "ops/reshape.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/plans.hpp"
@@ -55,6 +57,46 @@ TEST_CASE("data parallel training moves the gradients of the weights and nothing
   CHECK(found.count("all_reduce") == 2);
   CHECK(found.count("reduce") == 1);
   CHECK(found.size() == 3);
+}
+
+/// A layer trained on rows that are split over tasks.
+struct DataParallel {
+  Graph g;
+  Scope all = g.on(g.mesh("dp"));
+  Value x = identity(g.constant(Tensor(DType::float32, {40, 16}))).laid({split(0)});
+  Value w = g.variable("w", g.constant(Tensor(DType::float32, {16, 8})));
+  Value b = g.variable("b", g.constant(Tensor(DType::float32, {8})));
+  Gradients gradients = gradients_of(mean(square(matmul(x, w) + b)), {w, b});
+};
+
+/// Bytes of each dtype that all-reduces give.
+std::map<DType, std::int64_t> reduced_bytes(const Plan& plan) {
+  std::map<DType, std::int64_t> bytes;
+  for (const Collective& c : plan.collectives)
+    if (plan.schedules[c.schedule].kind == CollectiveKind::all_reduce)
+      for (const std::int64_t elements : c.parts)
+        bytes[c.dtype] += elements * static_cast<std::int64_t>(size_of(c.dtype));
+  return bytes;
+}
+
+TEST_CASE_FIXTURE(DataParallel, "gradients in 16 bits on the wire are half of the bytes") {
+  const auto whole = reduced_bytes(planned(g, {}, sgd(gradients, 0.1)));
+  const auto halves = reduced_bytes(planned(g, {}, sgd(on_wire(gradients, DType::bfloat16), 0.1)));
+  CHECK(whole.size() == 1);
+  CHECK(halves.size() == 1);
+  CHECK(whole.at(DType::float32) == (16 * 8 + 8) * 4);
+  CHECK(halves.at(DType::bfloat16) == (16 * 8 + 8) * 2);
+}
+
+TEST_CASE_FIXTURE(DataParallel, "gradients are added up once, whatever is done to them before they are applied") {
+  const Gradients limited = clip_by_norm(weight_decay(gradients, 0.1), 1);
+  const auto count = [&](const Values& updates) { return collectives(planned(g, {}, updates)).count("all_reduce"); };
+  CHECK(count(lamb(limited, 0.1)) == 2);
+  CHECK(count(lars(limited, 0.1)) == 2);
+  const LossScale scale = loss_scale(g);
+  const auto optimizer = [](const Gradients& given) { return sgd(clip_by_norm(given, 1), 0.1); };
+  CHECK(count(unscaled(gradients, scale, optimizer)) == 2);
+  CHECK(count(accumulated(gradients, 4, optimizer)) == 2);
 }
 
 TEST_CASE("a layer split over its columns, then over its rows, has one all-reduce") {
