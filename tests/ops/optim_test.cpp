@@ -105,7 +105,8 @@ struct Fixture {
 
 void check_against(const std::string& name, const Make& make) {
   CAPTURE(name);
-  for (const auto& [dtype, tolerance] : {std::pair(DType::float64, 1e-12), std::pair(DType::float32, 3e-6)}) {
+  for (const DType dtype : {DType::float64, DType::float32}) {
+    const double tolerance = dtype == DType::float64 ? 1e-12 : 3e-6;
     CAPTURE(name_of(dtype));
     const Fixture made(dtype, make);
     Evaluator evaluator(made.g);
