@@ -21,6 +21,7 @@
 #include "ops/gradient.hpp"
 #include "ops/host.hpp"
 #include "ops/indexing.hpp"
+#include "ops/layers.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/loss.hpp"
