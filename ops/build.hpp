@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "graph/graph.hpp"
 #include "graph/index_notation.hpp"
@@ -14,6 +15,9 @@
 #include "graph/value.hpp"
 
 namespace ferry {
+
+/// The notation of ops on two values' elements, which are broadcast.
+inline constexpr std::string_view kBinary = "...,...->...";
 
 /// The attributes of ops along dims and of nothing else.
 inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};

@@ -7,7 +7,6 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kBinary = "...,...->...";
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
 constexpr OpDef kEqual{

@@ -8,7 +8,6 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kUnary = "...->...";
-constexpr std::string_view kBinary = "...,...->...";
 constexpr double kFunctionFlops = 10;  // of exp and its like: what a vectorised polynomial takes
 
 // ---- Arithmetic. Partial sums pass through both inputs of a sum together, and through one factor of a product. ----
