@@ -129,12 +129,28 @@ void write_stream(const std::string& path, Pieces pieces) {
   if (!stream.close()) throw cannot_write(path, bytes, "closing", errno);
 }
 
+class LocalReader final : public FileReader {
+ public:
+  LocalReader(OpenFile file, std::string_view name) : file_(std::move(file)), name_(name) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return file_.size(); }
+  void read(std::uint64_t begin, std::span<std::byte> target) const override { file_.read(begin, target); }
+
+ private:
+  OpenFile file_;
+  std::string name_;
+};
+
 class LocalFiles final : public FileSystem {
  public:
   FileBytes read(const std::string& path, std::uint64_t limit) override { return OpenFile::at(path).read_all(limit); }
 
   FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
     return OpenFile::beneath(root, relative).read_all(limit);
+  }
+
+  std::unique_ptr<FileReader> open_beneath(const std::string& root, std::string_view relative) override {
+    return std::make_unique<LocalReader>(OpenFile::beneath(root, relative), relative);
   }
 
   void write(const std::string& path, Pieces pieces) override {

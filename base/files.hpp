@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,19 @@
 namespace ferry {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// A regular file, open for reading at any place. All functions may be called from any thread.
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+  /// As it was opened, for messages.
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  /// In bytes, when it was opened.
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  /// Fills `target` with the bytes from `begin` on. Code::file, naming file and offset, when they cannot be read, are
+  /// not all there, or the file has changed since it was opened.
+  virtual void read(std::uint64_t begin, std::span<std::byte> target) const = 0;
+};
 
 /// All functions may be called from any thread.
 class FileSystem {
@@ -31,6 +45,10 @@ class FileSystem {
   /// trusted.
   [[nodiscard]] virtual FileBytes read_beneath(const std::string& root, std::string_view relative,
                                                std::uint64_t limit = kNoLimit) = 0;
+
+  /// Opens such a file, to read parts of it.
+  [[nodiscard]] virtual std::unique_ptr<FileReader> open_beneath(const std::string& root,
+                                                                 std::string_view relative) = 0;
 
   /// Makes or replaces a file with the pieces one after another: afterwards there is the whole new content, on the
   /// disk, or after an error (a crash too) what was there before. A symbolic link is followed; a terminal, pipe or

@@ -40,43 +40,44 @@ std::int64_t big_endian_32(std::span<const std::byte> at) {
   return number;
 }
 
-std::vector<std::int64_t> shape_of(std::span<const std::byte> file, std::string_view name) {
-  const auto dims = static_cast<std::size_t>(file[3]);
-  if (dims == 0) throw bad(name, "it has no dims");
-  if (file.size() < 4 + 4 * dims) throw bad(name, "cut short in the sizes of its " + std::to_string(dims) + " dims");
-  std::vector<std::int64_t> shape;
-  for (std::size_t d = 0; d < dims; ++d) shape.push_back(big_endian_32(file.subspan(4 + 4 * d)));
-  return shape;
-}
+constexpr std::uint64_t kMostHeaderBytes = 4 + 4 * 255;
 
-// The elements in an aligned block of their own, little-endian.
-FileBytes elements(std::span<const std::byte> source, std::size_t item) {
-  FileBytes target(source);
-  for (std::size_t at = 0; item > 1 && at < source.size(); at += item) {
-    std::reverse(target.data() + at, target.data() + at + item);
+// What the header says, once it fits the size of the file. `head` is the file, or as much of it as a header can have.
+ArrayPlace describe(std::span<const std::byte> head, std::uint64_t file_size, std::string_view name) {
+  if (head.size() < 4 || head[0] != std::byte{0} || head[1] != std::byte{0}) {
+    throw bad(name, "not such a file: it does not begin with 0 0");
   }
-  return target;
+  const std::string_view descr = descr_of(head[2]);
+  if (descr.empty()) throw bad(name, "unknown element type " + std::to_string(static_cast<int>(head[2])));
+  const auto dims = static_cast<std::size_t>(head[3]);
+  if (dims == 0) throw bad(name, "it has no dims");
+  const std::size_t begin = 4 + 4 * dims;
+  if (head.size() < begin) throw bad(name, "cut short in the sizes of its " + std::to_string(dims) + " dims");
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 0; d < dims; ++d) shape.push_back(big_endian_32(head.subspan(4 + 4 * d)));
+  const int item = npy_dtype(descr).size;
+  const auto wanted = tensor_bytes(shape, static_cast<std::uint64_t>(item));
+  if (!wanted) throw bad(name, "its sizes have more bytes than there can be");
+  const std::uint64_t there = file_size - begin;
+  if (there != *wanted) {
+    throw bad(name, (there < *wanted ? "cut short: " : "trailing bytes: ") + std::to_string(*wanted) +
+                        " bytes announced, " + std::to_string(there) + " there");
+  }
+  return {std::string(descr), std::move(shape), begin, item};
 }
 
 }  // namespace
 
+ArrayPlace idx_place(const FileReader& file) {
+  FileBytes head(std::min(file.size(), kMostHeaderBytes));
+  file.read(0, head.span());
+  return describe(std::as_const(head).span(), file.size(), file.name());
+}
+
 NpyArray parse_idx(FileBytes file, std::string_view name) {
-  const std::span<const std::byte> all = std::as_const(file).span();
-  if (all.size() < 4 || all[0] != std::byte{0} || all[1] != std::byte{0}) {
-    throw bad(name, "not such a file: it does not begin with 0 0");
-  }
-  const std::string_view descr = descr_of(all[2]);
-  if (descr.empty()) throw bad(name, "unknown element type " + std::to_string(static_cast<int>(all[2])));
-  std::vector<std::int64_t> shape = shape_of(all, name);
-  const auto item = static_cast<std::size_t>(npy_dtype(descr).size);
-  const auto wanted = tensor_bytes(shape, item);
-  if (!wanted) throw bad(name, "its sizes have more bytes than there can be");
-  const std::span<const std::byte> source = all.subspan(4 + 4 * shape.size());
-  if (source.size() != *wanted) {
-    throw bad(name, (source.size() < *wanted ? "cut short: " : "trailing bytes: ") + std::to_string(*wanted) +
-                        " bytes announced, " + std::to_string(source.size()) + " there");
-  }
-  NpyArray array{std::string(descr), std::move(shape), {}, elements(source, item)};
+  ArrayPlace place = describe(std::as_const(file).span(), file.size(), name);
+  NpyArray array{std::move(place.dtype), std::move(place.shape), {}, FileBytes(file.span().subspan(place.begin))};
+  reverse_items(array.storage.span(), place.reversed);
   array.bytes = std::as_const(array.storage).span();
   return array;
 }

@@ -16,6 +16,9 @@ namespace ferry {
 /// bytes.
 [[nodiscard]] NpyArray parse_idx(FileBytes file, std::string_view name);
 
+/// Where the array lies in a file; only the header is read. Errors as above.
+[[nodiscard]] ArrayPlace idx_place(const FileReader& file);
+
 /// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.
 [[nodiscard]] NpyArray read_idx(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMostDims = 64;
+constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // that are looked at by themselves
 constexpr std::size_t kAlignment = 64;
 
 Error bad(std::string_view name, const std::string& why) {
@@ -135,6 +136,7 @@ struct Parts {
   std::size_t data = 0;  // where the bytes begin
 };
 
+// `file` is the whole file, or as much of it as a header can have.
 Parts take_apart(std::string_view file, std::string_view name) {
   if (!file.starts_with(kMagic)) throw bad(name, "not such a file: it does not begin with \\x93NUMPY");
   if (file.size() < 8) throw bad(name, "cut short in the header");
@@ -198,6 +200,32 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "(" + join(sizes, ", ") + (sizes.size() == 1 ? ",)" : ")");
 }
 
+// What the header says, once it fits the size of the file.
+struct Described {
+  std::string descr;
+  std::vector<std::int64_t> shape;
+  bool fortran;      // and not the same in C order
+  std::size_t data;  // where the bytes begin
+};
+
+Described describe(std::string_view head, std::uint64_t file_size, std::string_view name) {
+  const Parts parts = take_apart(head, name);
+  Header header = HeaderParser(parts.header, name).parse();
+  const NpyDtype dtype = checked_dtype(*header.descr, name);
+  const auto wanted = tensor_bytes(*header.shape, static_cast<std::uint64_t>(dtype.size));
+  const std::string shape = shape_text(*header.shape);
+  if (!wanted) throw bad(name, "the shape " + shape + " has more bytes than there can be");
+  const std::uint64_t there = file_size - parts.data;
+  if (there != *wanted) {
+    throw bad(name, (there < *wanted ? "cut short: " : "trailing bytes: ") + std::to_string(*wanted) +
+                        " bytes for the shape " + shape + " of " + *header.descr + ", " + std::to_string(there) +
+                        " there");
+  }
+  if (dtype.size == 1) header.descr->front() = '|';
+  const bool fortran = *header.fortran && header.shape->size() > 1;
+  return {std::move(*header.descr), std::move(*header.shape), fortran, parts.data};
+}
+
 }  // namespace
 
 NpyDtype npy_dtype(std::string_view descr) {
@@ -212,27 +240,26 @@ NpyDtype npy_dtype(std::string_view descr) {
   return order_fits ? NpyDtype{descr[1], size} : NpyDtype{};
 }
 
+ArrayPlace npy_place(const FileReader& file) {
+  FileBytes head(std::min<std::uint64_t>(file.size(), kMostHeaderBytes));
+  file.read(0, head.span());
+  Described described = describe(head.text(), file.size(), file.name());
+  if (described.fortran)
+    throw bad(file.name(), "its rows do not lie together (Fortran order)")
+        .hint("save it with numpy.save(file, numpy.ascontiguousarray(a))");
+  return {std::move(described.descr), std::move(described.shape), described.data, 1};
+}
+
 NpyArray parse_npy(FileBytes file, std::string_view name) {
-  const Parts parts = take_apart(file.text(), name);
-  Header header = HeaderParser(parts.header, name).parse();
-  const NpyDtype dtype = checked_dtype(*header.descr, name);
-  const auto item = static_cast<std::size_t>(dtype.size);
-  const auto wanted = tensor_bytes(*header.shape, item);
-  const std::string shape = shape_text(*header.shape);
-  if (!wanted) throw bad(name, "the shape " + shape + " has more bytes than there can be");
-  const std::span<const std::byte> bytes = std::as_const(file).span().subspan(parts.data);
-  if (bytes.size() != *wanted) {
-    throw bad(name, (bytes.size() < *wanted ? "cut short: " : "trailing bytes: ") + std::to_string(*wanted) +
-                        " bytes for the shape " + shape + " of " + *header.descr + ", " + std::to_string(bytes.size()) +
-                        " there");
-  }
-  if (dtype.kind == 'b') check_bools(bytes, name);
-  if (item == 1) header.descr->front() = '|';
-  NpyArray array{std::move(*header.descr), std::move(*header.shape), bytes, {}};
-  if (*header.fortran && array.shape.size() > 1) {
+  Described described = describe(file.text(), file.size(), name);
+  const auto item = static_cast<std::size_t>(npy_dtype(described.descr).size);
+  const std::span<const std::byte> bytes = std::as_const(file).span().subspan(described.data);
+  if (npy_dtype(described.descr).kind == 'b') check_bools(bytes, name);
+  NpyArray array{std::move(described.descr), std::move(described.shape), bytes, {}};
+  if (described.fortran) {
     array.storage = transposed(bytes, array.shape, item);
     array.bytes = std::as_const(array.storage).span();
-  } else if (parts.data % item != 0) {
+  } else if (described.data % item != 0) {
     array.storage = FileBytes(bytes);
     array.bytes = std::as_const(array.storage).span();
   } else {

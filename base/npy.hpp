@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/array_place.hpp"
 #include "base/bytes.hpp"
 #include "base/files.hpp"
 
@@ -40,6 +41,9 @@ struct NpyArray {
 
 /// Reads a file of at most `limit` bytes.
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
+
+/// Where the array lies in a file; only the header is read. Errors as above, and Code::file for Fortran order.
+[[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 
 /// All that stands before the bytes, a multiple of 64: what NumPy itself writes. At most 64 dims (asserted).
 [[nodiscard]] std::string npy_header(std::string_view descr, std::span<const std::int64_t> shape);

@@ -153,28 +153,44 @@ bool OpenFile::changed() const {
 }
 
 // By read, not by mapping: a mapped file that shrinks kills its reader with SIGBUS.
-FileBytes OpenFile::read_all(std::uint64_t limit) const {
+std::uint64_t OpenFile::read_some(std::uint64_t begin, std::span<std::byte> target) const {
   constexpr std::uint64_t kMostAtOnce = 1u << 30;
+  std::uint64_t done = 0;
+  while (done < target.size()) {
+    const ssize_t got = ::pread(descriptor_.get(), target.data() + done, std::min(target.size() - done, kMostAtOnce),
+                                static_cast<off_t>(begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      throw Error(Code::file,
+                  shown_ + ": cannot be read at byte " + std::to_string(begin + done) + ": " + reason(errno));
+    if (got == 0) break;
+    done += static_cast<std::uint64_t>(got);
+  }
+  return done;
+}
+
+FileBytes OpenFile::read_all(std::uint64_t limit) const {
   if (size_ > limit) {
     throw Error(Code::file,
                 shown_ + ": too large: " + std::to_string(size_) + " bytes, and the limit is " + std::to_string(limit));
   }
   FileBytes content(size_);
-  std::uint64_t done = 0;
-  while (done < size_) {
-    const ssize_t got = ::pread(descriptor_.get(), content.data() + done, std::min(size_ - done, kMostAtOnce),
-                                static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(Code::file, shown_ + ": cannot be read: " + reason(errno));
-    if (got == 0) break;
-    done += static_cast<std::uint64_t>(got);
-  }
+  const std::uint64_t done = read_some(0, content.span());
   if (done < size_ || changed()) {
     throw Error(Code::file, shown_ + ": changed while it was read: " + std::to_string(done) + " of " +
                                 std::to_string(size_) + " bytes were there")
         .hint("let its writer finish; ferry's own files are replaced whole");
   }
   return content;
+}
+
+void OpenFile::read(std::uint64_t begin, std::span<std::byte> target) const {
+  const std::uint64_t done = read_some(begin, target);
+  if (done == target.size() && !changed()) return;
+  throw Error(Code::file, shown_ + ": changed while it was read: of " + std::to_string(target.size()) +
+                              " bytes from byte " + std::to_string(begin) + " on " + std::to_string(done) +
+                              " were there")
+      .hint("let its writer finish; ferry's own files are replaced whole");
 }
 
 }  // namespace ferry

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,10 +46,15 @@ class OpenFile {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// The whole content. Throws Code::file when it is above `limit` bytes or the file has changed since it was opened.
   [[nodiscard]] FileBytes read_all(std::uint64_t limit) const;
+  /// Fills `target` with the bytes from `begin` on. Throws Code::file, with the offset, when they are not all there or
+  /// the file has changed since it was opened.
+  void read(std::uint64_t begin, std::span<std::byte> target) const;
 
  private:
   OpenFile(Descriptor descriptor, std::string shown, bool single_link);
   [[nodiscard]] bool changed() const;
+  /// As many of the bytes from `begin` on as there are.
+  [[nodiscard]] std::uint64_t read_some(std::uint64_t begin, std::span<std::byte> target) const;
 
   Descriptor descriptor_;
   std::string shown_;  // the path, fit for messages

@@ -124,17 +124,18 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::int64_t>* numbers_ = nullptr;
 };
 
-std::uint64_t header_size(std::string_view file, std::string_view name) {
-  if (file.size() < 8) throw bad(name, "cut short: " + std::to_string(file.size()) + " bytes");
+/// The header's size from the first 8 bytes of a file.
+std::uint64_t header_size(std::string_view head, std::uint64_t file_size, std::string_view name) {
+  if (file_size < 8) throw bad(name, "cut short: " + std::to_string(file_size) + " bytes");
   std::uint64_t size = 0;
-  for (std::size_t i = 8; i-- > 0;) size = size << 8 | static_cast<unsigned char>(file[i]);
+  for (std::size_t i = 8; i-- > 0;) size = size << 8 | static_cast<unsigned char>(head[i]);
   if (size > kMostHeaderBytes) {
     throw bad(name, "its header would have " + std::to_string(size) + " bytes, and the limit is " +
                         std::to_string(kMostHeaderBytes));
   }
-  if (size > file.size() - 8) {
+  if (size > file_size - 8) {
     throw bad(name, "cut short in the header: " + std::to_string(size) + " bytes announced, " +
-                        std::to_string(file.size() - 8) + " there");
+                        std::to_string(file_size - 8) + " there");
   }
   return size;
 }
@@ -146,8 +147,15 @@ void check_bools(const SafeTensor& tensor, std::string_view file) {
                       " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
 }
 
-// The tensor of one entry, whose bytes must begin at `begin`, where the one before ended; moves it on.
-SafeTensor tensor_of(Entry& entry, std::span<const std::byte> data, std::uint64_t& begin, std::string_view file) {
+// Where a tensor's bytes lie behind the header.
+struct Extent {
+  std::string name, dtype;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin, size;
+};
+
+// The extent of one entry, whose bytes must begin at `begin`, where the one before ended; moves it on.
+Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
   const std::string tensor = "tensor " + in_quotes(entry.name) + ": ";
   const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),
              to = static_cast<std::uint64_t>((*entry.offsets)[1]);
@@ -156,8 +164,8 @@ SafeTensor tensor_of(Entry& entry, std::span<const std::byte> data, std::uint64_
   if (item == 0) throw bad(file, tensor + "unknown dtype " + in_quotes(*entry.dtype));
   const auto wanted = tensor_bytes(*entry.shape, item);
   if (!wanted) throw bad(file, tensor + "its shape has more bytes than there can be");
-  if (to < from || to > data.size()) {
-    throw bad(file, tensor + "its bytes " + offsets + " are outside the file's " + std::to_string(data.size()));
+  if (to < from || to > data_size) {
+    throw bad(file, tensor + "its bytes " + offsets + " are outside the file's " + std::to_string(data_size));
   }
   if (to - from != *wanted) {
     throw bad(file, tensor + std::to_string(*wanted) + " bytes by shape and dtype, " + std::to_string(to - from) +
@@ -172,10 +180,11 @@ SafeTensor tensor_of(Entry& entry, std::span<const std::byte> data, std::uint64_
         .hint("save it again with a writer that puts larger elements first, as safetensors does");
   }
   begin = to;
-  return {std::move(entry.name), std::move(*entry.dtype), std::move(*entry.shape), data.subspan(from, to - from)};
+  return {std::move(entry.name), std::move(*entry.dtype), std::move(*entry.shape), from, to - from};
 }
 
-std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const std::byte> data, std::string_view file) {
+// Those of all tensors, in the order of their bytes.
+std::vector<Extent> extents_of(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
   for (const Entry& entry : entries) {
     if (entry.dtype && entry.shape && entry.offsets && entry.offsets->size() == 2) continue;
     throw bad(file, "tensor " + in_quotes(entry.name) + " lacks dtype, shape or two data_offsets");
@@ -184,14 +193,20 @@ std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const s
   order.reserve(entries.size());
   for (Entry& entry : entries) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return *a->offsets < *b->offsets; });
-  std::vector<SafeTensor> tensors;
+  std::vector<Extent> extents;
   std::uint64_t end = 0;
-  for (Entry* entry : order) {
-    tensors.push_back(tensor_of(*entry, data, end, file));
-    if (tensors.back().dtype == "BOOL") check_bools(tensors.back(), file);
+  for (Entry* entry : order) extents.push_back(extent_of(*entry, data_size, end, file));
+  if (end != data_size) {
+    throw bad(file, "trailing bytes: the tensors end at " + std::to_string(end) + " of " + std::to_string(data_size));
   }
-  if (end != data.size()) {
-    throw bad(file, "trailing bytes: the tensors end at " + std::to_string(end) + " of " + std::to_string(data.size()));
+  return extents;
+}
+
+std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const std::byte> data, std::string_view file) {
+  std::vector<SafeTensor> tensors;
+  for (Extent& at : extents_of(std::move(entries), data.size(), file)) {
+    tensors.push_back({std::move(at.name), std::move(at.dtype), std::move(at.shape), data.subspan(at.begin, at.size)});
+    if (tensors.back().dtype == "BOOL") check_bools(tensors.back(), file);
   }
   std::sort(tensors.begin(), tensors.end(), [](const SafeTensor& a, const SafeTensor& b) { return a.name < b.name; });
   return tensors;
@@ -232,7 +247,31 @@ std::string header_of(std::span<const SafeTensor* const> tensors, const SafeMeta
   return text;
 }
 
+void parse_header(HeaderReader& reader, std::string_view text, std::string_view file) {
+  if (!text.starts_with('{')) throw bad(file, "damaged header: it does not begin with '{'");
+  nlohmann::json::sax_parse(text, &reader);
+}
+
 }  // namespace
+
+ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
+  char head[8] = {};
+  if (file.size() >= sizeof head) file.read(0, std::as_writable_bytes(std::span(head)));
+  const std::uint64_t size = header_size({head, sizeof head}, file.size(), file.name());
+  FileBytes header(size);
+  file.read(sizeof head, header.span());
+  HeaderReader reader(file.name());
+  parse_header(reader, header.text(), file.name());
+  const std::uint64_t begin = sizeof head + size;
+  std::vector<std::string> names;
+  for (Extent& at : extents_of(std::move(reader.entries), file.size() - begin, file.name())) {
+    if (at.name == tensor) return {std::move(at.dtype), std::move(at.shape), begin + at.begin, 1};
+    names.push_back(std::move(at.name));
+  }
+  Error missing = bad(file.name(), "there is no tensor " + in_quotes(tensor));
+  const std::string like = nearest(tensor, names);
+  throw like.empty() ? std::move(missing) : missing.hint("did you mean " + in_quotes(like) + "?");
+}
 
 const SafeTensor* SafeTensors::find(std::string_view name) const {
   const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
@@ -263,11 +302,9 @@ int safetensors_item_size(std::string_view dtype) {
 }
 
 SafeTensors parse_safetensors(FileBytes file, std::string_view file_name) {
-  const std::uint64_t header = header_size(file.text(), file_name);
+  const std::uint64_t header = header_size(file.text(), file.size(), file_name);
   HeaderReader reader(file_name);
-  const std::string_view text = file.text().substr(8, header);
-  if (!text.starts_with('{')) throw bad(file_name, "damaged header: it does not begin with '{'");
-  nlohmann::json::sax_parse(text, &reader);
+  parse_header(reader, file.text().substr(8, header), file_name);
   SafeTensors result;
   result.storage = std::move(file);
   std::span<const std::byte> data = std::as_const(result.storage).span().subspan(8 + header);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/array_place.hpp"
 #include "base/bytes.hpp"
 #include "base/files.hpp"
 
@@ -46,6 +47,10 @@ struct SafeTensors {
 
 /// Reads a file of at most `limit` bytes.
 [[nodiscard]] SafeTensors read_safetensors(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
+
+/// Where a tensor lies in a file; only the header is read. The words for dtypes are those above. Errors as above, and
+/// Code::file when there is none of that name.
+[[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 
 /// Writes a file, whole or not at all. The same tensors in any order give the same file: larger elements first (so that
 /// all are aligned), then by name, the bytes from a multiple of 64. Throws Code::usage for a name given twice or not as

@@ -23,13 +23,13 @@ DType dtype_of(const SafeTensor& tensor, const std::string& path) {
                               "; ferry has " + join(known, ", "));
 }
 
+}  // namespace
+
 std::string_view safetensors_name(DType wanted) {
   for (const auto& [dtype, name] : kNames)
     if (dtype == wanted) return name;
   return {};
 }
-
-}  // namespace
 
 NamedTensors read_tensors(FileSystem& files, const std::string& path) {
   return tensors_of(read_safetensors(files, path), path);

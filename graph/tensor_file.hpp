@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/files.hpp"
 #include "base/safetensors.hpp"
@@ -12,6 +13,9 @@
 namespace ferry {
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
+/// The format's word for a dtype: "F32".
+[[nodiscard]] std::string_view safetensors_name(DType dtype);
 
 /// The tensors of a file; they share its bytes. Error(file) as read_safetensors, or for a dtype that ferry has not.
 [[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
