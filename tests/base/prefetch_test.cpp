@@ -1,0 +1,64 @@
+#include "base/prefetch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry {
+namespace {
+
+std::int64_t number_in(std::span<const std::byte> block) {
+  std::int64_t number = 0;
+  std::memcpy(&number, block.data(), sizeof number);
+  return number;
+}
+
+void write_number(std::int64_t number, std::span<std::byte> block) {
+  std::memcpy(block.data(), &number, sizeof number);
+}
+
+TEST_SUITE_BEGIN("base/prefetch");
+
+TEST_CASE("prefetch: each step's block, in order, again, and from anywhere") {
+  Prefetcher blocks(sizeof(std::int64_t), 3, 2, write_number);
+  for (std::int64_t step : {0, 1, 2, 3, 4, 5, 5, 0, 1, 1000000007, 1000000008})
+    CHECK(number_in(blocks.take(step)) == step);
+}
+
+TEST_CASE("prefetch: no more than the steps ahead are made") {
+  std::atomic<std::int64_t> most{0};
+  Prefetcher blocks(sizeof(std::int64_t), 2, 1, [&](std::int64_t step, std::span<std::byte> block) {
+    write_number(step, block);
+    most = std::max(most.load(), step);
+  });
+  for (std::int64_t step = 0; step < 100; ++step) {
+    CHECK(number_in(blocks.take(step)) == step);
+    CHECK(most <= step + 2);
+  }
+}
+
+TEST_CASE("prefetch: an error comes with its step, and later steps are there") {
+  Prefetcher blocks(sizeof(std::int64_t), 4, 2, [](std::int64_t step, std::span<std::byte> block) {
+    if (step == 3) throw Error(Code::file, "step 3 is damaged");
+    write_number(step, block);
+  });
+  for (std::int64_t step : {0, 1, 2}) CHECK(number_in(blocks.take(step)) == step);
+  CHECK(test::error_of([&] { static_cast<void>(blocks.take(3)); }).text() == "step 3 is damaged");
+  CHECK(number_in(blocks.take(4)) == 4);
+}
+
+TEST_CASE("prefetch: left at any time, it ends") {
+  for (int taken = 0; taken < 3; ++taken) {
+    Prefetcher blocks(sizeof(std::int64_t), 8, 2, write_number);
+    for (std::int64_t step = 0; step < taken; ++step) static_cast<void>(blocks.take(step));
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace ferry
