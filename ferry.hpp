@@ -10,6 +10,7 @@
 #include "ops/arrange.hpp"
 #include "ops/array.hpp"
 #include "ops/attention.hpp"
+#include "ops/augment.hpp"
 #include "ops/bits.hpp"
 #include "ops/boxes.hpp"
 #include "ops/broadcast.hpp"

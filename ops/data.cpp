@@ -1,5 +1,9 @@
 #include "ops/data.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "ops/build.hpp"
@@ -7,12 +11,16 @@
 namespace ferry {
 namespace {
 
-std::vector<Shape> file_shape(const OpFacts& facts) {
+void check_path(const OpFacts& facts) {
   const std::string& path = facts.attr<std::string>("path");
   if (path.empty() || path.front() == '/' || path.find('\0') != std::string::npos)
     OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
   for (std::string_view part : split(path, '/'))
     if (part == "..") OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
+}
+
+std::vector<Shape> file_shape(const OpFacts& facts) {
+  check_path(facts);
   const Shape& shape = facts.attr<Shape>("shape");
   if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
   return {shape};
@@ -22,6 +30,52 @@ std::vector<Shape> csv_shape(const OpFacts& facts) {
   std::vector<Shape> shapes = file_shape(facts);
   if (shapes[0].rank() != 2) OpFacts::fail("a table has two dims, not " + shapes[0].str());
   if (facts.attr<std::int64_t>("skip") < 0) OpFacts::fail("skip is negative");
+  return shapes;
+}
+
+std::vector<Shape> raw_shape(const OpFacts& facts) {
+  std::vector<Shape> shapes = file_shape(facts);
+  if (shapes[0].rank() == 0) OpFacts::fail("a scalar has no rows");
+  return shapes;
+}
+
+std::vector<Shape> tensor_shape(const OpFacts& facts) {
+  if (facts.attr<std::string>("tensor").empty()) OpFacts::fail("the tensor's name is empty");
+  return raw_shape(facts);
+}
+
+/// Labels, values, indices.
+std::vector<Shape> sparse_shapes(const OpFacts& facts) {
+  check_path(facts);
+  const auto rows = facts.attr<std::int64_t>("rows"), most = facts.attr<std::int64_t>("most"),
+             features = facts.attr<std::int64_t>("features");
+  if (rows < 0) OpFacts::fail(std::to_string(rows) + " rows");
+  if (most < 1) OpFacts::fail("at most " + std::to_string(most) + " entries in a row");
+  if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
+    OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
+  static_cast<void>(checked_count(Ints{rows, most}));
+  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
+}
+
+/// The formats of which rows can be read by themselves, and the ops that read them whole.
+struct Streamable {
+  std::string_view op, format;
+};
+constexpr Streamable kStreamable[] = {
+    {"ReadIdx", "idx"}, {"ReadNpy", "npy"}, {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"}};
+
+std::vector<Shape> batch_file_shape(const OpFacts& facts) {
+  constexpr std::int64_t kMostAhead = 1024;
+  const auto size = facts.attr<std::int64_t>("batch"), ahead = facts.attr<std::int64_t>("prefetch");
+  const std::string& format = facts.attr<std::string>("format");
+  if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
+    OpFacts::fail("there is no format " + in_quotes(format));
+  std::vector<Shape> shapes = raw_shape(facts);
+  if (size < 1 || size > shapes[0][0].size())
+    OpFacts::fail("a batch of " + std::to_string(size) + " of " + shapes[0][0].str() + " rows");
+  if (ahead < 1 || ahead > kMostAhead)
+    OpFacts::fail("a prefetch of " + std::to_string(ahead) + " batches, and there are 1 to 1024");
+  shapes[0][0] = size;
   return shapes;
 }
 
@@ -65,6 +119,11 @@ std::string batch_index(const OpFacts& facts) {
 
 constexpr AttrDef kFileAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}};
 constexpr AttrDef kCsvAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"skip", "int"}};
+constexpr AttrDef kTensorAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"tensor", "string"}};
+constexpr AttrDef kSparseAttrs[] = {{"features", "int"}, {"most", "int"}, {"path", "string"}, {"rows", "int"}};
+constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},   {"dtype", "dtype"},  {"format", "string"},
+                                       {"path", "string"}, {"prefetch", "int"}, {"seed", "int"},
+                                       {"shape", "shape"}, {"shuffle", "bool"}, {"tensor", "string"}};
 constexpr AttrDef kBatchAttrs[] = {{"batch", "int"}, {"seed", "int"}, {"shuffle", "bool"}};
 constexpr std::string_view kNoInputs = "it has no inputs";
 
@@ -93,6 +152,40 @@ constexpr OpDef kReadNpy{.name = "ReadNpy",
                          .flags = kStateful | kOnce,
                          .no_grad = kNoInputs};
 
+constexpr OpDef kReadRaw{.name = "ReadRaw",
+                         .types = "->@dtype",
+                         .attrs = kFileAttrs,
+                         .index_of = file_index,
+                         .infer = raw_shape,
+                         .flags = kStateful | kOnce,
+                         .no_grad = kNoInputs};
+
+constexpr OpDef kReadSafetensors{.name = "ReadSafetensors",
+                                 .types = "->@dtype",
+                                 .attrs = kTensorAttrs,
+                                 .index_of = file_index,
+                                 .infer = tensor_shape,
+                                 .flags = kStateful | kOnce,
+                                 .no_grad = kNoInputs};
+
+constexpr OpDef kReadLibsvm{.name = "ReadLibsvm",
+                            .types = "->float32,float32,int32",
+                            .attrs = kSparseAttrs,
+                            .index = "->r,rm,rm",
+                            .infer = sparse_shapes,
+                            .flops = 100,
+                            .flags = kStateful | kOnce,
+                            .no_grad = kNoInputs};
+
+constexpr OpDef kBatchFile{.name = "BatchFile",
+                           .types = "->@dtype",
+                           .attrs = kBatchFileAttrs,
+                           .index_of = file_index,
+                           .infer = batch_file_shape,
+                           .flops = 0,
+                           .flags = kRandom,
+                           .no_grad = kNoInputs};
+
 constexpr OpDef kBatch{.name = "Batch",
                        .types = "*...->*...",
                        .attrs = kBatchAttrs,
@@ -102,11 +195,44 @@ constexpr OpDef kBatch{.name = "Batch",
                        .flags = kRandom,
                        .no_grad = "which rows it takes is not differentiable"};
 
-constexpr const OpDef* kDataOps[] = {&kReadIdx, &kReadCsv, &kReadNpy, &kBatch};
+constexpr const OpDef* kDataOps[] = {&kReadIdx,         &kReadCsv,    &kReadNpy, &kReadRaw,
+                                     &kReadSafetensors, &kReadLibsvm, &kBatch,   &kBatchFile};
 
 Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, const Shape& shape,
            const SourceLine& line) {
   return graph.add(def, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}}, line)[0];
+}
+
+bool is_packed(const std::string& path) {
+  return path.ends_with(".gz") || path.ends_with(".zst");
+}
+
+/// How the rows of an array are read by themselves; null: it is in memory.
+const Streamable* streamable(const Value& array, const BatchOptions& options) {
+  if (!array.defined()) return nullptr;
+  const Op op = array.op();
+  const auto found = std::find_if(std::begin(kStreamable), std::end(kStreamable),
+                                  [&](const Streamable& s) { return s.op == op.def().name; });
+  if (found == std::end(kStreamable) || array.rank() == 0 || array.type().bytes() < options.stream_from) return nullptr;
+  return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
+}
+
+/// On the devices where the array would be.
+Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
+                 const SourceLine& line) {
+  const Attrs& file = array.op().attrs();
+  const Scope there = array.graph().annotated(array.op().annotation());
+  return array.graph().add(kBatchFile, {},
+                           {{"batch", size},
+                            {"dtype", array.dtype()},
+                            {"format", std::string(from.format)},
+                            {"path", file.get<std::string>("path")},
+                            {"prefetch", options.prefetch},
+                            {"seed", options.seed},
+                            {"shape", array.shape()},
+                            {"shuffle", options.shuffle},
+                            {"tensor", file.get_or<std::string>("tensor", "")}},
+                           line)[0];
 }
 
 }  // namespace
@@ -119,14 +245,47 @@ Value read_npy(Graph& graph, std::string_view path, DType dtype, const Shape& sh
   return read(kReadNpy, graph, path, dtype, shape, at);
 }
 
+Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& shape, source_location at) {
+  return read(kReadRaw, graph, path, dtype, shape, at);
+}
+
+Value read_safetensors(Graph& graph, std::string_view path, std::string_view tensor, DType dtype, const Shape& shape,
+                       source_location at) {
+  return graph.add(kReadSafetensors, {},
+                   {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}, {"tensor", std::string(tensor)}},
+                   at)[0];
+}
+
+SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
+                       source_location at) {
+  const Values parts = graph.add(
+      kReadLibsvm, {}, {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at);
+  return {parts[0], parts[1], parts[2]};
+}
+
 Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& shape, std::int64_t skip,
                source_location at) {
   return graph.add(kReadCsv, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}, {"skip", skip}},
                    at)[0];
 }
 
-Values batch(std::span<const Value> arrays, std::int64_t size, bool shuffle, std::int64_t seed, source_location at) {
-  return make(kBatch, arrays, {{"batch", size}, {"seed", seed}, {"shuffle", shuffle}}, at);
+Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options, source_location at) {
+  Values rows(arrays.size());
+  Values in_memory;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (const Streamable* from = streamable(arrays[i], options)) {
+      rows[i] = batch_file(arrays[i], *from, size, options, at);
+    } else {
+      in_memory.push_back(arrays[i]);
+      places.push_back(i);
+    }
+  }
+  if (in_memory.empty() && !rows.empty()) return rows;
+  const Values taken =
+      make(kBatch, in_memory, {{"batch", size}, {"seed", options.seed}, {"shuffle", options.shuffle}}, at);
+  for (std::size_t i = 0; i < places.size(); ++i) rows[places[i]] = taken[i];
+  return rows;
 }
 
 std::span<const OpDef* const> data_ops() {

@@ -3,6 +3,7 @@
 #include "graph/core_ops.hpp"
 #include "ops/arrange.hpp"
 #include "ops/array.hpp"
+#include "ops/augment.hpp"
 #include "ops/bits.hpp"
 #include "ops/boxes.hpp"
 #include "ops/broadcast.hpp"
@@ -30,10 +31,10 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(),    math_ops(),     trig_ops(),      bit_ops(),     logic_ops(),      linalg_ops(),
-          conv_ops(),    reshape_ops(),  broadcast_ops(), reduce_ops(),  cumulative_ops(), array_ops(),
-          arrange_ops(), indexing_ops(), scatter_ops(),   sort_ops(),    box_ops(),        nn_ops(),
-          random_ops(),  data_ops(),     host_ops(),      control_ops(), mixed_ops()})
+         {core_ops(),    math_ops(),     trig_ops(),      bit_ops(),    logic_ops(),      linalg_ops(),
+          conv_ops(),    reshape_ops(),  broadcast_ops(), reduce_ops(), cumulative_ops(), array_ops(),
+          arrange_ops(), indexing_ops(), scatter_ops(),   sort_ops(),   box_ops(),        nn_ops(),
+          random_ops(),  data_ops(),     augment_ops(),   host_ops(),   control_ops(),    mixed_ops()})
       ops.add(family);
     return ops;
   }();

@@ -5,6 +5,7 @@
 
 #include "graph/tensor.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/epoch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/random_key.hpp"
@@ -13,8 +14,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// The order of an epoch's rows, drawn when the epoch begins. It follows from the step alone, so that a restored
-/// session goes on with the rows that would have come.
+/// The order of an epoch's rows, drawn when the epoch begins.
 class Batches final : public KernelState {
  public:
   Batches(std::uint64_t key, std::int64_t rows, std::int64_t batch, bool shuffle)
@@ -27,12 +27,11 @@ class Batches final : public KernelState {
   }
 
   void begin_step(std::int64_t step, std::int64_t rows) {
-    const std::int64_t steps = rows / batch_;
-    first_ = step % steps * batch_;
-    const std::int64_t epoch = step / steps;
-    if (!shuffle_ || epoch == epoch_) return;
-    draw_order({key_, static_cast<std::uint64_t>(epoch)}, order_);
-    epoch_ = epoch;
+    const EpochPlace place = epoch_place(step, rows, batch_);
+    first_ = place.first;
+    if (!shuffle_ || place.epoch == epoch_) return;
+    draw_order({key_, static_cast<std::uint64_t>(place.epoch)}, order_);
+    epoch_ = place.epoch;
   }
 
  private:
@@ -61,11 +60,9 @@ void batch(KernelRun& run) {
   }
 }
 
-/// Equal for all Batch ops of one seed, so that arrays that are cut by two ops keep their rows together.
 std::unique_ptr<KernelState> prepare_batch(const KernelSetup& setup) {
-  const std::uint64_t key = Hasher().add("Batch").add(setup.attrs.get<std::int64_t>("seed")).add(setup.seed).digest();
-  return std::make_unique<Batches>(key, setup.inputs[0].shape[0].size(), setup.attrs.get<std::int64_t>("batch"),
-                                   setup.attrs.get<bool>("shuffle"));
+  return std::make_unique<Batches>(epoch_key(setup), setup.inputs[0].shape[0].size(),
+                                   setup.attrs.get<std::int64_t>("batch"), setup.attrs.get<bool>("shuffle"));
 }
 
 // ---- Print ----

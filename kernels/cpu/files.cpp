@@ -5,9 +5,11 @@
 #include "base/csv.hpp"
 #include "base/files.hpp"
 #include "base/idx.hpp"
+#include "base/libsvm.hpp"
 #include "base/npy.hpp"
 #include "base/text.hpp"
 #include "graph/tensor.hpp"
+#include "kernels/cpu/array_file.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/state.hpp"
 #include "kernels/cpu/strided.hpp"
@@ -37,24 +39,10 @@ struct DataFile {
 
 std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   const auto& path = setup.attrs.get<std::string>("path");
-  if (setup.files == nullptr || setup.data_folder.empty())
-    throw Error(Code::usage, std::string(setup.name) + ": there is no data folder to read " + in_quotes(path) + " from")
-        .hint("give --data FOLDER, or SessionOptions::data_folder");
+  require_folder(setup, path);
   return keep(DataFile{setup.files, std::string(setup.data_folder), path,
                        Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")},
                        setup.attrs.get_or<std::int64_t>("skip", 0)});
-}
-
-/// This task's part of the file's elements.
-void copy_part(const KernelRun& run, const Array& output, const std::byte* all) {
-  const Steps from = steps_of(output.whole);
-  const Steps to = steps_of(output.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d) {
-    copy.add_dim(output.sizes[d], from[d], to[d]);
-    copy.from_begin += output.begin[d] * from[d];
-  }
-  copy.run(run.parallel, output.dtype, all, output.data);
 }
 
 void copy_array(const KernelRun& run, const NpyArray& array) {
@@ -107,9 +95,96 @@ void read_csv_file(KernelRun& run) {
   copy_part(run, run.outputs[0], converted(table, file).bytes().data());
 }
 
+// ---- Files of which only the part is read ----
+
+struct ArrayInFiles {
+  FileSystem* files;
+  std::string folder;
+  ArrayDeclared declared;
+};
+
+template <const char* kFormat>
+std::unique_ptr<KernelState> prepare_array(const KernelSetup& setup) {
+  const auto& path = setup.attrs.get<std::string>("path");
+  require_folder(setup, path);
+  return keep(ArrayInFiles{setup.files, std::string(setup.data_folder),
+                           ArrayDeclared{kFormat, path, setup.attrs.get_or<std::string>("tensor", ""),
+                                         Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")}}});
+}
+
+void read_array_file(KernelRun& run) {
+  const auto& [files, folder, declared] = kept<ArrayInFiles>(run);
+  const ArrayFile file(*files, folder, declared);
+  Array output = run.outputs[0];
+  if (output.count() == 0) return;
+  const bool whole_rows = std::equal(output.sizes.begin() + 1, output.sizes.end(), output.whole.begin() + 1);
+  if (whole_rows) return file.read(output.begin[0], output.sizes[0], output.data);
+  FileBytes rows(static_cast<std::uint64_t>(output.sizes[0]) * file.row_bytes());
+  file.read(output.begin[0], output.sizes[0], rows.data());
+  copy_part(run, output, rows.data(), output.begin[0]);
+}
+
+// ---- Sparse rows ----
+
+/// Each row in `most` places: its entries, then places of index 0 and value 0.
+struct SparseFile {
+  FileSystem* files;
+  std::string folder, path;
+  std::int64_t rows, most, features;
+};
+
+std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
+  const auto& path = setup.attrs.get<std::string>("path");
+  require_folder(setup, path);
+  return keep(SparseFile{setup.files, std::string(setup.data_folder), path, setup.attrs.get<std::int64_t>("rows"),
+                         setup.attrs.get<std::int64_t>("most"), setup.attrs.get<std::int64_t>("features")});
+}
+
+/// The places of this task's part of one output, from the entries of its rows.
+template <class T>
+void place_entries(const Array& output, const LibsvmRows& rows, std::span<const T> entries) {
+  const std::int64_t most = output.sizes[1];
+  std::fill_n(output.as<T>(), output.count(), T{});
+  for (std::int64_t row = 0; row < output.sizes[0]; ++row) {
+    const std::int64_t begin = rows.offsets[static_cast<std::size_t>(row)] + output.begin[1];
+    const std::int64_t n = std::min(rows.offsets[static_cast<std::size_t>(row) + 1] - begin, most);
+    if (n > 0) std::copy_n(entries.begin() + begin, n, output.as<T>() + row * most);
+  }
+}
+
+void read_libsvm_file(KernelRun& run) {
+  constexpr std::uint64_t kEntryBytes = 32;
+  const auto& file = kept<SparseFile>(run);
+  const auto limit =
+      static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
+  const FileBytes bytes = maybe_decompress(file.files->read_beneath(file.folder, file.path, limit), limit, file.path);
+  if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
+    throw Error(Code::file, in_quotes(file.path) + " holds " + std::to_string(found) + " rows; the graph declares " +
+                                std::to_string(file.rows));
+  const LibsvmBounds bounds{file.rows, file.most, file.features};
+  LibsvmRange range;
+  LibsvmRows rows;
+  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+    const Array& output = run.outputs[i];
+    if (i == 0 || range.first != output.begin[0] || range.count != output.sizes[0]) {
+      range = {output.begin[0], output.sizes[0]};
+      rows = parse_libsvm(bytes.text(), file.path, bounds, range);
+    }
+    if (i == 0) std::copy(rows.labels.begin(), rows.labels.end(), output.as<float>());
+    if (i == 1) place_entries<float>(output, rows, rows.values);
+    if (i == 2) place_entries<std::int32_t>(output, rows, rows.indices);
+  }
+}
+
+constexpr char kRaw[] = "raw";
+constexpr char kSafetensors[] = "safetensors";
+
 constexpr Kernel kKernels[] = {
     {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare, .takes = kAnyType},
     {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare, .takes = kAnyType},
+    {.op = "ReadRaw", .run = read_array_file, .prepare = prepare_array<kRaw>, .takes = kAnyType},
+    {.op = "ReadSafetensors", .run = read_array_file, .prepare = prepare_array<kSafetensors>, .takes = kAnyType},
+    {.op = "ReadLibsvm", .run = read_libsvm_file, .prepare = prepare_libsvm, .takes = kAnyType},
     {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare, .takes = kAnyType},
 };
 

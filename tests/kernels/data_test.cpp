@@ -1,12 +1,15 @@
 // Files and batches; constants and parts of them; products large enough to be cut.
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <mutex>
 #include <set>
 
 #include "base/compress.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/npy.hpp"
+#include "graph/tensor_file.hpp"
 #include "ops/control.hpp"
 #include "ops/data.hpp"
 #include "ops/host.hpp"
@@ -79,6 +82,63 @@ TEST_CASE("an npy file is read") {
   CHECK(folder.evaluate(g, read_npy(g, "x.npy", DType::float64, {2})).same_bits(x));
 }
 
+TEST_CASE("raw elements are read from a file, or from the files of a folder in order of name") {
+  const Folder folder;
+  local_files().write(folder.path("all.raw"), std::string_view("abcdefgh"));
+  local_files().make_folders(folder.path("images"));
+  local_files().write(folder.path("images/1.raw"), std::string_view("abcd"));
+  local_files().write(folder.path("images/2.raw"), std::string_view(""));
+  local_files().write(folder.path("images/3.raw"), std::string_view("efgh"));
+  for (const char* path : {"all.raw", "images/"}) {
+    Graph g;
+    CHECK(folder.evaluate(g, read_raw(g, path, DType::uint8, {4, 1, 2})).str() ==
+          "[[[97 98]] [[99 100]] [[101 102]] [[103 104]]]");
+    CHECK_THROWS_WITH_AS(static_cast<void>(folder.evaluate(g, read_raw(g, path, DType::uint8, {5, 2}))),
+                         doctest::Contains("4 rows; the graph declares uint8[5,2]"), Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(folder.evaluate(g, read_raw(g, path, DType::uint8, {2, 3}))),
+                         doctest::Contains("bytes, which are not whole rows of 3"), Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(folder.evaluate(g, read_raw(g, path, DType::boolean, {4, 2}))),
+                         doctest::Contains("byte 0 is neither true nor false: 97"), Error);
+  }
+  Graph g;
+  CHECK_THROWS_AS(static_cast<void>(folder.evaluate(g, read_raw(g, "absent/", DType::uint8, {4, 2}))), Error);
+}
+
+TEST_CASE("a tensor of a safetensors file is read") {
+  const Folder folder;
+  const Tensor x = Tensor::of<double>({2, 1}, {0.5, -1});
+  write_tensors(local_files(), folder.path("x.safetensors"), {{"left", counting({3})}, {"right", x}});
+  Graph g;
+  const auto read = [&](std::string_view name, DType dtype, const Shape& shape) {
+    return folder.evaluate(g, read_safetensors(g, "x.safetensors", name, dtype, shape));
+  };
+  CHECK(read("right", DType::float64, {2, 1}).same_bits(x));
+  CHECK(read("left", DType::int32, {3}).same_bits(counting({3})));
+  CHECK_THROWS_WITH_AS(static_cast<void>(read("rigth", DType::float64, {2, 1})),
+                       doctest::Contains("there is no tensor \"rigth\"\n  try: did you mean \"right\"?"), Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(read("right", DType::float32, {2, 1})),
+                       doctest::Contains("holds \"F64\" of [2,1]; the graph declares float32[2,1]"), Error);
+}
+
+TEST_CASE("the rows of a LibSVM file have one number of places") {
+  const Folder folder;
+  local_files().write(folder.path("rows.txt"), std::string_view("1 3:1 9:0.5\n0\n-1 0:2 4:-1 5:3\n"));
+  Graph g;
+  const SparseRows rows = read_libsvm(g, "rows.txt", 3, 3, 10);
+  CHECK(folder.evaluate(g, rows.labels).str() == "[1 0 -1]");
+  CHECK(folder.evaluate(g, rows.values).str() == "[[1 0.5 0] [0 0 0] [2 -1 3]]");
+  CHECK(folder.evaluate(g, rows.indices).str() == "[[3 9 0] [0 0 0] [0 4 5]]");
+  const auto refused = [&](std::int64_t count, std::int64_t most, std::int64_t features, const char* why) {
+    CHECK_THROWS_WITH_AS(
+        static_cast<void>(folder.evaluate(g, read_libsvm(g, "rows.txt", count, most, features).values)),
+        doctest::Contains(why), Error);
+  };
+  refused(4, 3, 10, "\"rows.txt\" holds 3 rows; the graph declares 4");
+  refused(2, 3, 10, "rows.txt:3:1: more than 2 rows");
+  refused(3, 2, 10, "rows.txt:3:13: more than 2 entries in a row");
+  refused(3, 3, 9, "rows.txt:1:7: the index 9 is not below 9");
+}
+
 TEST_CASE("batches take every row once an epoch") {
   Graph g;
   const Values rows = batch(Values{g.constant(counting({10, 2})), g.constant(counting({10}))}, 3);
@@ -102,10 +162,134 @@ TEST_CASE("batches take every row once an epoch") {
   CHECK(orders.size() == 3);
 }
 
+/// The same rows of all formats, as files of 23 rows; images of two folders' files.
+Values in_files(const Folder& folder, Graph& g) {
+  const Tensor rows = counting({23, 2});
+  write_npy(local_files(), folder.path("x.npy"), "<i4", rows.sizes(), rows.bytes());
+  write_tensors(local_files(), folder.path("x.safetensors"), {{"before", counting({3})}, {"x", rows}});
+  local_files().write(folder.path("x.raw"), rows.bytes());
+  local_files().make_folders(folder.path("rows"));
+  local_files().write(folder.path("rows/1"), rows.bytes().first(40));
+  local_files().write(folder.path("rows/2"), rows.bytes().subspan(40));
+  std::string idx("\0\0\x0c\x02\0\0\0\x17\0\0\0\x02", 12);
+  for (char i = 0; i < 46; ++i) idx += std::string("\0\0\0", 3) + i;
+  local_files().write(folder.path("x.idx"), idx);
+  const Shape shape{23, 2};
+  return {read_npy(g, "x.npy", DType::int32, shape), read_safetensors(g, "x.safetensors", "x", DType::int32, shape),
+          read_raw(g, "x.raw", DType::int32, shape), read_raw(g, "rows/", DType::int32, shape),
+          read_idx(g, "x.idx", DType::int32, shape)};
+}
+
+TEST_CASE("batches out of files are those of arrays in memory, from any step on") {
+  const Folder folder;
+  for (bool shuffle : {true, false}) {
+    Graph g;
+    const Values files = in_files(folder, g);
+    Values rows = batch(files, 4, {.shuffle = shuffle, .seed = 3, .stream_from = 1, .prefetch = 3});
+    for (const Value& streamed : rows) CHECK(streamed.op().def().name == "BatchFile");
+    rows.push_back(batch(Values{g.constant(counting({23, 2}))}, 4, {.shuffle = shuffle, .seed = 3})[0]);
+    test::EvaluateOptions options;
+    options.files = &local_files();
+    options.data_folder = folder.path(".");
+    test::Evaluator evaluator(g, options);
+    for (std::int64_t step : {0, 1, 2, 3, 4, 5, 6, 14, 15, 2, 1000000}) {
+      evaluator.step = step;
+      const auto got = evaluator.run(rows);
+      for (const Tensor& streamed : got) CHECK(streamed.same_bits(got.back()));
+    }
+  }
+}
+
+/// The machine's files, and which bytes of them were read.
+class Recording final : public FileSystem {
+ public:
+  FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
+  FileBytes read_beneath(const std::string& root, std::string_view path, std::uint64_t limit) override {
+    return local_files().read_beneath(root, path, limit);
+  }
+  std::unique_ptr<FileReader> open_beneath(const std::string& root, std::string_view path) override {
+    return std::make_unique<Reader>(local_files().open_beneath(root, path), *this);
+  }
+  void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) override {
+    local_files().write(path, pieces);
+  }
+  void make_folders(const std::string& path) override { local_files().make_folders(path); }
+  bool exists(const std::string& path) override { return local_files().exists(path); }
+  std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
+
+  [[nodiscard]] std::set<std::uint64_t> taken() {
+    const std::lock_guard lock(mutex_);
+    return read_;
+  }
+
+ private:
+  class Reader final : public FileReader {
+   public:
+    Reader(std::unique_ptr<FileReader> file, Recording& files) : file_(std::move(file)), files_(files) {}
+    const std::string& name() const override { return file_->name(); }
+    std::uint64_t size() const override { return file_->size(); }
+    void read(std::uint64_t begin, std::span<std::byte> target) const override {
+      const std::lock_guard lock(files_.mutex_);
+      for (std::uint64_t at = begin; at < begin + target.size(); ++at) files_.read_.insert(at);
+      file_->read(begin, target);
+    }
+
+   private:
+    std::unique_ptr<FileReader> file_;
+    Recording& files_;
+  };
+  std::mutex mutex_;
+  std::set<std::uint64_t> read_;
+};
+
+TEST_CASE("a task reads the rows of its part, and at most so many steps ahead") {
+  const Folder folder;
+  local_files().write(folder.path("rows"), std::string_view("abcdefghijklmnopqrstuvwxyz"));
+  Recording files;
+  const Kernel* kernel = cpu_kernels().find("BatchFile");
+  Graph g;
+  const Attrs& attrs =
+      batch(Values{read_raw(g, "rows", DType::uint8, {26})}, 4, {.shuffle = false, .stream_from = 1, .prefetch = 1})[0]
+          .op()
+          .attrs();
+  const std::string root = folder.path(".");
+  const auto state = kernel->prepare({"b", attrs, {}, {}, &files, root, 0, true});
+  char part[2] = {};
+  std::int64_t sizes[] = {2};
+  const std::int64_t whole[] = {4}, begin[] = {1};
+  Array out{reinterpret_cast<std::byte*>(part), DType::uint8, sizes, whole, begin};
+  test::Threads parallel;
+  for (std::int64_t step : {0, 1, 2}) {
+    KernelRun run{{}, {&out, 1}, state.get(), {}, parallel, false, step, {}};
+    kernel->run(run);
+    CHECK(std::string(part, 2) == std::string{static_cast<char>('b' + 4 * step), static_cast<char>('c' + 4 * step)});
+  }
+  const std::set<std::uint64_t> taken = files.taken();
+  for (const std::uint64_t byte : taken) CHECK(std::set<std::uint64_t>{1, 2, 5, 6, 9, 10, 13, 14}.contains(byte));
+  CHECK(taken.size() >= 6);
+}
+
+TEST_CASE("only large arrays of files that are not packed are streamed") {
+  Graph g;
+  const auto op = [&](const Value& array, std::int64_t from) {
+    return batch(Values{array, g.constant(counting({100}))}, 4, {.stream_from = from})[0].op().def().name;
+  };
+  const Shape shape{100, 2};
+  CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 800) == "BatchFile");
+  CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 801) == "Batch");
+  CHECK(op(read_npy(g, "x.npy.gz", DType::int32, shape), 1) == "Batch");
+  CHECK(op(read_csv(g, "x.csv", DType::int32, shape), 1) == "Batch");
+  CHECK(op(g.constant(counting({100, 2})), 1) == "Batch");
+  CHECK_THROWS_WITH_AS(batch(Values{read_npy(g, "x.npy", DType::int32, shape)}, 101, {.stream_from = 1}),
+                       doctest::Contains("a batch of 101 of 100 rows"), Error);
+  CHECK_THROWS_WITH_AS(batch(Values{read_npy(g, "x.npy", DType::int32, shape)}, 1, {.stream_from = 1, .prefetch = 0}),
+                       doctest::Contains("a prefetch of 0 batches"), Error);
+}
+
 TEST_CASE("batches go on from a restored step, and in order without shuffling") {
   Graph g;
   const Value row = batch(Values{g.constant(counting({10}))}, 3)[0];
-  const Value next = batch(Values{g.constant(counting({10}))}, 3, false)[0];
+  const Value next = batch(Values{g.constant(counting({10}))}, 3, {.shuffle = false})[0];
   test::Evaluator evaluator(g);
   Tensor last;
   for (int step = 0; step < 5; ++step) last = evaluator.run({row})[0];

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/hash.hpp"
+#include "kernels/philox.hpp"
 #include "ops/arrange.hpp"
 #include "ops/array.hpp"
+#include "ops/augment.hpp"
 #include "ops/boxes.hpp"
 #include "ops/cumulative.hpp"
 #include "ops/math.hpp"
@@ -46,6 +49,39 @@ Reference running(D start, D (*join)(D, D), bool exclusive, bool reverse) {
         if (before || (j == index[1] && !exclusive)) result = join(result, x.at({index[0], j, index[2]}));
       }
       return result;
+    })};
+  };
+}
+
+/// What is drawn for an image of the first step by an op of that name and seed 5.
+Philox::Block drawn_for(std::string_view name, std::int64_t image) {
+  const Philox philox{Hasher().add(name).add(std::int64_t{5}).add(std::uint64_t{0}).digest(), 0};
+  return philox.block(static_cast<std::uint64_t>(image));
+}
+
+/// Left and right exchanged in half of the images, whose height is dim `axis`.
+Reference flipped(std::size_t axis) {
+  return [=](const std::vector<Nd>& in) {
+    return std::vector{Nd(in[0].sizes, [&](const Sizes& index) {
+      Sizes from = index;
+      if (drawn_for("flip", index[0])[0] % 2 == 1) from[axis + 1] = in[0].sizes[axis + 1] - 1 - index[axis + 1];
+      return in[0].at(from);
+    })};
+  };
+}
+
+/// Each image moved by up to `padding` down and to the right, zeros around it.
+Reference cropped(std::size_t axis, std::int64_t padding) {
+  return [=](const std::vector<Nd>& in) {
+    return std::vector{Nd(in[0].sizes, [&](const Sizes& index) {
+      const Philox::Block drawn = drawn_for("crop", index[0]);
+      Sizes from = index;
+      for (std::size_t d : {std::size_t{0}, std::size_t{1}}) {
+        std::int64_t& place = from[axis + d];
+        place += static_cast<std::int64_t>(drawn[d]) % (2 * padding + 1) - padding;
+        if (place < 0 || place >= in[0].sizes[axis + d]) return 0.0;
+      }
+      return in[0].at(from);
     })};
   };
 }
@@ -265,6 +301,12 @@ std::vector<Case> moving_cases() {
       {"TopK", [](X x) -> Values { const TopK best = top_k(x[0], 40, 0); return {best.values, best.indices}; }, best_of_columns(40, true), {{{40, 3}}}, {}, 0},
       {"Unique", [](X x) -> Values { const Unique u = unique(x[0]); return {u.values, u.indices, u.inverse, u.counts}; }, [](auto& in) { return different_rows(in, true); }, {{{9, 1}}, {{20, 2}}, {{0, 2}}}, {{0, 2}}},
       {"Unique", [](X x) -> Values { const Unique u = unique(x[0], false); return {u.values, u.indices, u.inverse, u.counts}; }, [](auto& in) { return different_rows(in, false); }, {{{9, 1}}, {{20, 2}}}, {{0, 2}}},
+
+      // ---- augment ----
+      {"RandomFlip", [](X x) -> Values { return {random_flip(x[0], 1, 5).named("flip")}; }, flipped(1), {{{9, 3, 4, 2}}, {{6, 1, 5}}, {{0, 3, 4}}, {{70, 5, 40, 3}}}},
+      {"RandomFlip", [](X x) -> Values { return {random_flip(x[0], -2, 5).named("flip")}; }, flipped(2), {{{9, 3, 2, 4}}, {{6, 2, 3, 0}}}},
+      {"RandomCrop", [](X x) -> Values { return {random_crop(x[0], 2, 1, 5).named("crop")}; }, cropped(1, 2), {{{9, 3, 4, 2}}, {{6, 1, 1}}, {{0, 3, 4}}, {{70, 5, 40, 3}}}},
+      {"RandomCrop", [](X x) -> Values { return {random_crop(x[0], 1, 2, 5).named("crop")}; }, cropped(2, 1), {{{9, 3, 6, 5}}, {{6, 2, 3, 0}}}},
 
       // ---- boxes ----
       {"NonMaxSuppression", [](X x) -> Values { return {non_max_suppression(x[0], x[1], 5, 0.3, -1)}; }, [](auto& in) { return suppressed(in, 5, 0.3, -1); }, {{{2, 12, 4}, {2, 3, 12}}, {{1, 0, 4}, {1, 2, 0}}, {{1, 60, 4}, {1, 1, 60}}}},

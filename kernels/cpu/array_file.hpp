@@ -1,0 +1,68 @@
+// Rows of an array that lies in a file, or in the files of a folder, read as they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/array_place.hpp"
+#include "base/files.hpp"
+#include "graph/attrs.hpp"
+#include "graph/shape.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Error(usage) where there is no data folder.
+void require_folder(const KernelSetup& setup, const std::string& path);
+/// This task's part of a value, of which the whole rows from `first_row` on are at `rows`.
+void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
+
+/// What a graph says of an array in a file.
+struct ArrayDeclared {
+  std::string format;  ///< "idx", "npy", "raw", "safetensors"
+  std::string path;    ///< beneath the data folder; of "raw", one that ends in '/' is a folder
+  std::string tensor;  ///< its name in a safetensors file
+  Type type;           ///< of the whole array
+
+  /// Error(file): the files hold something else.
+  [[noreturn]] void refuse(const std::string& found) const;
+};
+
+/// Opened and checked against what is declared, without reading elements. May be read from any thread.
+class ArrayFile {
+ public:
+  /// Error(file) names the file and what it holds.
+  ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+
+  [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
+  [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
+  /// Rows [first, first + count). Error(file), with the offset, where they are not to be had or a bool is neither 0
+  /// nor 1.
+  void read(std::int64_t first, std::int64_t count, std::byte* target) const;
+
+ private:
+  /// Consecutive rows in one file.
+  struct Piece {
+    std::string path;
+    std::int64_t first = 0, rows = 0;
+    std::uint64_t begin = 0;                // of their bytes
+    std::unique_ptr<FileReader> kept = {};  // open; files of a folder are opened when they are read
+  };
+  void open_one(FileSystem& files);
+  void open_folder(FileSystem& files);
+  [[nodiscard]] ArrayPlace place_in(const FileReader& file) const;
+  void add_raw(const std::string& path, std::uint64_t size);
+  void read_piece(const Piece& piece, std::int64_t first, std::span<std::byte> target) const;
+
+  FileSystem& files_;
+  std::string folder_;
+  ArrayDeclared declared_;
+  std::uint64_t row_bytes_ = 0;
+  int reversed_ = 1;
+  std::vector<Piece> pieces_;  // in the order of their rows
+};
+
+}  // namespace ferry::cpu

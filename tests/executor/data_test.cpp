@@ -1,0 +1,117 @@
+// Batches out of files in sessions: the same rows on any number of tasks, little memory, errors that name the file.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/npy.hpp"
+#include "executor/session.hpp"
+#include "ops/augment.hpp"
+#include "ops/data.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry {
+namespace {
+
+Cluster tasks(int count) {
+  return Cluster::connect(ClusterOptions{.tasks = count, .threads = 1, .jobs = ""});
+}
+
+SessionOptions reading(const test::TempFolder& folder) {
+  SessionOptions options;
+  options.seed = 7;
+  options.data_folder = folder.path();
+  return options;
+}
+
+/// Images whose elements count up.
+Tensor counting(std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  float next = 0;
+  for (float& x : tensor.mutable_data<float>()) x = next++;
+  return tensor;
+}
+
+/// The fetches of each of six steps, which reach into the second epoch.
+std::vector<Tensor> steps_on(int count, const test::TempFolder& folder, std::int64_t stream_from) {
+  Graph g;
+  const auto everywhere = g.on(g.mesh("dp"));
+  const Value images = read_npy(g, "images.npy", DType::float32, {23, 3, 4, 1});
+  const Value rows = batch(Values{images}, 5, {.stream_from = stream_from})[0].named("rows");
+  const Value changed = random_crop(random_flip(rows, 1).named("flip"), 1).named("crop");
+  const Value shown = (changed * 1.0F).laid({split(0)});
+  Session session(g, tasks(count), reading(folder));
+  std::vector<Tensor> all;
+  for (int step = 0; step < 6; ++step) all.push_back(session.run({shown})[0]);
+  return all;
+}
+
+/// Bytes that the process has held at most since reset_peak().
+std::int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  return -1;
+}
+bool reset_peak() {
+  return static_cast<bool>(std::ofstream("/proc/self/clear_refs") << "5" << std::flush);
+}
+
+}  // namespace
+
+TEST_CASE("streamed and changed images are the same on any number of tasks, and those of an array in memory") {
+  const test::TempFolder folder;
+  const Tensor images = counting({23, 3, 4, 1});
+  write_npy(local_files(), folder / "images.npy", "<f4", images.sizes(), images.bytes());
+  const std::vector<Tensor> wanted = steps_on(1, folder, 1 << 30);
+  CHECK_FALSE(wanted[0].same_bits(wanted[4]));
+  for (const int count : {1, 2, 3, 4}) {
+    const std::vector<Tensor> got = steps_on(count, folder, 1);
+    for (std::size_t step = 0; step < wanted.size(); ++step) CHECK(got[step].same_bits(wanted[step]));
+  }
+}
+
+TEST_CASE("a file of 256 MB is read in a few MB") {
+  constexpr std::int64_t kRows = 32768, kColumns = 2048, kBatch = 64;
+  const test::TempFolder folder;
+  const std::int64_t sizes[] = {kRows, kColumns};
+  std::ofstream(folder / "large.npy", std::ios::binary) << npy_header("<f4", sizes);
+  std::filesystem::resize_file(folder / "large.npy",
+                               std::filesystem::file_size(folder / "large.npy") + kRows * kColumns * sizeof(float));
+  Graph g;
+  const Value rows = batch(Values{read_npy(g, "large.npy", DType::float32, {kRows, kColumns})}, kBatch)[0];
+  REQUIRE(rows.op().def().name == "BatchFile");
+  const Value total = sum(rows);
+  Session session(g, tasks(1), reading(folder));
+  if (!reset_peak()) return;
+  const std::int64_t before = peak_bytes();
+  RunRequest request;
+  request.fetches = {total};
+  request.steps = kRows / kBatch;
+  CHECK(session.run(request)[0].number(0) == 0);
+  CHECK(peak_bytes() - before < std::int64_t{48} << 20);
+}
+
+TEST_CASE("a file that is cut while it is read is named, with the op and the line") {
+  const test::TempFolder folder;
+  const Tensor rows = counting({1000, 4});
+  write_npy(local_files(), folder / "rows.npy", "<f4", rows.sizes(), rows.bytes());
+  Graph g;
+  const Value taken = batch(Values{read_npy(g, "rows.npy", DType::float32, {1000, 4})}, 1, {.stream_from = 1})[0];
+  Session session(g, tasks(1), reading(folder));
+  static_cast<void>(session.run({taken}));
+  std::filesystem::resize_file(folder / "rows.npy", 200);
+  const Error error = test::error_of([&] {
+    for (int step = 0; step < 10; ++step) static_cast<void>(session.run({taken}));
+  });
+  CHECK(error.code() == Code::file);
+  for (const char* part :
+       {"\"rows.npy\" in", "changed while it was read: of 16 bytes from byte", "BatchFile", "data_test.cpp"})
+    CHECK(test::says(error, part));
+}
+
+}  // namespace ferry
