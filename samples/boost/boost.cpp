@@ -1,0 +1,143 @@
+// Gradient-boosted trees over all tasks, as XGBoost grows them: the rows of a LibSVM file are cut over the tasks, and
+// the histograms of their gradients are summed by ferry's all-reduce, called directly, without a graph.
+//
+//     build/samples/boost samples/data --depth 2 --eta 1 --rounds 2 --save model.txt
+//     mpirun -np 2 build/samples/boost samples/data
+//     build/samples/boost samples/data --model model.txt
+//
+// See docs/samples/boost.md.
+#include <ferry/ferry.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "samples/boost/model.hpp"
+#include "samples/boost/train.hpp"
+
+namespace {
+
+struct Options {
+  std::string data;   ///< a folder with agaricus.train.gz and agaricus.test.gz
+  std::string model;  ///< given: nothing is trained
+  std::string save;
+  int times = 0;  ///< given: trained so often, for `ferry bench boost`
+  boost_sample::Settings settings;
+};
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw ferry::Error(ferry::Code::usage, why)
+      .hint(
+          "boost DATA_FOLDER [--depth N] [--eta X] [--rounds N] [--save FILE] [--times N] or boost DATA_FOLDER --model "
+          "FILE");
+}
+
+template <class T>
+T number(const std::string& option, const std::string& text, T least, T most) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most))
+    refuse(option + " " + text + ": not a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return value;
+}
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (!option.starts_with("--")) {
+      if (!options.data.empty()) refuse("two folders: " + options.data + " and " + option);
+      options.data = option;
+      continue;
+    }
+    if (i + 1 == argc) refuse(option + " lacks its value");
+    const std::string text = argv[++i];
+    if (option == "--depth")
+      options.settings.depth = number(option, text, 1, 16);
+    else if (option == "--eta")
+      options.settings.eta = number(option, text, 1e-6F, 1.0F);
+    else if (option == "--rounds")
+      options.settings.rounds = number(option, text, 1, 10000);
+    else if (option == "--times")
+      options.times = number(option, text, 1, 100000);
+    else if (option == "--save")
+      options.save = text;
+    else if (option == "--model")
+      options.model = text;
+    else
+      refuse("unknown option " + option);
+  }
+  if (options.data.empty()) refuse("no folder with data is given");
+  return options;
+}
+
+/// How well the model fits the rows of all tasks.
+struct Fit {
+  std::int64_t wrong = 0, rows = 0;
+  double log_loss = 0;
+};
+
+Fit fit_of(const boost_sample::Model& model, const boost_sample::Rows& rows, const ferry::Cluster& cluster) {
+  constexpr double kUnit = 1099511627776.0;  // 2^40: as integers, the losses' sum does not depend on the tasks
+  std::int64_t sums[2] = {0, 0};
+  const std::vector<float> margins = boost_sample::margins(model, rows.part);
+  for (std::size_t row = 0; row < margins.size(); ++row) {
+    const double p = boost_sample::probability(margins[row]);
+    const bool is_one = rows.part.labels[row] == 1;
+    sums[0] += (p > 0.5) != is_one ? 1 : 0;
+    sums[1] += std::llrint(-std::log(std::max(is_one ? p : 1 - p, 1e-16)) * kUnit);
+  }
+  cluster.all_reduce(std::span<std::int64_t>(sums));
+  return {sums[0], rows.all, static_cast<double>(sums[1]) / kUnit / static_cast<double>(rows.all)};
+}
+
+boost_sample::Model trained(const boost_sample::Rows& rows, const Options& options, const ferry::Cluster& cluster) {
+  return boost_sample::train(rows, boost_sample::make_cuts(rows.part, cluster), options.settings, cluster);
+}
+
+/// The median of several trainings, in milliseconds.
+double median_ms(const boost_sample::Rows& rows, const Options& options, const ferry::Cluster& cluster) {
+  std::vector<double> times;
+  for (int i = 0; i < options.times; ++i) {
+    cluster.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    static_cast<void>(trained(rows, options, cluster));
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void print(const char* what, const Fit& fit) {
+  std::printf("%s: %lld of %lld wrong, log loss %.5f\n", what, static_cast<long long>(fit.wrong),
+              static_cast<long long>(fit.rows), fit.log_loss);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto cluster = ferry::Cluster::connect(argc, argv);
+  const Options options = options_of(argc, argv);
+  const bool first = cluster.rank() == 0;
+  boost_sample::Model model;
+  if (options.model.empty()) {
+    const boost_sample::Rows rows = boost_sample::read_rows(options.data + "/agaricus.train.gz", cluster);
+    if (options.times > 0) {
+      const double ms = median_ms(rows, options, cluster);
+      if (first) std::printf("%.4f\n", ms);
+      return 0;
+    }
+    model = trained(rows, options, cluster);
+    if (first && !options.save.empty()) boost_sample::save(model, ferry::local_files(), options.save);
+    const Fit fit = fit_of(model, rows, cluster);
+    if (first) print("train", fit);
+  } else {
+    model = boost_sample::load(ferry::local_files(), options.model);
+  }
+  const Fit fit = fit_of(model, boost_sample::read_rows(options.data + "/agaricus.test.gz", cluster), cluster);
+  if (first) print("test", fit);
+}
