@@ -53,7 +53,7 @@ std::vector<Benchmark> benchmarks() {
   // Start first, while this process is small: a child's peak counts what its parent held when it was made.
   for (const auto& family :
        {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(), kernel_benchmarks(),
-        plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(), onnx_benchmarks()})
+        plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(), boost_benchmarks(), onnx_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -56,6 +56,7 @@ inline constexpr int kPairs = 7;
 [[nodiscard]] Figure alone(int times, const std::function<double()>& ferry);
 
 // The families.
+[[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();

@@ -98,7 +98,7 @@ std::string this_program() {
 
 std::string beside_this_program(const std::string& name) {
   const auto folder = std::filesystem::path(this_program()).parent_path();
-  for (const char* place : {"bench", "../libexec/ferry"}) {
+  for (const char* place : {"bench", "samples", "../libexec/ferry"}) {
     const auto found = folder / place / name;
     if (std::filesystem::exists(found)) return found.string();
   }

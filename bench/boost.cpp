@@ -1,0 +1,52 @@
+// Boosted trees: the sample `boost` against XGBoost, whole programs against whole programs.
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "bench/benchmark.hpp"
+#include "bench/process.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kPairs = 5, kTimes = 50;
+
+/// The folder of the rows.
+std::string data() {
+  return std::filesystem::path(beside_this_program("agaricus.train.gz")).parent_path().string();
+}
+
+/// Milliseconds from rows in memory to a model, on so many tasks of one thread.
+double by_ferry(int tasks) {
+  std::vector<std::string> command;
+  if (tasks > 1) command = {"mpirun", "--oversubscribe", "--bind-to", "none", "-np", std::to_string(tasks)};
+  command.insert(command.end(), {beside_this_program("boost"), data(), "--times", std::to_string(kTimes)});
+  return std::stod(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output);
+}
+
+/// The same by as many threads; nothing where XGBoost is not installed.
+std::optional<double> by_xgboost(int threads) {
+  const std::string ms = run_program({"python3", "-W", "ignore", beside_this_program("boost.py"), data(),
+                                      std::to_string(threads), std::to_string(kTimes)})
+                             .output;
+  if (trimmed(ms).empty()) return std::nullopt;
+  return std::stod(ms);
+}
+
+std::vector<Figure> training(int threads) {
+  if (by_xgboost(threads))
+    return {compare(
+        kPairs, [&] { return by_ferry(threads); }, [&] { return *by_xgboost(threads); })};
+  return {alone(kPairs, [&] { return by_ferry(threads); })};
+}
+
+}  // namespace
+
+std::vector<Benchmark> boost_benchmarks() {
+  std::vector<Benchmark> all;
+  for (const int threads : {1, 2})
+    all.push_back({"boost." + std::to_string(threads), "ms", Benchmark::Better::lower, "xgboost",
+                   [threads] { return training(threads); }});
+  return all;
+}
+
+}  // namespace ferry::bench
