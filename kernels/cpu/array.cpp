@@ -128,7 +128,8 @@ void slice(KernelRun& run) {
 void unslice(KernelRun& run) {
   const Array& part = run.inputs[0];
   Array& output = run.outputs[0];
-  if (output.rank() > 0) output.sizes[0] = run.inputs[1].sizes[0];
+  // The part that is here of an input that is not read may be another one than the output's.
+  if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
   fill_zeros(run.parallel, output);
   slice_copy(kept<Cut>(run), output, part, false).run(run.parallel, part.dtype, part.data, output.data);
 }

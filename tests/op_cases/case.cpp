@@ -5,7 +5,9 @@
 #include <limits>
 #include <random>
 
+#include "ops/math.hpp"
 #include "ops/op_set.hpp"
+#include "ops/reduce.hpp"
 
 namespace ferry::test {
 
@@ -61,6 +63,27 @@ CaseGraph::CaseGraph(const Case& which, const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i)
     x.push_back(graph.input("x" + std::to_string(i), inputs[i].dtype(), inputs[i].type().shape));
   y = which.build(x);
+}
+
+std::vector<std::size_t> smooth_inputs(const Case& which, const std::vector<Tensor>& inputs) {
+  const OpDef* def = default_ops().find(which.op);
+  std::vector<std::size_t> smooth;
+  if (def != nullptr && def->grad == nullptr) return smooth;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if ((which.smooth >> i & 1) != 0 && inputs[i].dtype() == DType::float64) smooth.push_back(i);
+  return smooth;
+}
+
+Value weighted_sum(Graph& graph, const Values& y) {
+  Value total;
+  double weight = 0.7;
+  for (const Value& one : y) {
+    Tensor weights(DType::float64, one.shape().sizes());
+    for (double& w : weights.mutable_data<double>()) w = weight = std::fmod(weight * 7.3 + 0.31, 2.0);
+    const Value part = sum(one * graph.constant(weights));
+    total = total.defined() ? total + part : part;
+  }
+  return total;
 }
 
 std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs) {

@@ -49,6 +49,11 @@ struct CaseGraph {
   Values x, y;  ///< the inputs "x0", "x1" … and the op's outputs
 };
 
+/// The inputs of float64 in which the case has a gradient; none of an op without one.
+[[nodiscard]] std::vector<std::size_t> smooth_inputs(const Case& which, const std::vector<Tensor>& inputs);
+/// The sum of all elements of `y`, each times another number.
+[[nodiscard]] Value weighted_sum(Graph& graph, const Values& y);
+
 /// The inputs by name.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
 

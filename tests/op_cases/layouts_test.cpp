@@ -1,10 +1,12 @@
 // Every case with every way to split one of its values, on one to four tasks, against the unsplit result: ops that can
-// work on parts must give parts of the same, and ops that cannot must be given whole values.
+// work on parts must give parts of the same, and ops that cannot must be given whole values. So do their gradients.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "executor/session.hpp"
+#include "ops/gradient.hpp"
 #include "ops/reshape.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/evaluate.hpp"
@@ -28,10 +30,15 @@ std::vector<Cut> cuts_of(const CaseGraph& made) {
   return cuts;
 }
 
-std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inputs, const Cut& cut, int tasks) {
+/// What of a case is fetched, of its inputs and outputs.
+using Wanted = std::function<Values(Graph& graph, const Values& x, const Values& y)>;
+
+std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inputs, const Cut& cut, int tasks,
+                              const Wanted& wanted) {
   Graph g;
-  Values x, y;
+  Values fetches;
   {
+    Values x, y;
     const auto scope = g.on(g.mesh("all"));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       x.push_back(g.input("x" + std::to_string(i), inputs[i].dtype(), inputs[i].type().shape));
@@ -42,9 +49,10 @@ std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inpu
       Value& chosen = y[cut.value - inputs.size()];
       chosen = identity(chosen).laid({split(cut.dim)});
     }
+    fetches = wanted(g, x, y);
   }
   Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
-  return session.run(y, feeds_of(inputs));
+  return session.run(fetches, feeds_of(inputs));
 }
 
 /// One that kernels take, and on the first shape one that is widened for them.
@@ -68,14 +76,65 @@ void check_cuts(const Case& which, const std::vector<Tensor>& inputs) {
       CAPTURE(cut.dim);
       CAPTURE(tasks);
       std::vector<Tensor> got;
-      CHECK_NOTHROW(got = run_split(which, inputs, cut, tasks));
+      CHECK_NOTHROW(got =
+                        run_split(which, inputs, cut, tasks, [](Graph&, const Values&, const Values& y) { return y; }));
       const int roundings = 2 * tasks;  // of each task's part, and of each fold
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], Nd(wanted[i]), roundings) == "");
     }
   }
 }
 
+/// What differs by more than the order of sums makes it; "" when nothing does.
+std::string apart(const Tensor& got, const Tensor& wanted) {
+  if (got.type() != wanted.type()) return got.type().str() + ", not " + wanted.type().str();
+  for (std::int64_t i = 0; i < got.count(); ++i) {
+    const double number = got.number(i), reference = wanted.number(i);
+    if (!(std::abs(number - reference) <= 1e-12 * (1 + std::abs(reference))))
+      return "element " + std::to_string(i) + " is " + std::to_string(number) + ", not " + std::to_string(reference);
+  }
+  return "";
+}
+
+/// The gradients in these inputs with every way to split one of the case's values, against those of the whole.
+void check_gradients(const Case& which, const std::vector<Tensor>& inputs, const std::vector<std::size_t>& asked) {
+  const Wanted of_inputs = [&](Graph& graph, const Values& x, const Values& y) {
+    Values in;
+    for (const std::size_t i : asked) in.push_back(x[i]);
+    return gradients(weighted_sum(graph, y), in);
+  };
+  CaseGraph made(which, inputs);
+  const std::vector<Cut> cuts = cuts_of(made);
+  const Values whole = of_inputs(made.graph, made.x, made.y);
+  const std::vector<Tensor> wanted = Evaluator(made.graph).run(whole, feeds_of(inputs));
+  for (const Cut& cut : cuts) {
+    for (int tasks : {2, 3}) {
+      CAPTURE(cut.value);
+      CAPTURE(cut.dim);
+      CAPTURE(tasks);
+      std::vector<Tensor> got;
+      CHECK_NOTHROW(got = run_split(which, inputs, cut, tasks, of_inputs));
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(apart(got[i], wanted[i]) == "");
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("gradients are the same however values are split") {
+  for (const Case& which : op_cases()) {
+    if (!dtypes_of(which).has(DType::float64)) continue;
+    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
+      const std::vector<Tensor> inputs = inputs_for(which, shape, DType::float64);
+      const std::vector<std::size_t> asked = smooth_inputs(which, inputs);
+      std::int64_t elements = 0;
+      for (const Tensor& input : inputs) elements += input.count();
+      if (asked.empty() || elements > 500) continue;
+      CAPTURE(which.op);
+      CAPTURE(shape);
+      check_gradients(which, inputs, asked);
+    }
+  }
+}
 
 TEST_CASE("ops give the same however their values are split") {
   for (const Case& which : op_cases()) {
