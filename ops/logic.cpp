@@ -42,8 +42,25 @@ constexpr OpDef kCast{.name = "Cast",
                       .index = "...->...",
                       .grad = [](GradCtx& g) { return Values{cast(g.dout(), g.in().dtype())}; }};
 
+std::string bit_cast_index(const OpFacts& facts) {
+  const DType from = facts.input(0).dtype;
+  const DType to = facts.attr<DType>("dtype");
+  if (size_of(from) != size_of(to) || to == DType::boolean)
+    OpFacts::fail("the bits of " + std::string(name_of(from)) + " are no " + std::string(name_of(to)));
+  return "...->...";
+}
+
+constexpr OpDef kBitCast{.name = "BitCast",
+                         .types = "T->@dtype",
+                         .T = kAnyType,
+                         .attrs = kCastAttrs,
+                         .index_of = bit_cast_index,
+                         .flops = 0,
+                         .flags = kView,
+                         .no_grad = "its result is bits"};
+
 constexpr const OpDef* kLogicOps[] = {&kEqual, &kNotEqual, &kLess, &kLessEqual, &kGreater, &kGreaterEqual,
-                                      &kAnd,   &kOr,       &kNot,  &kSelect,    &kCast};
+                                      &kAnd,   &kOr,       &kNot,  &kSelect,    &kCast,    &kBitCast};
 
 }  // namespace
 
@@ -91,6 +108,11 @@ Value select(const Value& condition, const Operand& a, const Operand& b, source_
 Value cast(const Value& x, DType dtype, source_location at) {
   if (x.defined() && x.dtype() == dtype) return x;
   return make_one(kCast, {x}, at, {{"dtype", dtype}});
+}
+
+Value bit_cast(const Value& x, DType dtype, source_location at) {
+  if (x.defined() && x.dtype() == dtype) return x;
+  return make_one(kBitCast, {x}, at, {{"dtype", dtype}});
 }
 
 std::span<const OpDef* const> logic_ops() {

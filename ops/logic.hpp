@@ -35,7 +35,10 @@ Value select(const Value& condition, const Operand& a, const Operand& b,
 /// dtype.
 Value cast(const Value& x, DType dtype, source_location at = source_location::current());
 
-/// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast.
+/// The same bits as elements of `dtype`, which has the same size and is not bool. x itself when it has that dtype.
+Value bit_cast(const Value& x, DType dtype, source_location at = source_location::current());
+
+/// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast {dtype}, BitCast {dtype}.
 [[nodiscard]] std::span<const OpDef* const> logic_ops();
 
 }  // namespace ferry

@@ -21,6 +21,7 @@
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "ops/sample.hpp"
 #include "ops/scatter.hpp"
 #include "ops/sort.hpp"
 #include "ops/trig.hpp"
@@ -31,10 +32,10 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(),    math_ops(),     trig_ops(),      bit_ops(),    logic_ops(),      linalg_ops(),
-          conv_ops(),    reshape_ops(),  broadcast_ops(), reduce_ops(), cumulative_ops(), array_ops(),
-          arrange_ops(), indexing_ops(), scatter_ops(),   sort_ops(),   box_ops(),        nn_ops(),
-          random_ops(),  data_ops(),     augment_ops(),   host_ops(),   control_ops(),    mixed_ops()})
+         {core_ops(),    math_ops(),      trig_ops(),    bit_ops(),        logic_ops(),  linalg_ops(),  conv_ops(),
+          reshape_ops(), broadcast_ops(), reduce_ops(),  cumulative_ops(), array_ops(),  arrange_ops(), indexing_ops(),
+          scatter_ops(), sort_ops(),      box_ops(),     nn_ops(),         sample_ops(), random_ops(),  data_ops(),
+          augment_ops(), host_ops(),      control_ops(), mixed_ops()})
       ops.add(family);
     return ops;
   }();

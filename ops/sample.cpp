@@ -230,6 +230,27 @@ void expand(std::vector<Neighbour>& neighbours, const Ints& axes) {
   }
 }
 
+std::vector<Shape> regions_shape(const OpFacts& facts) {
+  const Shape& regions = facts.shape(1);
+  if (regions[1].known() && regions[1] != Dim(4)) OpFacts::fail("regions are [r,4], not " + regions.str());
+  return {Shape{regions[0], facts.shape(0)[1], facts.attr<std::int64_t>("rows"), facts.attr<std::int64_t>("columns")}};
+}
+
+constexpr AttrDef kRoiAttrs[] = {
+    {"columns", "int"}, {"half_pixel", "bool"}, {"largest", "bool"}, {"rows", "int"}, {"scale", "float"}};
+
+// Of its own since the number of samples is another for each region.
+constexpr OpDef kRoiAlign{.name = "RoiAlign",
+                          .types = "T,T,int64->T",
+                          .T = kFloats,
+                          .attrs = kRoiAttrs,
+                          .index = "[n]c[h][w],r[k],r->rc[p][q]",
+                          .infer = regions_shape,
+                          .flops = 30,
+                          .no_grad = "how many samples it takes depends on the regions"};
+
+constexpr const OpDef* kSampleOps[] = {&kRoiAlign};
+
 }  // namespace
 
 Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling, source_location at) {
@@ -271,8 +292,15 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut, source_location at) {
   const Scope here = derived(graph_of({{x, regions, images}}, at), at);
   const Ints sizes = known_sizes("roi_align", x, 4, at);
-  if (regions.rank() != 2 || images.rank() != 1 || cut.samples < 1 || cut.rows < 1 || cut.columns < 1)
+  if (regions.rank() != 2 || images.rank() != 1 || cut.samples < 0 || cut.rows < 1 || cut.columns < 1)
     fail("roi_align", regions, "must be [r,4], the images " + images.shape().str() + " [r], sizes at least 1", at);
+  if (cut.samples == 0)
+    return make_one(kRoiAlign, {x, regions, cast(images, DType::int64)}, at,
+                    {{"columns", cut.columns},
+                     {"half_pixel", cut.half_pixel},
+                     {"largest", cut.largest},
+                     {"rows", cut.rows},
+                     {"scale", cut.scale}});
   const Rows all(x, sizes);
   PerDim dims{region_samples(regions, 1, cut.rows, sizes[2], cut),
               region_samples(regions, 0, cut.columns, sizes[3], cut)};
@@ -327,6 +355,10 @@ Value deform_conv(const Value& x, const Value& w, const Value& offsets, const De
   const Value under =
       reshape(parts.size() == 1 ? parts[0] : concat(parts, 1), {image[0], image[1] * taps, given[2], given[3]});
   return conv2d(under, reshape(w, {filter[0], filter[1] * taps, 1, 1}), {}, deforming.groups);
+}
+
+std::span<const OpDef* const> sample_ops() {
+  return kSampleOps;
 }
 
 }  // namespace ferry

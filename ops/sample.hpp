@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/source_location.hpp"
+#include "graph/op_def.hpp"
 #include "graph/value.hpp"
 #include "ops/conv.hpp"
 #include "ops/resize.hpp"
@@ -38,13 +40,14 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners = fa
 /// How roi_align cuts regions.
 struct Regions {
   std::int64_t rows = 1, columns = 1;  ///< of the result
-  std::int64_t samples = 1;            ///< in each of its elements, along each dim
-  double scale = 1;                    ///< of the regions' coordinates
-  bool half_pixel = true;  ///< coordinates are of edges; false: of middles, and regions have a size of at least 1
-  bool largest = false;    ///< of the samples' weighted neighbours, not the samples' mean
+  std::int64_t samples = 1;  ///< in each of its elements, along each dim; 0: one for each pixel or part of one
+  double scale = 1;          ///< of the regions' coordinates
+  bool half_pixel = true;    ///< coordinates are of edges; false: of middles, and regions have a size of at least 1
+  bool largest = false;      ///< of the samples' weighted neighbours, not the samples' mean
 };
 /// The regions [r,4] (x1, y1, x2, y2) of images x [n,c,h,w], `images` [r] (integers) saying of which:
-/// [r,c,rows,columns] (He et al., "Mask R-CNN", 2017).
+/// [r,c,rows,columns] (He et al., "Mask R-CNN", 2017). With `samples` 0 it has no gradient, and a region of infinite or
+/// NaN coordinates gives NaN.
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut,
                 source_location at = source_location::current());
 
@@ -59,5 +62,8 @@ struct Deforming {
 /// `offsets` [n,offset groups * taps * 2,p,q] (Zhu et al., "Deformable ConvNets v2", 2019).
 Value deform_conv(const Value& x, const Value& w, const Value& offsets, const Deforming& deforming = {},
                   source_location at = source_location::current());
+
+/// RoiAlign {columns, half_pixel: bool, largest: bool, rows, scale: float}: roi_align with samples 0.
+[[nodiscard]] std::span<const OpDef* const> sample_ops();
 
 }  // namespace ferry

@@ -23,6 +23,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> scatter_kernels();      ///< elements and blocks at positions
 [[nodiscard]] std::span<const Kernel> sort_kernels();         ///< top-k, unique
 [[nodiscard]] std::span<const Kernel> box_kernels();          ///< non-maximum suppression
+[[nodiscard]] std::span<const Kernel> region_kernels();       ///< regions of images, sampled
 [[nodiscard]] std::span<const Kernel> determinant_kernels();  ///< determinants, cofactors
 [[nodiscard]] std::span<const Kernel> random_kernels();
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)

@@ -178,6 +178,13 @@ Outs to_cast_like(Context& c) {
   return cast(c.in(0), c.type(1).dtype);
 }
 
+Outs to_bit_cast(Context& c) {
+  const DType to = c.dtype("to");
+  const Value x = c.in(0);
+  if (to == DType::boolean && size_of(x.dtype()) == 1) return cast(x, to);  // the bits of a bool are 0 and 1 alone
+  return bit_cast(x, to);
+}
+
 constexpr Converter kMath[] = {
     {"Abs", 1, unary<abs>},
     {"Acos", 7, unary<acos>},
@@ -189,6 +196,7 @@ constexpr Converter kMath[] = {
     {"Atan", 7, unary<atan>},
     {"Atanh", 9, unary<atanh>},
     {"BitShift", 11, to_bit_shift},
+    {"BitCast", 26, to_bit_cast},
     {"BitwiseAnd", 18, binary<bit_and>},
     {"BitwiseNot", 18, unary<bit_not>},
     {"BitwiseOr", 18, binary<bit_or>},

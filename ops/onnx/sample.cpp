@@ -42,7 +42,6 @@ Outs roi_aligned(Context& c, bool half_pixel) {
   cut.rows = c.integer("output_height", 1);
   cut.columns = c.integer("output_width", 1);
   cut.samples = c.integer("sampling_ratio", 0);
-  if (cut.samples < 1) Context::fail("a sampling_ratio that depends on the regions (0) is not imported");
   cut.scale = c.real("spatial_scale", 1);
   cut.half_pixel = half_pixel;
   cut.largest = c.text("mode", "avg") == "max";

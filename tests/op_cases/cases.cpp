@@ -1,5 +1,6 @@
 // The cases. To test a new op everywhere, add its line.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -116,6 +117,13 @@ D cofactor_at(const std::vector<Nd>& in, const Sizes& index) {
   const std::int64_t n = in[0].sizes.back(), i = index[rank - 2], j = index[rank - 1];
   const D minor = determinant(in[0], {index.begin(), index.end() - 2}, all_but(n, i), all_but(n, j));
   return (i + j) % 2 == 0 ? minor : -minor;
+}
+
+/// The integers of that dtype's size.
+DType bits_of(DType dtype) {
+  constexpr DType kIntegers[] = {DType::uint8, DType::int16, DType::int32, DType::int64};
+  return *std::find_if(std::begin(kIntegers), std::end(kIntegers),
+                       [&](DType one) { return size_of(one) == size_of(dtype); });
 }
 
 const Attrs kMiddle{{"axes", Ints{1}}, {"begin", Ints{1}}, {"end", Ints{-1}}, {"step", Ints{2}}};
@@ -357,6 +365,10 @@ const std::vector<Case>& all() {
       {"Cast", [](X x) { return op("Cast", x, {{"dtype", DType::boolean}}); }, elements([](D a) { return D(a != 0); }), kOne, {}, 0},
       {"Narrow", [](X x) { return op("Narrow", x, {{"dtype", DType::float64}}); }, elements([](D a) { return a; }), kOne},
       {"Narrow", [](X x) { return op("Narrow", x, {{"dtype", DType::bfloat16}}); }, elements([](D a) { return a; }), kOne, {}, 0},
+
+      {"BitCast", [](X x) -> Values { return {bit_cast(bit_cast(x[0], bits_of(x[0].dtype())), x[0].dtype())}; }, elements([](D a) { return a; }), kOne, {}, 0, kNumbers},
+      {"BitCast", [](X x) -> Values { return {bit_cast(x[0], DType::int32)}; }, elements([](D a) { return D(std::bit_cast<std::int32_t>(static_cast<float>(a))); }), kOne, {}, 0, {DType::float32}},
+      {"BitCast", [](X x) -> Values { return {bit_cast(x[0], DType::uint8)}; }, elements([](D a) { return a; }), kOne, {}, 0, {DType::boolean}},
 
       // ---- linalg ----
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,kn->mn"), {{{2, 3}, {3, 4}}, {{1, 3}, {3, 1}}, {{0, 3}, {3, 2}}, {{2, 0}, {0, 3}}, {{40, 33}, {33, 50}}}},

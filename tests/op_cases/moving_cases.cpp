@@ -1,5 +1,6 @@
 // Cases of ops that fold along an axis, order, read and write at positions, and rearrange.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/hash.hpp"
@@ -10,6 +11,7 @@
 #include "ops/boxes.hpp"
 #include "ops/cumulative.hpp"
 #include "ops/math.hpp"
+#include "ops/sample.hpp"
 #include "ops/scatter.hpp"
 #include "ops/sort.hpp"
 #include "tests/op_cases/case.hpp"
@@ -256,6 +258,41 @@ std::vector<Nd> suppressed(const std::vector<Nd>& in, std::size_t most, D overla
       Nd({static_cast<std::int64_t>(rows.size() / 3), 3}, [&](const Sizes& i) { return rows[at(i[0] * 3 + i[1])]; })};
 }
 
+/// Regions of images, each element of the result from all samples of its part.
+std::vector<Nd> aligned(const std::vector<Nd>& in, const Regions& cut) {
+  const Nd &x = in[0], &regions = in[1];
+  // The places of the samples of a part: rows (side 1) or columns (side 0).
+  const auto places = [&](std::int64_t region, std::int64_t side, std::int64_t parts, std::int64_t part) {
+    const D edge = cut.half_pixel ? 0.5 : 0;
+    const D begin = regions.at({region, side}) * cut.scale - edge,
+            end = regions.at({region, side + 2}) * cut.scale - edge;
+    const D length = (cut.half_pixel ? end - begin : std::max(end - begin, 1.0)) / D(parts),
+            samples = std::ceil(length);
+    std::vector<D> found;
+    for (D s = 0; s < samples; ++s) found.push_back(begin + D(part) * length + (s + 0.5) * length / samples);
+    return found;
+  };
+  const auto weight = [](D place, std::int64_t i, std::int64_t size) {
+    if (place < -1 || place > D(size)) return 0.0;
+    return std::max(0.0, 1 - std::abs(std::clamp(place, 0.0, D(size - 1)) - D(i)));
+  };
+  return {Nd({regions.sizes[0], x.sizes[1], cut.rows, cut.columns}, [&](const Sizes& i) {
+    const std::vector<D> rows = places(i[0], 1, cut.rows, i[2]), columns = places(i[0], 0, cut.columns, i[3]);
+    D sum = 0, most = rows.empty() || columns.empty() ? 0 : -1e9;
+    for (const D row : rows)
+      for (const D column : columns)
+        for_indices({x.sizes[2], x.sizes[3]}, [&](const Sizes& at) {
+          const D both = weight(row, at[0], x.sizes[2]) * weight(column, at[1], x.sizes[3]);
+          const D part = both * x.at({std::int64_t(in[2].at({i[0]})), i[1], at[0], at[1]});
+          const bool near = std::abs(row - D(at[0])) < 1 && std::abs(column - D(at[1])) < 1;
+          const bool outside = row < -1 || row > D(x.sizes[2]) || column < -1 || column > D(x.sizes[3]);
+          if (near || both > 0 || outside) most = std::max(most, part);
+          sum += part;
+        });
+    return cut.largest ? most : sum / std::max(1.0, D(rows.size() * columns.size()));
+  })};
+}
+
 constexpr In index_of(D size, DType dtype = DType::int64) {
   return {-size, size - 1, dtype};
 }
@@ -311,6 +348,10 @@ std::vector<Case> moving_cases() {
       // ---- boxes ----
       {"NonMaxSuppression", [](X x) -> Values { return {non_max_suppression(x[0], x[1], 5, 0.3, -1)}; }, [](auto& in) { return suppressed(in, 5, 0.3, -1); }, {{{2, 12, 4}, {2, 3, 12}}, {{1, 0, 4}, {1, 2, 0}}, {{1, 60, 4}, {1, 1, 60}}}},
       {"NonMaxSuppression", [](X x) -> Values { const Value centres = concat({slice(x[0], 2, 1, 2), slice(x[0], 2, 0, 1)}, 2); const Value half = slice(x[0], 2, 2, 4); const Value across = concat({slice(half, 2, 1, 2), slice(half, 2, 0, 1)}, 2); return {non_max_suppression(concat({centres, across * 2}, 2), x[1], 9, 0.2, 0, true)}; }, [](auto& in) { const Nd corners(in[0].sizes, [&](const Sizes& i) { const D middle = in[0].at({i[0], i[1], i[2] % 2}), half = in[0].at({i[0], i[1], i[2] % 2 + 2}); return i[2] < 2 ? middle - half : middle + half; }); return suppressed({corners, in[1]}, 9, 0.2, 0); }, {{{1, 20, 4}, {1, 2, 20}}}, {{0.1, 1}}},
+
+      // ---- regions ----
+      {"RoiAlign", [](X x) -> Values { return {roi_align(x[0], x[1], x[2], {2, 3, 0, 0.5})}; }, [](auto& in) { return aligned(in, {2, 3, 0, 0.5}); }, {{{2, 3, 5, 6}, {4, 4}, {4}}, {{2, 1, 4, 4}, {0, 4}, {0}}, {{2, 20, 9, 8}, {30, 4}, {30}}}, {{}, {-3, 18}, {0, 1, DType::int64}}},
+      {"RoiAlign", [](X x) -> Values { return {roi_align(x[0], x[1], x[2], {3, 1, 0, 1, false, true})}; }, [](auto& in) { return aligned(in, {3, 1, 0, 1, false, true}); }, {{{2, 2, 6, 5}, {5, 4}, {5}}}, {{0.1, 2}, {-3, 9}, {0, 1, DType::int64}}},
   };
   // clang-format on
 }
