@@ -37,14 +37,41 @@ Tolerance tolerance_of(const std::string& folder) {
   return tolerance;
 }
 
-/// input_0.pb, input_1.pb … as long as there are.
-std::vector<Tensor> read_tensors(const std::string& folder, const std::string& stem) {
+/// ONNX's cases hold bfloat16 as uint16 of the same bits.
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
+  if (dtype != DType::bfloat16 || tensor.dtype() != DType::uint16) return tensor;
+  return {dtype, tensor.sizes(), std::make_shared<Tensor>(tensor), tensor.bytes()};
+}
+
+/// "input_0.pb"; empty when it is not there.
+std::string data_file(const std::string& folder, const std::string& stem, std::size_t i) {
+  const std::string path = folder + "/" + stem + "_" + std::to_string(i) + ".pb";
+  return local_files().exists(path) ? path : "";
+}
+
+/// output_0.pb, output_1.pb … as long as there are.
+std::vector<Tensor> read_outputs(const std::string& folder) {
   std::vector<Tensor> tensors;
   for (;;) {
-    const std::string path = folder + "/" + stem + "_" + std::to_string(tensors.size()) + ".pb";
-    if (!local_files().exists(path)) return tensors;
+    const std::string path = data_file(folder, "output", tensors.size());
+    if (path.empty()) return tensors;
     tensors.push_back(onnx::read_tensor(path));
   }
+}
+
+/// The model's inputs by name; optional ones without an element, and what comes behind the last file, are not there.
+TensorMap read_inputs(const onnx::Model& model, const std::string& folder) {
+  TensorMap tensors;
+  std::size_t i = 0;
+  for (const onnx::ValueDef* input : model.feeds()) {
+    const std::string path = data_file(folder, "input", i++);
+    if (path.empty()) break;
+    const std::optional<Tensor> given = input->optional ? onnx::read_optional(path) : onnx::read_tensor(path);
+    if (given) tensors.emplace(input->name, as_dtype(*given, input->dtype.value_or(given->dtype())));
+  }
+  if (!data_file(folder, "input", i).empty())
+    throw Error(Code::file, escaped(folder) + ": it has more inputs than its model");
+  return tensors;
 }
 
 std::vector<std::string> data_sets(const std::string& folder) {
@@ -83,23 +110,12 @@ std::vector<Tensor> run_on(Graph& graph, int tasks, const TensorMap& feeds) {
   return session.run(fetches, feeds);
 }
 
-/// ONNX's cases hold bfloat16 as uint16 of the same bits.
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  if (dtype != DType::bfloat16 || tensor.dtype() != DType::uint16) return tensor;
-  return {dtype, tensor.sizes(), std::make_shared<Tensor>(tensor), tensor.bytes()};
-}
-
 /// Why one data set fails; empty: it does not.
 std::string run_data_set(const onnx::Model& model, const std::string& folder, const Tolerance& tolerance,
                          const onnx::Evaluate& evaluate, std::uint64_t seed) {
-  const std::vector<Tensor> inputs = read_tensors(folder, "input"), expected = read_tensors(folder, "output");
-  const auto wanted = model.feeds();
-  if (inputs.size() > wanted.size()) return "it has more inputs than its model";
-  onnx::ImportOptions options{.sizes = {}, .values = {}, .dims = {}, .evaluate = evaluate};
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    options.values[wanted[i]->name] = as_dtype(inputs[i], wanted[i]->dtype.value_or(inputs[i].dtype()));
-    options.sizes[wanted[i]->name] = inputs[i].sizes();
-  }
+  const std::vector<Tensor> expected = read_outputs(folder);
+  onnx::ImportOptions options{.sizes = {}, .values = read_inputs(model, folder), .dims = {}, .evaluate = evaluate};
+  for (const auto& [name, tensor] : options.values) options.sizes.emplace(name, tensor.sizes());
   const onnx::Imported imported = onnx::import_model(model, options);
   TensorMap feeds = options.values;
   for (const std::string& name : imported.by_value) feeds.erase(name);

@@ -293,26 +293,6 @@ Outs to_reverse_sequence(Context& c) {
   return reverse_sequence(x, lengths, time);
 }
 
-/// Dims cut, or padded with zeros, at both ends by the same, but for one more at the end.
-Outs to_center_crop_pad(Context& c) {
-  const Ints to = c.ints(1);
-  Ints axes = c.integers("axes");
-  const auto rank = static_cast<std::size_t>(c.rank(0));
-  if (axes.empty())
-    for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
-  if (to.size() != axes.size()) Context::fail("it has not one size for each axis");
-  Ints low(rank), high(rank);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (to[i] < 0) Context::fail("a size of " + std::to_string(to[i]));
-    const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));
-    const std::int64_t missing = to[i] - c.size(0, axes[i]);
-    low[d] = missing / 2;  // towards zero, so that what is cut off in front is the smaller half too
-    high[d] = missing - low[d];
-  }
-  const Value x = cut(c.in(0), low, high);
-  return pad(x, low, high, 0);
-}
-
 Outs to_eye_like(Context& c) {
   const Ints sizes = c.sizes(0);
   if (sizes.size() != 2) Context::fail("its input is no matrix");
@@ -332,7 +312,6 @@ Outs to_identity(Context& c) {
 }
 
 constexpr Converter kArray[] = {
-    {"CenterCropPad", 18, to_center_crop_pad},
     {"Concat", 1, to_concat},
     {"Constant", 1, to_constant},
     {"ConstantOfShape", 9, to_constant_of_shape},

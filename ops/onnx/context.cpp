@@ -48,10 +48,6 @@ void Context::fail(const std::string& why) {
 
 Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
 
-bool Context::has(int i) const {
-  return i < inputs() && !node_.inputs[static_cast<std::size_t>(i)].empty();
-}
-
 bool Context::wants(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
 }

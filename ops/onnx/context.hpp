@@ -17,7 +17,7 @@
 namespace ferry::onnx {
 
 /// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
-/// such, which is known in all but its elements.
+/// such, which is known in all but its elements. Without any of them, it is an optional value that has no element.
 struct Out {
   Out() = default;
   Out(const Value& v) : value(v) {}                 // NOLINT
@@ -26,6 +26,7 @@ struct Out {
   Value value;
   Tensor known;
   std::shared_ptr<const std::vector<Out>> list;
+  [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
 };
 
 /// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
@@ -63,8 +64,8 @@ class Context {
   /// How many the node lists, absent ones (of an empty name) included; and outputs.
   [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
   [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
-  /// Whether input i is given; whether output i is used.
-  [[nodiscard]] bool has(int i) const;
+  /// Whether input i is given, and is no optional value without an element; whether output i is used.
+  [[nodiscard]] virtual bool has(int i) const = 0;
   [[nodiscard]] bool wants(int output) const;
   /// Input i as a value of the graph. Error(file) when it is not given.
   [[nodiscard]] virtual Value in(int i) = 0;

@@ -146,42 +146,99 @@ std::int64_t at_or_zero(const Ints& list, std::size_t i) {
   return i < list.size() ? list[i] : 0;
 }
 
-Outs to_scan(Context& c) {
+/// An input that is scanned, backwards or not.
+struct Scanned {
+  Value x;
+  std::int64_t axis;
+  bool backwards;
+};
+
+struct ScanForm {
+  const GraphDef& body;
+  int first;            ///< of the inputs: those before it are no values of the body
+  std::size_t scanned;  ///< inputs
+  std::size_t states;
+  std::size_t collected;  ///< outputs of which each iteration gives an element
+};
+
+ScanForm scan_form(Context& c, int first) {
   const GraphDef& body = c.body("body");
-  const auto scanned = static_cast<std::size_t>(c.integer("num_scan_inputs"));
-  const auto inputs = static_cast<std::size_t>(c.inputs());
-  if (scanned < 1 || scanned > inputs || body.inputs.size() != inputs || body.outputs.size() + scanned < inputs)
+  const std::int64_t scanned = c.integer("num_scan_inputs"), inputs = c.inputs() - first;
+  if (scanned < 1 || scanned > inputs || static_cast<std::int64_t>(body.inputs.size()) != inputs ||
+      static_cast<std::int64_t>(body.outputs.size()) + scanned < inputs)
     Context::fail("its body does not fit its inputs");
-  const std::size_t states = inputs - scanned;
-  const Ints axes = c.integers("scan_input_axes"), backwards = c.integers("scan_input_directions");
-  const Ints out_axes = c.integers("scan_output_axes"), out_backwards = c.integers("scan_output_directions");
-  const std::int64_t length = c.size(static_cast<int>(states), at_or_zero(axes, 0));
-  check_written(length, body);
-  Results state;
-  for (std::size_t i = 0; i < states; ++i) state.push_back(c.out(static_cast<int>(i)));
-  std::vector<Results> elements(body.outputs.size() - states);
+  const auto states = static_cast<std::size_t>(inputs - scanned);
+  return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
+}
+
+/// The body `length` times: the states at the end, and behind them what was collected, stacked along `out_axes`.
+Results scan(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs, std::int64_t length,
+             const Ints& out_axes, const Ints& out_backwards) {
+  std::vector<Results> elements(form.collected);
   for (std::int64_t t = 0; t < length; ++t) {
     Results given = state;
-    for (std::size_t k = 0; k < scanned; ++k) {
-      const std::int64_t at = at_or_zero(backwards, k) != 0 ? length - 1 - t : t;
-      const int input = static_cast<int>(states + k);
-      given.emplace_back(element(c.in(input), c.axis(input, at_or_zero(axes, k)), at));
-    }
-    const Results results = c.build(body, given);
-    state.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(states));
-    for (std::size_t k = 0; k < elements.size(); ++k) elements[k].push_back(results[states + k]);
+    for (const Scanned& input : inputs)
+      given.emplace_back(element(input.x, input.axis, input.backwards ? length - 1 - t : t));
+    const Results results = c.build(form.body, given);
+    state.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(form.states));
+    for (std::size_t k = 0; k < elements.size(); ++k) elements[k].push_back(results[form.states + k]);
   }
   for (std::size_t k = 0; k < elements.size(); ++k) {
     if (elements[k].empty()) Context::fail("it gives something in each iteration, and has none");
     if (at_or_zero(out_backwards, k) != 0) std::reverse(elements[k].begin(), elements[k].end());
     state.emplace_back(stacked(c, elements[k], at_or_zero(out_axes, k)));
   }
-  return outs_of(state);
+  return state;
+}
+
+Outs to_scan(Context& c) {
+  const ScanForm form = scan_form(c, 0);
+  const Ints axes = c.integers("scan_input_axes"), backwards = c.integers("scan_input_directions");
+  const std::int64_t length = c.size(static_cast<int>(form.states), at_or_zero(axes, 0));
+  check_written(length, form.body);
+  Results state;
+  for (std::size_t i = 0; i < form.states; ++i) state.push_back(c.out(static_cast<int>(i)));
+  std::vector<Scanned> inputs;
+  for (std::size_t k = 0; k < form.scanned; ++k) {
+    const int input = static_cast<int>(form.states + k);
+    inputs.push_back({c.in(input), c.axis(input, at_or_zero(axes, k)), at_or_zero(backwards, k) != 0});
+  }
+  return outs_of(
+      scan(c, form, state, inputs, length, c.integers("scan_output_axes"), c.integers("scan_output_directions")));
+}
+
+/// In operator set 8: of states [batch,…] and inputs [batch,length,…], for each of the batch; input 0 may say lengths.
+Outs to_scan_8(Context& c) {
+  const ScanForm form = scan_form(c, 1);
+  const Ints backwards = c.integers("directions");
+  const int first_scanned = form.first + static_cast<int>(form.states);
+  const std::int64_t batch = c.size(first_scanned, 0), length = c.size(first_scanned, 1);
+  check_written(checked_count(Ints{batch, length}), form.body);
+  if (c.has(0))
+    for (const std::int64_t one : c.ints(0))
+      if (one != length) Context::fail("a sequence of " + std::to_string(one) + " of " + std::to_string(length));
+  std::vector<Results> rows(form.states + form.collected);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    Results state;
+    for (int i = form.first; i < first_scanned; ++i) state.emplace_back(element(c.in(i), 0, b));
+    std::vector<Scanned> inputs;
+    for (std::size_t k = 0; k < form.scanned; ++k) {
+      const Value x = c.in(first_scanned + static_cast<int>(k));
+      inputs.push_back({element(x, 0, b), 0, at_or_zero(backwards, k) != 0});
+    }
+    const Results results = scan(c, form, state, inputs, length, {}, {});
+    for (std::size_t o = 0; o < rows.size(); ++o) rows[o].push_back(results[o]);
+  }
+  if (batch == 0) Context::fail("a batch of none");
+  Results outs;
+  for (const Results& row : rows) outs.emplace_back(stacked(c, row, 0));
+  return outs_of(outs);
 }
 
 constexpr Converter kControl[] = {
     {"If", 1, to_if},
     {"Loop", 1, to_loop},
+    {"Scan", 8, to_scan_8},
     {"Scan", 9, to_scan},
 };
 

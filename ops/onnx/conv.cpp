@@ -158,6 +158,14 @@ Outs to_global_pool(Context& c) {
   return f(c.in(0), axes, true, source_location::current());
 }
 
+Outs to_global_lp_pool(Context& c) {
+  const auto p = static_cast<double>(c.integer("p", 2));
+  Ints axes;
+  for (int d = 2; d < c.rank(0); ++d) axes.push_back(d);
+  const Value powers = pow(abs(c.in(0)), p);
+  return pow(sum(powers, axes, true), 1 / p);
+}
+
 Outs to_col2im(Context& c) {
   const Ints image = c.ints(1);
   const Windows w(c, c.ints(2));
@@ -234,6 +242,7 @@ constexpr Converter kConv[] = {
     {"ConvInteger", 10, to_conv_integer},
     {"ConvTranspose", 1, to_conv_transpose},
     {"GlobalAveragePool", 1, to_global_pool<mean>},
+    {"GlobalLpPool", 2, to_global_lp_pool},
     {"GlobalMaxPool", 1, to_global_pool<max>},
     {"LpPool", 1, to_lp_pool_1},
     {"LpPool", 2, to_lp_pool},

@@ -60,6 +60,7 @@ struct Place {
 
 void check_tensor(const std::string& name, const Out& item) {
   if (item.list != nullptr) Context::fail("the value " + in_quotes(name) + " is a sequence, not a tensor");
+  if (item.absent()) Context::fail("the value " + in_quotes(name) + " is optional, and has no element");
 }
 
 const Attribute* attribute_of(const Node& node, const Call* call, std::string_view name) {
@@ -116,6 +117,7 @@ class NodeContext final : public Context {
   NodeContext(Importer& importer, Graph& graph, const Node& node, std::int64_t opset, const Place& place)
       : Context(graph, node, opset), importer_(importer), place_(place) {}
 
+  bool has(int i) const override { return i < inputs() && !name(i).empty() && !place_.names.get(name(i)).absent(); }
   Value in(int i) override { return importer_.value_in(graph(), name(i), item(i)); }
   Type type(int i) override {
     check_tensor(name(i), item(i));
@@ -287,8 +289,10 @@ void Importer::call(const Function& function, const Node& node, Names& names, co
     Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
   if (node.inputs.size() > function.inputs.size()) Context::fail("it has more inputs than its function");
   Names inner;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    if (!node.inputs[i].empty()) inner.set(function.inputs[i], names.get(node.inputs[i]));
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    const bool given = i < node.inputs.size() && !node.inputs[i].empty();
+    inner.set(function.inputs[i], given ? names.get(node.inputs[i]) : Out());
+  }
   convert(function.nodes, inner, {inner, function.opsets, &here});
   std::vector<Out> outs;
   for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
@@ -343,6 +347,10 @@ void Importer::add_inputs(Names& names) {
       continue;
     }
     const auto given = options_.sizes.find(input->name);
+    if (input->optional && given == options_.sizes.end()) {
+      names.set(input->name, Out());
+      continue;
+    }
     if (!input->dtype) Context::fail("input " + in_quotes(input->name) + " has no dtype");
     if (!input->shape && given == options_.sizes.end())
       throw Error(Code::usage, "the model does not say the shape of input " + in_quotes(input->name))

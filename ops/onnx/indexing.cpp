@@ -1,8 +1,10 @@
 // Ops whose inputs or results are indices.
 #include "ops/indexing.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "ops/array.hpp"
 #include "ops/boxes.hpp"
@@ -60,26 +62,6 @@ Outs to_scatter_nd(Context& c) {
   const Value indices = c.in(1);
   const Value updates = c.in(2);
   return scatter_nd(x, indices, updates, 0, scatter_of(c));
-}
-
-/// `updates` [batch, …, n, …] written into x [batch, …, size, …] along `axis`, from the place that input 2 says for
-/// each of the batch on; past the end, with mode "circular", to the beginning.
-Outs to_tensor_scatter(Context& c) {
-  const int axis = c.axis(0, c.integer("axis", -2));
-  const Ints sizes = c.sizes(1);
-  if (axis == 0 || axis >= static_cast<int>(sizes.size())) Context::fail("axis 0 is that of the batch");
-  const std::int64_t count = sizes[static_cast<std::size_t>(axis)];
-  Tensor steps(DType::int64, {count});
-  std::iota(steps.mutable_data<std::int64_t>().begin(), steps.mutable_data<std::int64_t>().end(), 0);
-  Ints along(sizes.size(), 1), batch(sizes.size(), 1);
-  along[static_cast<std::size_t>(axis)] = count;
-  batch[0] = sizes[0];
-  const Value x = c.in(0);
-  const Value updates = c.in(1);
-  Value places = reshape(c.graph().constant(steps), along);
-  if (c.has(2)) places = places + reshape(cast(c.in(2), DType::int64), batch);
-  if (c.text("mode", "linear") == "circular") places = mod(places, static_cast<double>(c.size(0, axis)));
-  return scatter_elements(x, broadcast_to(places, sizes), updates, axis);
 }
 
 // ---- Indices as masks ----
@@ -145,11 +127,83 @@ Outs to_top_k(Context& c) {
   return best(c, c.whole_number(1));
 }
 
+/// Slices of a known tensor along an axis, ordered by their elements and then by their numbers.
+class Slices {
+ public:
+  Slices(const Tensor& x, int axis) : x_(x), count_(x.sizes()[static_cast<std::size_t>(axis)]) {
+    for (std::size_t d = static_cast<std::size_t>(axis) + 1; d < x.sizes().size(); ++d) inner_ *= x.sizes()[d];
+    order_.resize(static_cast<std::size_t>(count_));
+    std::iota(order_.begin(), order_.end(), 0);
+    dispatch(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
+        const int order = compare<T>(a, b);
+        return order != 0 ? order < 0 : a < b;
+      });
+      for (std::size_t i = 0; i < order_.size(); ++i)
+        if (i == 0 || compare<T>(order_[i - 1], order_[i]) != 0) groups_.push_back(i);
+    });
+  }
+  [[nodiscard]] const Ints& order() const { return order_; }
+  /// Where in the order each different slice begins.
+  [[nodiscard]] const std::vector<std::size_t>& groups() const { return groups_; }
+
+ private:
+  /// -1, 0 or 1; NaN counts as larger than all numbers.
+  template <class T>
+  [[nodiscard]] int compare(std::int64_t a, std::int64_t b) const {
+    using Number = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
+    const std::span<const T> data = x_.data<T>();
+    const auto at = [&](std::int64_t slice, std::int64_t k) {
+      return static_cast<Number>(data[static_cast<std::size_t>((k / inner_ * count_ + slice) * inner_ + k % inner_)]);
+    };
+    const std::int64_t width = count_ == 0 ? 0 : x_.count() / count_;
+    for (std::int64_t k = 0; k < width; ++k) {
+      const Number left = at(a, k), right = at(b, k);
+      const bool left_is_nan = left != left, right_is_nan = right != right;
+      if (left < right || (!left_is_nan && right_is_nan)) return -1;
+      if (right < left || (left_is_nan && !right_is_nan)) return 1;
+    }
+    return 0;
+  }
+
+  const Tensor& x_;
+  std::int64_t count_, inner_ = 1;
+  Ints order_;
+  std::vector<std::size_t> groups_;
+};
+
+Tensor tensor_of_ints(const Ints& numbers) {
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(numbers.size())}, std::span<const std::int64_t>(numbers));
+}
+
+/// Along an axis that is not the first one: computed from the input's value, since the size found stands behind.
+Outs unique_along(Context& c, int axis, bool sorted) {
+  const Tensor x = c.constant(0);
+  const Slices slices(x, axis);
+  std::vector<std::size_t> groups = slices.groups();
+  const auto first = [&](std::size_t place) { return slices.order()[place]; };
+  if (!sorted) std::sort(groups.begin(), groups.end(), [&](auto a, auto b) { return first(a) < first(b); });
+  Ints indices, counts, inverse(slices.order().size());
+  for (const std::size_t begin : groups) {
+    const auto after = std::upper_bound(slices.groups().begin(), slices.groups().end(), begin);
+    const std::size_t end = after == slices.groups().end() ? slices.order().size() : *after;
+    for (std::size_t i = begin; i < end; ++i)
+      inverse[static_cast<std::size_t>(first(i))] = static_cast<std::int64_t>(indices.size());
+    indices.push_back(first(begin));
+    counts.push_back(static_cast<std::int64_t>(end - begin));
+  }
+  const Tensor places = tensor_of_ints(indices);
+  const Value values = gather(c.in(0), c.graph().constant(places), axis);
+  return {values, places, tensor_of_ints(inverse), tensor_of_ints(counts)};
+}
+
 Outs to_unique(Context& c) {
+  const bool sorted = c.integer("sorted", 1) != 0, flat = !c.has_attr("axis");
+  const int axis = flat ? 0 : c.axis(0, c.integer("axis"));
+  if (axis > 0) return unique_along(c, axis, sorted);
   const Value x = c.in(0);
-  if (c.has_attr("axis") && c.axis(0, c.integer("axis")) != 0)
-    Context::fail("its size along an axis that is not the first one is known only when it runs");
-  const Unique found = unique(c.has_attr("axis") ? x : reshape(x, {-1}), c.integer("sorted", 1) != 0);
+  const Unique found = unique(flat ? reshape(x, {-1}) : x, sorted);
   return {found.values, found.indices, found.inverse, found.counts};
 }
 
@@ -183,8 +237,7 @@ Outs to_compress(Context& c) {
   Ints taken;
   for (std::int64_t i = 0; i < condition.count(); ++i)
     if (condition.integer(i) != 0) taken.push_back(i);
-  const Value indices = c.graph().constant(
-      Tensor::of<std::int64_t>({static_cast<std::int64_t>(taken.size())}, std::span<const std::int64_t>(taken)));
+  const Value indices = c.graph().constant(tensor_of_ints(taken));
   return gather(rows, indices, axis);
 }
 
@@ -210,7 +263,6 @@ constexpr Converter kIndexing[] = {
     {"Scatter", 9, to_scatter_elements},
     {"ScatterElements", 11, to_scatter_elements},
     {"ScatterND", 11, to_scatter_nd},
-    {"TensorScatter", 24, to_tensor_scatter},
     {"TopK", 1, to_top_k_by_attribute},
     {"TopK", 10, to_top_k},
     {"Unique", 11, to_unique},

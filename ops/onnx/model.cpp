@@ -154,7 +154,11 @@ class Reader {
           result.refused = "a sequence";
           break;
         case onnx_file::TypeProto::kOptionalType:
-          result.refused = "an optional value";
+          result.optional = what == "input" && from.type().optional_type().elem_type().has_tensor_type();
+          if (result.optional)
+            fill_type(from.type().optional_type().elem_type().tensor_type(), result);
+          else
+            result.refused = "an optional value";
           break;
         case onnx_file::TypeProto::VALUE_NOT_SET:
           break;
@@ -203,6 +207,7 @@ class Reader {
       check_names(result.outputs, "an output's name");
       for (const AttributeProto& one : from.attribute()) {
         if (result.find(one.name()) != nullptr) fail("attribute " + in_quotes(one.name()) + " is there twice");
+        if (kind(one) == AttributeProto::TYPE_PROTO) continue;  // types follow from the values
         if (auto read = in_part("attribute " + in_quotes(one.name()), [&] { return attribute(one); }))
           result.attributes.push_back(std::move(*read));
         else
@@ -362,15 +367,37 @@ Model read_model(const std::string& path, FileSystem& files) {
   return decode_model(files.read(path, kMaxGraphBytes).span(), path, folder_of(path), files);
 }
 
-Tensor read_tensor(const std::string& path, FileSystem& files) {
+namespace {
+
+Tensor tensor_in(const onnx_file::TensorProto& message, const std::string& path, FileSystem& files) {
+  ExternalData external(folder_of(path), files);
+  auto tensor = tensor_of(message, external);
+  if (!tensor) fail("elements are " + dtype_name(message.data_type()) + ", which ferry does not compute with");
+  return std::move(*tensor);
+}
+
+/// What `read` makes of a file that is one message; an empty file is an empty message.
+template <class Message, class F>
+auto read_one(const std::string& path, FileSystem& files, const F& read) {
   const FileBytes content = files.read(path, kMaxGraphBytes);
   return in_part(escaped(path, 300), [&] {
-    onnx_file::TensorProto message;
+    Message message;
     if (content.size() > 0) parse(content.span(), message);
-    ExternalData external(folder_of(path), files);
-    auto tensor = tensor_of(message, external);
-    if (!tensor) fail("elements are " + dtype_name(message.data_type()) + ", which ferry does not compute with");
-    return std::move(*tensor);
+    return read(message);
+  });
+}
+
+}  // namespace
+
+Tensor read_tensor(const std::string& path, FileSystem& files) {
+  return read_one<onnx_file::TensorProto>(path, files,
+                                          [&](const auto& message) { return tensor_in(message, path, files); });
+}
+
+std::optional<Tensor> read_optional(const std::string& path, FileSystem& files) {
+  return read_one<onnx_file::OptionalProto>(path, files, [&](const auto& message) -> std::optional<Tensor> {
+    if (!message.has_tensor_value()) return std::nullopt;
+    return tensor_in(message.tensor_value(), path, files);
   });
 }
 

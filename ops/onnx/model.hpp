@@ -61,6 +61,7 @@ struct ValueDef {
   std::string name;
   std::optional<DType> dtype;  ///< absent where the file leaves it open, or it is in Model::refused
   std::optional<Shape> shape;  ///< absent: of any rank. Dims are known, symbolic or unknown
+  bool optional = false;       ///< an input that need not be there
   std::string refused;         ///< why ferry cannot take it ("a sequence"); empty: it can
 };
 
@@ -115,6 +116,9 @@ inline constexpr std::int64_t kNewestOpset = 28;
 /// A tensor in a file of its own, as ONNX's tests have them. Error(file) as read_model, for dtypes that ferry has not
 /// too.
 [[nodiscard]] Tensor read_tensor(const std::string& path, FileSystem& files = local_files());
+
+/// An optional tensor in a file of its own (OptionalProto), as ONNX's tests have them; absent: it has no element.
+[[nodiscard]] std::optional<Tensor> read_optional(const std::string& path, FileSystem& files = local_files());
 
 /// The dtype of that number in ONNX's files; absent when ferry has it not.
 [[nodiscard]] std::optional<DType> dtype_of_number(std::int64_t number);

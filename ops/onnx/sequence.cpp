@@ -1,5 +1,5 @@
-// Sequences of tensors. Their lengths are known while a model is imported, so that they are lists of values there and
-// no ops remain of them.
+// Sequences of tensors, and optional values. Their lengths, and which of them are there, are known while a model is
+// imported, so that they are lists of values there and no ops remain of them.
 #include <algorithm>
 
 #include "ops/array.hpp"
@@ -91,10 +91,54 @@ Outs to_concat(Context& c) {
   return concat(parts, axis);
 }
 
+/// The body for each element of the first input, a sequence, with the same element of the others that are one.
+Outs to_map(Context& c) {
+  const GraphDef& body = c.body("body");
+  const std::size_t count = c.list(0).size();
+  std::vector<List> lists(body.outputs.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    List given;
+    for (int i = 0; i < c.inputs(); ++i) {
+      const Out input = c.out(i);
+      if (input.list != nullptr && input.list->size() != count)
+        Context::fail("sequences of " + std::to_string(count) + " and " + std::to_string(input.list->size()));
+      given.push_back(input.list != nullptr ? (*input.list)[k] : input);
+    }
+    const List results = c.build(body, given);
+    for (std::size_t o = 0; o < lists.size(); ++o) lists[o].push_back(results[o]);
+  }
+  Outs outs{};
+  for (List& list : lists) outs.emplace_back(std::move(list));
+  return outs;
+}
+
+// ---- Optional values ----
+
+Outs to_optional(Context& c) {
+  return c.has(0) ? c.out(0) : Out();
+}
+
+Outs to_has_element(Context& c) {
+  return Tensor::scalar(c.has(0));
+}
+
+Outs to_get_element(Context& c) {
+  return c.out(0);
+}
+
 constexpr Converter kSequence[] = {
-    {"ConcatFromSequence", 11, to_concat}, {"SequenceAt", 11, to_at},         {"SequenceConstruct", 11, to_construct},
-    {"SequenceEmpty", 11, to_empty},       {"SequenceErase", 11, to_erase},   {"SequenceInsert", 11, to_insert},
-    {"SequenceLength", 11, to_length},     {"SplitToSequence", 11, to_split},
+    {"Optional", 15, to_optional},
+    {"OptionalGetElement", 15, to_get_element},
+    {"OptionalHasElement", 15, to_has_element},
+    {"SequenceMap", 17, to_map},
+    {"ConcatFromSequence", 11, to_concat},
+    {"SequenceAt", 11, to_at},
+    {"SequenceConstruct", 11, to_construct},
+    {"SequenceEmpty", 11, to_empty},
+    {"SequenceErase", 11, to_erase},
+    {"SequenceInsert", 11, to_insert},
+    {"SequenceLength", 11, to_length},
+    {"SplitToSequence", 11, to_split},
 };
 
 }  // namespace

@@ -189,6 +189,81 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
 }
 
+TEST_CASE("an optional input is there or not") {
+  const auto branch = [](const std::string& op, const std::string& of) {
+    return "g { " + value("output", "r", "float32", {}) + node("r", op, of) + " }";
+  };
+  const std::string optional =
+      "input { name: 'o' type { optional_type { elem_type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } "
+      "} "
+      "} } } } ";
+  const std::string file =
+      model_of(value("input", "x", "float32", {"2"}) + optional + kY + node("h", "OptionalHasElement", "o") +
+               node("y", "If", "h",
+                    attribute("then_branch", branch("OptionalGetElement", "o"), "GRAPH") +
+                        attribute("else_branch", branch("Neg", "x"), "GRAPH")));
+  const Tensor x = Tensor::of<float>({2}, {-1, 1}), o = Tensor::of<float>({2}, {5, 6});
+  CHECK(run_model(file, {{"x", x}})[0].str() == "[1 -1]");
+  CHECK(run_model(file, {{"x", x}, {"o", o}})[0].str() == "[5 6]");
+  const std::string used = model_of(optional + kY + node("y", "Neg", "o"));
+  CHECK(says(error_of([&] { static_cast<void>(run_model(used, {})); }), "input 0 is missing"));
+  const std::string output = model_of(optional + "output { name: 'o' type { optional_type { } } } ");
+  CHECK(says(error_of([&] { import(output); }), "an optional value: 1 time, value \"o\""));
+}
+
+TEST_CASE("optional values within a model") {
+  const std::string type = "attribute { name: 'type' tp { tensor_type { elem_type: 1 } } type: TYPE_PROTO } ";
+  const std::string x = value("input", "x", "float32", {"2"});
+  const auto has_element = [&](const std::string& input) {
+    const std::string made = "node { op_type: 'Optional' output: 'o' " + input + type + "} ";
+    return run_model(model_of(x + kY + made + node("y", "OptionalHasElement", "o")), {{"x", counting({2})}})[0].str();
+  };
+  CHECK(has_element("input: 'x' ") == "true");
+  CHECK(has_element("") == "false");
+  const std::string functions =
+      "opset_import { domain: 'mine' version: 1 } functions { name: 'Given' domain: 'mine' input: 'a' input: 'b' "
+      "output: 'c' opset_import { version: 18 } " +
+      node("c", "OptionalHasElement", "b") + " }";
+  const auto given = [&](const std::string& inputs) {
+    return run_model(model_of(x + kY + node("y", "Given", inputs, "domain: 'mine' "), functions),
+                     {{"x", counting({2})}})[0]
+        .str();
+  };
+  CHECK(given("x") == "false");
+  CHECK(given("x, x") == "true");
+}
+
+TEST_CASE("a sequence's elements are mapped by a body") {
+  const std::string body = value("input", "e", "float32", {}) + value("input", "b", "float32", {}) +
+                           value("output", "s", "float32", {}) + node("s", "Mul", "e, b");
+  const std::string file = model_of(value("input", "x", "float32", {"3", "2"}) + value("input", "f", "float32", {"2"}) +
+                                    kY + node("q", "SplitToSequence", "x") +
+                                    node("m", "SequenceMap", "q, f", attribute("body", "g { " + body + " }", "GRAPH")) +
+                                    node("y", "ConcatFromSequence", "m", attribute("axis", "i: 0", "INT")));
+  CHECK(run_model(file, {{"x", counting({3, 2})}, {"f", Tensor::of<float>({2}, {10, 1})}})[0].str() ==
+        "[[0 1] [20 3] [40 5]]");
+}
+
+TEST_CASE("a scan of operator set 8 goes over the rows of a batch") {
+  const std::string body = value("input", "s", "float32", {}) + value("input", "e", "float32", {}) +
+                           value("output", "t", "float32", {}) + value("output", "u", "float32", {}) +
+                           node("t", "Add", "s, e") + node("u", "Identity", "t");
+  const auto run = [&](std::int64_t length, const std::string& backwards) {
+    std::string file = model_of(value("input", "a", "float32", {"2"}) + value("input", "x", "float32", {"2", "3"}) +
+                                initializer("n", {2}, {length, 3}) + kY + value("output", "all", "float32", {}) +
+                                node("y, all", "Scan", "n, a, x",
+                                     attribute("body", "g { " + body + " }", "GRAPH") +
+                                         attribute("num_scan_inputs", "i: 1", "INT") + backwards));
+    onnx::Model model = decode(file);
+    model.opsets[""] = 8;
+    return run_model(model, {{"a", Tensor::of<float>({2}, {0, 10})}, {"x", counting({2, 3})}});
+  };
+  CHECK(run(3, "")[0].str() == "[3 22]");
+  CHECK(run(3, "")[1].str() == "[[0 1 3] [13 17 22]]");
+  CHECK(run(3, attribute("directions", "ints: 1", "INTS"))[1].str() == "[[2 3 3] [15 19 22]]");
+  CHECK(says(error_of([&] { static_cast<void>(run(2, "")); }), "a sequence of 2 of 3"));
+}
+
 TEST_CASE("a scan goes over the elements of its inputs, backwards too") {
   const std::string body = value("input", "s", "float32", {"2"}) + value("input", "e", "float32", {"2"}) +
                            value("output", "t", "float32", {"2"}) + value("output", "u", "float32", {"2"}) +

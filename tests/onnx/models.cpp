@@ -73,11 +73,16 @@ onnx::ImportOptions options() {
 
 std::vector<Tensor> run_model(const std::string& file, const std::map<std::string, Tensor>& feeds,
                               onnx::ImportOptions with) {
+  return run_model(decode(file), feeds, std::move(with));
+}
+
+std::vector<Tensor> run_model(const onnx::Model& model, const std::map<std::string, Tensor>& feeds,
+                              onnx::ImportOptions with) {
   for (const auto& [name, tensor] : feeds) {
     with.sizes[name] = tensor.sizes();
     with.values[name] = tensor;
   }
-  const onnx::Imported imported = onnx::import_model(decode(file), with);
+  const onnx::Imported imported = onnx::import_model(model, with);
   Values fetches;
   for (const auto& fetch : imported.graph->entry("predict").fetches)
     fetches.push_back(imported.graph->value(fetch.value));

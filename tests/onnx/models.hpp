@@ -34,5 +34,7 @@ namespace ferry::test {
 /// What the model gives when it is imported for these feeds and run.
 [[nodiscard]] std::vector<Tensor> run_model(const std::string& file, const std::map<std::string, Tensor>& feeds,
                                             onnx::ImportOptions with = options());
+[[nodiscard]] std::vector<Tensor> run_model(const onnx::Model& model, const std::map<std::string, Tensor>& feeds,
+                                            onnx::ImportOptions with = options());
 
 }  // namespace ferry::test

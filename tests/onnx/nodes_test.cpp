@@ -39,12 +39,12 @@ struct OneNode {
       const std::string name = "x" + std::to_string(i);
       node.inputs.push_back(inputs[i].defined() ? name : "");
       if (!inputs[i].defined()) continue;
-      model.graph.inputs.push_back({name, inputs[i].dtype(), inputs[i].type().shape, ""});
+      model.graph.inputs.push_back({name, inputs[i].dtype(), inputs[i].type().shape, false, ""});
       options.values.emplace(name, inputs[i]);
     }
     for (std::size_t i = 0; i < outputs; ++i) {
       node.outputs.push_back("y" + std::to_string(i));
-      model.graph.outputs.push_back({node.outputs.back(), std::nullopt, std::nullopt, ""});
+      model.graph.outputs.push_back({node.outputs.back(), std::nullopt, std::nullopt, false, ""});
     }
     model.graph.nodes.push_back(node);
     const onnx::Imported imported = onnx::import_model(model, options);
@@ -177,7 +177,72 @@ TEST_CASE("sizes that depend on data") {
   CHECK(OneNode{"Compress", 11}.text({x, taken}) == "[2]");
   CHECK(OneNode{"NonZero", 13}.text({longs({2, 2}, {1, 0, 1, 1})}) == "[[0 1 1] [0 0 1]]");
   CHECK(OneNode{"Unique", 11, {integer("axis", 0)}}.text({x}) == "[[1 2] [3 4]]");
-  CHECK(has(error_of({"Unique", 11, {integer("axis", 1)}}, {x}), "known only when it runs"));
+}
+
+TEST_CASE("different slices along an axis that is not the first one") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = floats({2, 5}, {3, 1, 3, nan, 1, 2, 5, 2, 0, 5});
+  const std::vector<Tensor> sorted = OneNode{"Unique", 11, {integer("axis", 1)}, 4}.run({x});
+  CHECK(sorted[0].str() == "[[1 3 nan] [5 2 0]]");
+  CHECK(sorted[1].str() == "[1 0 3]");
+  CHECK(sorted[2].str() == "[1 0 1 2 0]");
+  CHECK(sorted[3].str() == "[2 2 1]");
+  const OneNode as_they_come{"Unique", 11, {integer("axis", -1), integer("sorted", 0)}, 4};
+  CHECK(as_they_come.run({x})[0].str() == "[[3 1 nan] [2 5 0]]");
+  CHECK(as_they_come.run({x})[2].str() == "[0 1 0 2 1]");
+  CHECK(OneNode{"Unique", 11, {integer("axis", 1)}}.run({longs({2, 0}, {})})[0].type().str() == "int64[2,0]");
+}
+
+TEST_CASE("a norm over whole images") {
+  const Tensor y = OneNode{"GlobalLpPool", 2, {integer("p", 3)}}.run({floats({1, 2, 1, 2}, {-1, 2, 3, 0})})[0];
+  CHECK(y.sizes() == std::vector<std::int64_t>{1, 2, 1, 1});
+  CHECK(y.number(0) == doctest::Approx(std::cbrt(9.0)));
+  CHECK(y.number(1) == doctest::Approx(3));
+}
+
+TEST_CASE("bits as another dtype") {
+  CHECK(OneNode{"BitCast", 26, {integer("to", 6)}}.text({floats({2}, {1, -2})}) == "[1065353216 -1073741824]");
+  CHECK(OneNode{"BitCast", 26, {integer("to", 11)}}.text({longs({}, {std::int64_t{0x3FF8} << 48})}) == "1.5");
+  Tensor bits(DType::uint8, {2});
+  bits.mutable_data<std::uint8_t>()[1] = 1;
+  CHECK(OneNode{"BitCast", 26, {integer("to", 9)}}.text({bits}) == "[false true]");
+  CHECK(has(error_of({"BitCast", 26, {integer("to", 11)}}, {kSeven}), "the bits of float32 are no float64"));
+}
+
+TEST_CASE("regions with as many samples as they are large: onnxruntime's numbers") {
+  std::vector<float> pixels;
+  for (int i = 0; i < 5; ++i)
+    for (int j = 0; j < 6; ++j) pixels.push_back(static_cast<float>((i * 7 + j * 3) % 11));
+  const Tensor x = floats({1, 1, 5, 6}, pixels), images = longs({3}, {0, 0, 0});
+  const Tensor regions = floats({3, 4}, {0, 0, 9, 7, -4, 1, 3, 14, 2, 2, 2.5F, 3});
+  const auto check = [&](const char* mode, const char* coordinates, const std::vector<double>& wanted) {
+    const OneNode node{"RoiAlign",
+                       16,
+                       {text("mode", mode),
+                        text("coordinate_transformation_mode", coordinates),
+                        {"spatial_scale", 0.5},
+                        integer("output_height", 2),
+                        integer("output_width", 2)}};
+    const Tensor y = node.run({x, regions, images})[0];
+    REQUIRE(y.count() == static_cast<std::int64_t>(wanted.size()));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      CHECK(y.number(static_cast<std::int64_t>(i)) == doctest::Approx(wanted[i]).epsilon(1e-6));
+  };
+  check("avg", "half_pixel",
+        {4.28515625, 5.639322757720947, 5.703125, 4.63671875, 0, 5.4404296875, 0, 3.499755859375, 6.0625, 6.4375,
+         7.8125, 8.1875});
+  check("avg", "output_half_pixel",
+        {5.71875, 5.1640625, 5.393229007720947, 3.87890625, 3.2265625, 6.257568359375, 1.5, 3.765625, 7.6875, 5.0625,
+         7.0625, 7.1875});
+  check("max", "half_pixel",
+        {5.6875, 7.875, 5.625, 5.4140625, 0, 8.4375, 0, 6, 3.515625, 4.296875, 4.921875, 6.015625});
+  check("max", "output_half_pixel",
+        {6.015625, 4.8125, 6.3984375, 4.6875, 6.5625, 8.49609375, 6, 8.4375, 5.625, 1.875, 3.375, 5.0625});
+  const OneNode huge{"RoiAlign", 16};
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(huge.text({x, floats({2, 4}, {0, 1e29F, 5, 1e30F, 0, 0, infinity, 1}), longs({2}, {0, 0})}) ==
+        "[[[[0]]] [[[nan]]]]");
+  CHECK(has(error_of(huge, {x, floats({1, 4}, {0, 0, 1, 1}), longs({1}, {1})}), "the image 1 of region 0"));
 }
 
 TEST_CASE("Fourier's transform there and back") {

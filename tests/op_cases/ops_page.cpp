@@ -1,6 +1,7 @@
 // The page docs/ops.md, from the ops' definitions, kernels, cases and the tables of ONNX's converters.
 //
-//     ops_page docs/ops.md             fails when the page is not what it should be
+//     ops_page docs/ops.md             fails when the page is not what it should be, when an op of ONNX is neither
+//                                      imported nor has a reason why not, and when a converter is there twice
 //     ops_page --write docs/ops.md     writes it
 #include <fstream>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "ops/onnx/converters.hpp"
 #include "ops/op_set.hpp"
 #include "tests/op_cases/case.hpp"
+#include "tests/op_cases/onnx_ops.hpp"
 
 namespace ferry::test {
 namespace {
@@ -83,7 +85,29 @@ std::string page() {
     list += (list.empty() ? "" : ", ") + std::to_string(converter.since);
   }
   for (const auto& [op, list] : versions) out << "| " << op << " | " << list << " |\n";
+  out << "\nNot imported, of the " << std::size(kOnnxOps)
+      << " ops of ONNX's own operator set:\n\n| op | why |\n|---|---|\n";
+  for (const NotImported& one : kNotImported) out << "| " << one.op << " | " << one.why << " |\n";
   return out.str();
+}
+
+/// Whether the tables of converters are in order; says what is not.
+bool check_converters() {
+  std::map<std::string_view, std::string_view> reasons;
+  for (const NotImported& one : kNotImported) reasons.emplace(one.op, one.why);
+  bool good = true;
+  const auto fault = [&](std::string_view op, std::string_view why) {
+    std::cerr << op << " " << why << "\n";
+    good = false;
+  };
+  for (const std::string_view op : kOnnxOps)
+    if (onnx::has_converter(op) == reasons.contains(op))
+      fault(op, reasons.contains(op) ? "is imported, and has a reason why not" : "is not imported, without a reason");
+  const auto converters = onnx::all_converters();
+  for (std::size_t i = 1; i < converters.size(); ++i)
+    if (converters[i].op == converters[i - 1].op && converters[i].since == converters[i - 1].since)
+      fault(converters[i].op, "has two converters from the same version on");
+  return good;
 }
 
 int run(bool write, const std::string& path) {
@@ -92,6 +116,7 @@ int run(bool write, const std::string& path) {
     std::ofstream(path) << made;
     return 0;
   }
+  if (!check_converters()) return 1;
   std::ifstream file(path);
   const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (found == made) return 0;
