@@ -1,0 +1,106 @@
+// Every value within SqueezeNet, its weights drawn by a formula, against what onnxruntime gave
+// (squeezenet/make_values.py has the formula), on one task and on two stages.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "executor/session.hpp"
+#include "ops/onnx/import.hpp"
+#include "runner/device_rules.hpp"
+#include "runner/graph_files.hpp"
+
+using namespace ferry;
+
+namespace {
+
+const std::string kRoot = FERRY_SOURCE_ROOT;
+constexpr std::uint64_t kImageStream = 1000;
+constexpr double kTolerance = 1e-5;  // of a value's largest element
+
+Tensor drawn(std::uint64_t stream, std::vector<std::int64_t> sizes, double scale) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  std::uint64_t state = stream * 0xD1342543DE82EF95U;
+  for (float& element : tensor.mutable_data<float>()) {
+    std::uint64_t z = state += 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    z ^= z >> 31;
+    element = static_cast<float>((2 * (static_cast<double>(z >> 40) * 0x1p-24) - 1) * scale);
+  }
+  return tensor;
+}
+
+/// The model with drawn weights in place of constant ones.
+onnx::Model model_with_weights() {
+  onnx::Model model = onnx::read_model(kRoot + "/samples/streaming/light_squeezenet.onnx");
+  onnx::GraphDef& graph = model.graph;
+  std::map<std::string, Tensor> known(graph.initializers.begin(), graph.initializers.end());
+  std::map<std::string, std::vector<std::int64_t>> sizes;
+  for (const auto& [name, tensor] : known) sizes[name] = tensor.sizes();
+  for (const onnx::Node& node : graph.nodes) {
+    if (node.op != "ConstantOfShape") continue;
+    const auto numbers = known.at(node.inputs[0]).data<std::int64_t>();
+    sizes[node.outputs[0]] = {numbers.begin(), numbers.end()};
+  }
+  std::erase_if(graph.nodes, [](const onnx::Node& node) { return node.op == "ConstantOfShape"; });
+  graph.initializers.clear();
+  std::uint64_t stream = 0;
+  for (const onnx::Node& node : graph.nodes) {
+    if (node.op != "Conv") continue;
+    const std::vector<std::int64_t>& filter = sizes.at(node.inputs[1]);
+    const auto products = static_cast<double>(filter[1] * filter[2] * filter[3]);
+    graph.initializers.emplace_back(node.inputs[1], drawn(stream++, filter, std::sqrt(6 / products)));
+    graph.initializers.emplace_back(node.inputs[2], drawn(stream++, sizes.at(node.inputs[2]), 0.05));
+  }
+  std::erase_if(graph.inputs, [](const onnx::ValueDef& input) { return input.name != "data_0"; });
+  return model;
+}
+
+void check_value(const Tensor& got, const nlohmann::json& wanted) {
+  REQUIRE(got.sizes() == wanted["shape"].get<std::vector<std::int64_t>>());
+  double sum = 0, sum_of_sizes = 0, largest = 0;
+  for (const float element : got.data<float>()) {
+    sum += element;
+    sum_of_sizes += std::abs(element);
+    largest = std::max(largest, static_cast<double>(std::abs(element)));
+  }
+  const double bound = kTolerance * wanted["largest"].get<double>();
+  CHECK(std::abs(largest - wanted["largest"].get<double>()) <= bound);
+  CHECK(std::abs(sum - wanted["sum"].get<double>()) <= kTolerance * sum_of_sizes);
+  for (const nlohmann::json& element : wanted["elements"])
+    CHECK(std::abs(got.number(element[0].get<std::int64_t>()) - element[1].get<double>()) <= bound);
+}
+
+}  // namespace
+
+TEST_CASE("all values within SqueezeNet are onnxruntime's, on one task and on two") {
+  std::ifstream file(kRoot + "/tests/onnx/squeezenet/values.json");
+  const nlohmann::json values = nlohmann::json::parse(file)["values"];
+  REQUIRE(values.size() == 66);
+  onnx::ImportOptions options;
+  options.evaluate = constant_evaluator();
+  const onnx::Imported imported = onnx::import_model(model_with_weights(), options);
+  Graph& graph = *imported.graph;
+  const TensorMap feeds{{"data_0", drawn(kImageStream, {1, 3, 224, 224}, 1)}};
+  Values fetches;
+  for (const nlohmann::json& value : values) {
+    const auto op = graph.find(value["name"].get<std::string>());
+    REQUIRE(op);
+    fetches.push_back(graph.value(graph.op(*op).output(0)));
+  }
+  std::vector<Tensor> on_one;
+  for (const int tasks : {1, 2}) {
+    CAPTURE(tasks);
+    if (tasks == 2) apply_device_rules(graph, kRoot + "/samples/streaming/rules.txt");
+    Session session(graph, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
+    const std::vector<Tensor> got = session.run(fetches, feeds);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(values[i]["name"].get<std::string>());
+      check_value(got[i], values[i]);
+      CHECK((tasks == 1 || got[i].same_bits(on_one[i])));
+    }
+    if (tasks == 1) on_one = got;
+  }
+}
