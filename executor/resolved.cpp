@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "executor/messages.hpp"
+#include "ops/op_set.hpp"
 
 namespace ferry {
 namespace {
@@ -261,7 +262,11 @@ bool ResolvedPlan::runs_first(const Instruction& instruction) const {
 const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const KernelTable& kernels) const {
   const std::string_view op = plan_.string(instruction.op);
   if (const Kernel* kernel = kernels.find(op)) return *kernel;
-  throw Error(Code::plan, "there is no kernel for " + std::string(op)).at(plan_.line(instruction.line));
+  Error error(Code::plan, "there is no kernel for " + std::string(op));
+  error.at(plan_.line(instruction.line));
+  if (default_ops().find(op) == nullptr)
+    error.hint("load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
+  throw error;
 }
 
 void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,

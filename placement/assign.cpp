@@ -328,7 +328,9 @@ class Assigner {
       return;
     }
     throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
-        .hint(kind == DeviceKind::gpu ? "place it on cpu:0, or use --soft-placement" : "link the library that has it");
+        .hint(kind == DeviceKind::gpu
+                  ? "place it on cpu:0, or use --soft-placement"
+                  : "load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
   }
 
   Program& program_;

@@ -94,6 +94,21 @@ TEST_CASE("a plan that the verifier refuses is not run") {
   CHECK(test::error_of([&] { PlanSession(plan, tasks(2)); }).code() == Code::plan);
 }
 
+TEST_CASE("a plan with an op that this ferry lacks: says how it gets it") {
+  const Model model;
+  Plan plan = saved_plan(model, 1);
+  StringList strings;
+  for (std::size_t i = 0; i < plan.strings.size(); ++i)
+    strings.push_back(plan.strings[i] == "MatMul" ? "Mine" : plan.strings[i]);
+  plan.strings = strings;
+  PlanSession session(plan, tasks(1));
+  session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
+  const Error error = test::error_of([&] { static_cast<void>(session.run(model.request.feeds)); });
+  CHECK(error.code() == Code::plan);
+  CHECK(test::says(error, "there is no kernel for Mine"));
+  CHECK(test::says(error, "--ops LIB.so"));
+}
+
 TEST_CASE("feeds and variables that are missing or of another type are named, and the session stays usable") {
   const Model model;
   PlanSession session(saved_plan(model, 2), tasks(2));

@@ -55,6 +55,20 @@ Tensor pair() {
 
 }  // namespace
 
+TEST_CASE("an op of one's own without a kernel: says how the session gets one") {
+  static constexpr OpDef kMine{.name = "Mine", .types = "T->T", .index = "...->...", .no_grad = "a test"};
+  Graph g;
+  const Value x = g.constant(1.0F);
+  const Value y = g.add(kMine, std::span(&x, 1), {}, source_location::current())[0];
+  Session session(g, tasks(1));
+  RunRequest request;
+  request.fetches = {y};
+  const Error error = error_of_run(session, request);
+  CHECK(error.code() == Code::plan);
+  CHECK(error.text().find("there is no cpu kernel for") != std::string::npos);
+  CHECK(error.text().find("--ops LIB.so, or SessionOptions::kernels") != std::string::npos);
+}
+
 TEST_CASE("wrong feeds are refused by name, and the session stays usable") {
   Model m;
   const Cluster cluster = tasks(2);
