@@ -75,12 +75,17 @@ std::string behind_links(const std::string& path) {
   return none ? path : target.string();
 }
 
-void sync_folder(const std::string& path, std::uint64_t bytes) {
-  const std::string folder = folder_of(path);
+// 0, or the errno.
+int sync_folder(const std::string& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor.open()) throw cannot_write(path, bytes, "opening the folder", errno);
+  if (!descriptor.open()) return errno;
   // EINVAL: a file system that has no such thing for folders.
-  if (::fsync(descriptor.get()) != 0 && errno != EINVAL) throw cannot_write(path, bytes, "syncing the folder", errno);
+  return ::fsync(descriptor.get()) != 0 && errno != EINVAL ? errno : 0;
+}
+
+Error cannot_change(const std::string& path, std::string_view what, int error) {
+  return {is_scarcity(error) ? Code::resource : Code::usage,
+          in_quotes(path) + ": cannot be " + std::string(what) + ": " + std::generic_category().message(error)};
 }
 
 // A temporary file beside its target: gone at the end, unless it took the target's place.
@@ -191,13 +196,27 @@ class LocalFiles final : public FileSystem {
     return names;
   }
 
+  void rename_folder(const std::string& from, const std::string& to) override {
+    int error = sync_folder(from);
+    if (error == 0 && ::rename(from.c_str(), to.c_str()) != 0) error = errno;
+    if (error == 0) error = sync_folder(folder_of(to));
+    if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
+  }
+
+  void remove(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) throw cannot_change(path, "removed", error.value());
+  }
+
  private:
   static void replace(const std::string& path, Pieces pieces) {
     const std::uint64_t bytes = total_size(pieces);
     Temporary temporary(path, bytes);
     temporary.fill(pieces);
     temporary.take_place();
-    sync_folder(path, bytes);
+    if (const int error = sync_folder(folder_of(path)); error != 0)
+      throw cannot_write(path, bytes, "syncing the folder", error);
   }
 };
 
