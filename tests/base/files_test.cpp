@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/folder_lock.hpp"
 #include "base/open_file.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -291,6 +292,50 @@ TEST_CASE("files: folders are made, seen and listed in order") {
   CHECK(local_files().list(folder / "x") == std::vector<std::string>{"a", "b", "y"});
   CHECK(local_files().exists(folder / "x/a"));
   CHECK_FALSE(local_files().exists(folder / "x/c"));
+}
+
+TEST_CASE("files: a folder gets a new name, on the disk, and a name that is taken is refused") {
+  const TempFolder folder;
+  local_files().make_folders(folder / "a");
+  put(folder / "a/x", "text");
+  local_files().rename_folder(folder / "a", folder / "b");
+  CHECK(content(folder / "b/x") == "text");
+  local_files().make_folders(folder / "c");
+  put(folder / "c/y", "");
+  const Error taken = error_of([&] { local_files().rename_folder(folder / "b", folder / "c"); });
+  CHECK(taken.code() == Code::usage);
+  CHECK(taken.text().find("cannot be renamed") != std::string::npos);
+  for (const int sync : {0, 1}) {
+    syncs_until_failure = sync;
+    CHECK(error_of([&] { local_files().rename_folder(folder / "b", folder / "b"); }).code() == Code::resource);
+  }
+  syncs_until_failure = -1;
+}
+
+TEST_CASE("files: what is removed is gone with all in it, but not what links lead to") {
+  const TempFolder folder;
+  local_files().make_folders(folder / "a/b");
+  put(folder / "a/b/x", "text");
+  put(folder / "kept", "text");
+  std::filesystem::create_symlink(folder / "kept", folder / "a/link");
+  local_files().remove(folder / "a");
+  local_files().remove(folder / "a");
+  CHECK(local_files().list(folder.path()) == std::vector<std::string>{"kept"});
+}
+
+TEST_CASE("folder lock: held by one at a time, and says by whom") {
+  const TempFolder folder;
+  CHECK(folder_lock_text(folder.path()).empty());
+  {
+    const FolderLock lock(folder.path(), "job 12");
+    CHECK(folder_lock_text(folder.path()) == "job 12");
+    const Error second = error_of([&] { static_cast<void>(FolderLock(folder.path(), "job 13")); });
+    CHECK(second.code() == Code::usage);
+    CHECK(second.text().find("another job uses it\n  process " + std::to_string(::getpid())) != std::string::npos);
+  }
+  const FolderLock again(folder.path(), "job 13");
+  CHECK(folder_lock_text(folder.path()) == "job 13");
+  CHECK(error_of([&] { static_cast<void>(FolderLock(folder / "none", "")); }).code() == Code::usage);
 }
 
 TEST_SUITE_END();
