@@ -10,6 +10,7 @@ namespace ferry {
 namespace {
 
 std::atomic<int> requested{0};
+std::atomic<bool> preempted{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch it");
 
 }  // namespace
@@ -23,7 +24,16 @@ int interrupt_requested() noexcept {
   return requested.load(std::memory_order_relaxed);
 }
 
+void request_preemption() noexcept {
+  preempted.store(true, std::memory_order_relaxed);
+}
+
+bool preemption_requested() noexcept {
+  return preempted.load(std::memory_order_relaxed);
+}
+
 void clear_interrupt() noexcept {
+  preempted.store(false, std::memory_order_relaxed);
   requested.store(0, std::memory_order_relaxed);
 }
 

@@ -8,7 +8,11 @@ namespace ferry {
 void request_interrupt(int signal) noexcept;
 /// The signal that asked first; 0: none did. Any thread; costs one relaxed load.
 [[nodiscard]] int interrupt_requested() noexcept;
-/// Forgets the request, for the next run of a program that goes on.
+/// Asks every run of this process that saves checkpoints to save one and stop (Error(preempted)); others do not look.
+/// Async-signal-safe; stays asked.
+void request_preemption() noexcept;
+[[nodiscard]] bool preemption_requested() noexcept;
+/// Forgets both requests, for the next run of a program that goes on.
 void clear_interrupt() noexcept;
 /// Throws Error(interrupted), naming the signal, once an interrupt was requested.
 void check_interrupt();

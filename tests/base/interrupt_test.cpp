@@ -26,5 +26,14 @@ TEST_CASE("an interrupt is kept until it is cleared, and the first signal counts
   CHECK_NOTHROW(check_interrupt());
 }
 
+TEST_CASE("a request to save and stop is no interrupt, and is cleared with it") {
+  CHECK(!preemption_requested());
+  request_preemption();
+  CHECK(preemption_requested());
+  CHECK_NOTHROW(check_interrupt());
+  clear_interrupt();
+  CHECK(!preemption_requested());
+}
+
 }  // namespace
 }  // namespace ferry
