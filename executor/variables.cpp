@@ -13,24 +13,6 @@ std::int64_t bytes_of(const VariablePart& part, DType dtype) {
   return part.held ? checked_count(part.sizes) * static_cast<std::int64_t>(size_of(dtype)) : 0;
 }
 
-/// Copies the elements of a part between its own array and the whole one.
-void copy_part(const VariablePart& part, std::size_t element, std::byte* whole, std::byte* own, bool to_whole) {
-  const auto rank = part.sizes.size();
-  if (checked_count(part.sizes) == 0) return;
-  const std::size_t row = (rank == 0 ? 1 : static_cast<std::size_t>(part.sizes[rank - 1])) * element;
-  std::vector<std::int64_t> at(rank, 0);
-  for (;;) {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < rank; ++d) offset = offset * part.whole[d] + part.begin[d] + at[d];
-    std::byte* const there = whole + static_cast<std::size_t>(offset) * element;
-    to_whole ? std::memcpy(there, own, row) : std::memcpy(own, there, row);
-    own += row;
-    std::size_t d = rank < 2 ? 0 : rank - 1;
-    while (d > 0 && ++at[d - 1] == part.sizes[d - 1]) at[--d] = 0;
-    if (d == 0) return;
-  }
-}
-
 std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what) {
   constexpr std::align_val_t kAlign{kBufferAlign};
   try {
@@ -93,32 +75,33 @@ std::uint64_t VariableStore::bind(const Plan& plan, Transport& transport, const 
   return newest;
 }
 
+bool VariableStore::first_holder(const Variable& variable, std::size_t task) {
+  for (std::size_t t = 0; t < task; ++t)
+    if (variable.parts[t] == variable.parts[task]) return false;
+  return variable.parts[task].held;
+}
+
 /// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
 void VariableStore::lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport,
                         const Deadline& deadline) {
   const auto self = static_cast<std::size_t>(task_);
   const std::size_t element = size_of(variable.dtype);
-  const auto first_holder = [&](std::size_t task) {
-    for (std::size_t t = 0; t < task; ++t)
-      if (variable.parts[t] == variable.parts[task]) return false;
-    return variable.parts[task].held;
-  };
   std::string_view mine;
-  if (first_holder(self))
+  if (first_holder(variable, self))
     mine = {reinterpret_cast<const char*>(variable.bytes.get()),
             static_cast<std::size_t>(bytes_of(variable.parts[self], variable.dtype))};
   std::vector<std::string> all = transport.exchange(mine, deadline);
   std::vector<std::byte> whole;
   for (std::size_t task = 0; task < all.size(); ++task) {
-    if (!first_holder(task)) continue;
+    if (!first_holder(variable, task)) continue;
     const VariablePart& part = variable.parts[task];
     whole.resize(static_cast<std::size_t>(checked_count(part.whole)) * element);
-    copy_part(part, element, whole.data(), reinterpret_cast<std::byte*>(all[task].data()), true);
+    put_part(part, element, reinterpret_cast<const std::byte*>(all[task].data()), whole.data());
   }
   variable.parts = std::move(parts);
   const VariablePart& part = variable.parts[self];
   variable.bytes = allocated(bytes_of(part, variable.dtype), "variable");
-  if (part.held) copy_part(part, element, whole.data(), variable.bytes.get(), false);
+  if (part.held) cut_part(part, element, whole.data(), variable.bytes.get());
 }
 
 void VariableStore::set(std::string_view name, const Type& type, const Tensor& value, int tasks) {
@@ -163,6 +146,17 @@ VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) 
 void VariableStore::put_back(const Bytes& all) {
   for (const auto& [name, bytes] : all)
     std::copy(bytes.begin(), bytes.end(), variables_.find(name)->second.bytes.get());
+}
+
+std::vector<VariableStore::Part> VariableStore::first_parts() const {
+  std::vector<Part> all;
+  const auto self = static_cast<std::size_t>(task_);
+  for (const auto& [name, variable] : variables_) {
+    if (!variable.has_value || !first_holder(variable, self)) continue;
+    const auto bytes = static_cast<std::size_t>(bytes_of(variable.parts[self], variable.dtype));
+    all.push_back({name, variable.dtype, &variable.parts[self], {variable.bytes.get(), bytes}});
+  }
+  return all;
 }
 
 bool VariableStore::has_value(std::string_view name) const {

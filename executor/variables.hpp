@@ -4,22 +4,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "executor/variable_part.hpp"
 #include "graph/tensor.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry {
-
-/// The part of a variable that one task has.
-struct VariablePart {
-  bool held = false;
-  std::vector<std::int64_t> sizes, begin, whole;
-  bool operator==(const VariablePart&) const = default;
-};
 
 /// One task's variables. Used by that task's thread only.
 class VariableStore {
@@ -43,6 +38,17 @@ class VariableStore {
   /// Undoes what was written since the copy; nothing has been bound otherwise or set meanwhile.
   void put_back(const Bytes& bytes);
 
+  /// A part of a variable as it is now. The bytes are this store's.
+  struct Part {
+    std::string_view name;
+    DType dtype = DType::float32;
+    const VariablePart* part = nullptr;
+    std::span<const std::byte> bytes;
+  };
+  /// Of the variables that have a value, in the order of their names, the parts that no task before this one holds as
+  /// well: those of all tasks together are all that there is, once.
+  [[nodiscard]] std::vector<Part> first_parts() const;
+
   [[nodiscard]] bool has_value(std::string_view name) const;
   void set_has_value(std::string_view name);
 
@@ -55,6 +61,7 @@ class VariableStore {
     bool has_value = false;
   };
 
+  [[nodiscard]] static bool first_holder(const Variable& variable, std::size_t task);
   void lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
 
   int task_;
