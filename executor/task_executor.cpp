@@ -5,10 +5,12 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 #include "base/files.hpp"
 #include "base/interrupt.hpp"
 #include "executor/messages.hpp"
+#include "executor/numerics.hpp"
 #include "executor/resolved.hpp"
 #include "executor/trace.hpp"
 #include "kernels/kernel.hpp"
@@ -61,6 +63,7 @@ struct TaskExecutor::State {
         deadline(the_options.deadline),
         trace(the_options.trace),
         plan_id(the_options.plan_id),
+        checks(the_options.check_numerics),
         progress(resolved.threads()),
         walkers(resolved.threads()) {
     FERRY_ASSERT(resolved.threads() <= static_cast<std::size_t>(workers.threads()), "the plan has more threads");
@@ -77,7 +80,9 @@ struct TaskExecutor::State {
   const Duration deadline;
   Trace* const trace;
   const std::uint64_t plan_id;
+  const bool checks;  ///< of numbers
 
+  std::int64_t step = 0;
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
   bool set_up = false;
@@ -86,6 +91,7 @@ struct TaskExecutor::State {
   std::vector<Walker> walkers;
   std::vector<Link*> pending;  ///< the ledger: transfers under way, oldest first; of walker 0
   bool in_collective = false;  ///< of walker 0
+  std::unordered_map<const Link*, Given> given_to_collective;  ///< of walker 0, where numbers are checked
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   std::atomic<bool> stopping{false};
@@ -153,7 +159,8 @@ struct TaskExecutor::State {
 
   void walk(Walker& walker, std::uint32_t which) {
     ++walker.region_runs[which];
-    if (trace != nullptr) return walk_traced(walker, which);
+    if (trace != nullptr || checks) [[unlikely]]
+      return walk_watched(walker, which);
     Resolved* r = resolved.list(which, walker.thread).data();
     for (const Direct& direct : resolved.direct(which, walker.thread)) {
       walker.current = r;
@@ -165,14 +172,51 @@ struct TaskExecutor::State {
     }
   }
 
-  void walk_traced(Walker& walker, std::uint32_t which) {
+  void walk_watched(Walker& walker, std::uint32_t which) {
     for (Resolved& r : resolved.list(which, walker.thread)) {
       walker.current = &r;
-      const TimePoint begin = system_clock().now();
+      if (checks && (r.flags & Resolved::kWaits) != 0) await(walker, r);
+      const Given given = checks ? given_to(r) : Given();
+      const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
       execute(walker, r);
-      trace->add(walker.thread, resolved.plan(), plan_id, *r.plan, begin, system_clock().now());
+      if (trace != nullptr) trace->add(walker.thread, resolved.plan(), plan_id, *r.plan, begin, system_clock().now());
+      walker.current = &r;
+      if (checks) check_result(r, given);
     }
   }
+
+  /// What comes from another task was looked at there; of a sum over tasks what this one gave.
+  Given given_to(const Resolved& r) {
+    Given given;
+    for (const Extent& extent : r.extents)
+      if (!extent.output) *extent.size = checked(extent, r);
+    if (r.what == Do::kernel)
+      for (const Array& input : r.run->inputs) given.add(not_finite(input.dtype, bytes_of(input)));
+    if (r.what == Do::collective)
+      given_to_collective[r.link].add(not_finite(dtype_of_collective(r), {r.input, r.bytes}));
+    if (r.what == Do::collective_wait) given = std::exchange(given_to_collective[r.link], {});
+    // An infinity that is fed, or that an op without inputs gives, is meant.
+    given.infinite = given.infinite || r.what == Do::feed || (r.what == Do::kernel && r.run->inputs.empty());
+    return given;
+  }
+
+  void check_result(const Resolved& r, const Given& given) const {
+    if (r.what == Do::kernel)
+      for (const Array& output : r.run->outputs) require_finite(given, not_finite(output.dtype, bytes_of(output)));
+    if (r.what == Do::collective_wait) require_finite(given, not_finite(dtype_of_collective(r), {r.output, r.bytes}));
+    if (r.what == Do::feed)
+      require_finite(given, not_finite(resolved.plan().feeds[r.target].dtype, {r.output, r.bytes}));
+  }
+
+  void require_finite(const Given& given, const NotFinite& result) const {
+    if (const std::string made = made_of(given, result); !made.empty())
+      throw Error(Code::numeric, made + ", in step " + std::to_string(step) + " (counted from 0)");
+  }
+
+  static std::span<const std::byte> bytes_of(const Array& array) {
+    return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
+  }
+  DType dtype_of_collective(const Resolved& r) const { return resolved.plan().collectives[r.plan->target].dtype; }
 
   void execute(Walker& walker, Resolved& r) {
     constexpr std::uint8_t kBesides = Resolved::kWaits | Resolved::kPoll | Resolved::kPublish;
@@ -434,6 +478,7 @@ TaskExecutor::~TaskExecutor() = default;
 
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
   state_->resolved.begin_step(step);
+  state_->step = step;
   state_->feeds = feeds;
   state_->fetched = fetched;
   if (!std::exchange(state_->set_up, true)) state_->run(0);

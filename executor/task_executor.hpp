@@ -28,6 +28,7 @@ struct ExecutorOptions {
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   Trace* trace = nullptr;                        ///< null: nothing is traced
   std::uint64_t plan_id = 0;                     ///< the plan's in traces
+  bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
   bool effects = true;  ///< false: of kernels with `effect` no task is the one to do it (KernelSetup::first)
 };
 
