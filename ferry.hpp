@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "executor/checkpoints.hpp"
 #include "executor/cluster.hpp"
 #include "executor/session.hpp"
 #include "graph/graph.hpp"

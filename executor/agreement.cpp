@@ -72,10 +72,7 @@ Wish wish_of(const Graph& graph, const RunRequest& request, bool gives, int task
       check_feed(graph, name, tensor);
       if (gives) wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
     }
-    for (const Value& fetch : request.fetches) wish.request += " " + fetch.name();
-    if (request.fetch_to != 0) wish.request += " to task " + std::to_string(request.fetch_to);
-    wish.request += " |";
-    for (const Value& target : request.targets) wish.request += " " + target.name();
+    wish.request = request_text(request);
   } catch (const Error& error) {
     wish.problem = error.text();
   }
@@ -181,6 +178,15 @@ class Agreement {
 };
 
 }  // namespace
+
+std::string request_text(const RunRequest& request) {
+  std::string text;
+  for (const Value& fetch : request.fetches) text += " " + fetch.name();
+  if (request.fetch_to != 0) text += " to task " + std::to_string(request.fetch_to);
+  text += " |";
+  for (const Value& target : request.targets) text += " " + target.name();
+  return text;
+}
 
 Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
              const Deadline& deadline) {

@@ -18,6 +18,9 @@ struct Agreed {
   std::string key;      ///< request and feed types: equal keys share a plan
 };
 
+/// Agreed::request of a request whose fetches and targets are defined.
+[[nodiscard]] std::string request_text(const RunRequest& request);
+
 /// Called by every task. `topology` tells who owns an input; `gives`: this task may give the request's feeds.
 /// Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's; nothing has
 /// been started then.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "executor/checkpoints.hpp"
+#include "executor/fit.hpp"
 #include "executor/task_group.hpp"
 #include "executor/task_session.hpp"
 #include "graph/core_ops.hpp"
@@ -38,36 +39,11 @@ class RestoreGraph {
   RunRequest request_;
 };
 
-/// What keeps `values` from being the variables of `model`; empty: nothing.
-std::string restore_problem(const Graph& model, const TensorMap& values) {
-  std::vector<std::string> problems;
-  for (OpId id : model.variables()) {
-    const Op op = model.op(id);
-    const auto found = values.find(op.name());
-    const Type& type = model.type(op.output(0));
-    if (found == values.end())
-      problems.push_back("missing: " + escaped(op.name()) + " " + type.str());
-    else if (found->second.type() != type)
-      problems.push_back("differs: " + escaped(op.name()) + " is " + type.str() + " in the graph, " +
-                         found->second.type().str() + " in the file");
-  }
-  for (const auto& [name, tensor] : values) {
-    const auto op = model.find(name);
-    if (!op || &model.op(*op).def() != &kVariable)
-      problems.push_back("extra: " + escaped(name) + " " + tensor.type().str());
-  }
-  if (problems.empty()) return {};
-  Error error(Code::file, "the saved variables do not fit the graph");
-  for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 12); ++i) error.note(problems[i]);
-  if (problems.size() > 12) error.note("and " + std::to_string(problems.size() - 12) + " more");
-  return error.text();
-}
-
 }  // namespace
 
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
-      : graph(g), group(cluster, std::move(options)) {}
+      : graph(g), seed(options.seed), group(cluster, std::move(options)) {}
 
   std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
     return group.tensors(request.fetches.size(), [&](TaskSession& task) {
@@ -77,6 +53,7 @@ struct Session::State {
   }
 
   const Graph& graph;
+  const std::uint64_t seed;
   TaskGroup group;
 };
 
@@ -93,7 +70,9 @@ std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const Tensor
 }
 
 std::vector<Tensor> Session::run(const RunRequest& request) {
-  return state_->run(state_->graph, request);
+  std::vector<Tensor> fetched = state_->run(state_->graph, request);
+  if (request.checkpoints != nullptr) request.checkpoints->require_not_stopped();
+  return fetched;
 }
 
 Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
@@ -122,10 +101,24 @@ TensorMap Session::variables() {
 void Session::restore(const TensorMap& variables) {
   if (state_->graph.variables().empty()) return;
   const bool is_main = state_->group.cluster().rank() == 0;
-  const std::string problem = is_main ? restore_problem(state_->graph, variables) : std::string();
+  std::map<std::string, Type, std::less<>> types;
+  for (const auto& [name, tensor] : variables) types.emplace(name, tensor.type());
+  const std::string problem = is_main ? fit_problem(state_->graph, types, {}) : std::string();
   state_->group.on_all([&](TaskSession& task) { task.agree_on_problem(problem, Code::file); });
   const RestoreGraph restore(state_->graph, variables);
   state_->run(restore.graph(), restore.request());
+}
+
+const Graph& Session::graph() const {
+  return state_->graph;
+}
+
+TaskGroup& Session::group() const {
+  return state_->group;
+}
+
+std::uint64_t Session::seed() const {
+  return state_->seed;
 }
 
 RunStats Session::stats() {

@@ -20,8 +20,10 @@
 
 namespace ferry {
 
+class Checkpoints;
 class Clock;
 class KernelTable;
+class TaskGroup;
 
 struct SessionOptions {
   std::uint64_t seed = 0;
@@ -36,6 +38,9 @@ struct SessionOptions {
   /// Elementwise ops on at least so many elements are run together, a few elements at a time, and what only they use
   /// takes no memory; 0: none is. The same on all tasks.
   std::int64_t fuse_from = PlanOptions().fuse_from;
+  /// Looks at every number that an op makes, and ends the job with Error(numeric), which names the first op, step and
+  /// line, where one is NaN or Inf and what the op was given is not. Ops then run one by one (as with fuse_from = 0).
+  bool check_numerics = false;
   const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
   std::string trace_file;                ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
@@ -72,6 +77,8 @@ struct RunRequest {
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
+  /// Saves between steps, and may stop the run there: Error(preempted), after which the session can be used. Null: no.
+  Checkpoints* checkpoints = nullptr;
 };
 
 /// How Session::tune measures.
@@ -131,6 +138,10 @@ class Session {
   void close();
 
  private:
+  friend class Checkpoints;
+  [[nodiscard]] const Graph& graph() const;
+  [[nodiscard]] TaskGroup& group() const;
+  [[nodiscard]] std::uint64_t seed() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -11,8 +11,10 @@
 #include "executor/blob.hpp"
 #include "executor/build.hpp"
 #include "executor/capabilities.hpp"
+#include "executor/checkpoints.hpp"
 #include "executor/cluster_state.hpp"
 #include "executor/difference.hpp"
+#include "executor/numerics.hpp"
 #include "graph/core_ops.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/verify.hpp"
@@ -105,7 +107,7 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.reasons = options_.reasons;
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
-  options.fuse_from = options_.fuse_from;
+  options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
   const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
   PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
@@ -211,21 +213,58 @@ void TaskSession::compare_graphs(const Graph& graph) {
 }
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {
+  Prepared& prepared = prepare(graph, agreed);
+  const auto mark_written = [&] {
+    for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
+  };
+  std::optional<CheckpointSaver::Place> boundary;
+  AfterStep after_step;
+  if (request.checkpoints != nullptr) {
+    CheckpointSaver& saver = request.checkpoints->saver();
+    saver.require_request(agreed.request);
+    boundary.emplace(place(graph, 0));
+    after_step = [&, marked = false](std::int64_t step) mutable {
+      if (!std::exchange(marked, true)) mark_written();
+      boundary->step = step;
+      return saver.at_boundary(*boundary);
+    };
+  }
   std::vector<Tensor> fetched =
-      execute(prepare(graph, agreed), agreed.steps, next_step_[agreed.request], request.feeds, request.on_step);
-  for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
+      execute(prepared, agreed.steps, next_step_[agreed.request], request.feeds, request.on_step, after_step);
+  mark_written();
   return fetched;
+}
+
+CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step) {
+  return {.transport = transport_,
+          .variables = variables_,
+          .deadline = cluster_.options.deadline,
+          .head =
+              [this, &graph] {
+                Manifest head;
+                head.tasks = transport_.tasks();
+                head.seed = options_.seed;
+                head.steps = next_step_;
+                for (OpId id : graph.variables())
+                  if (const std::string name(graph.op(id).name()); !variables_.has_value(name)) head.unset.insert(name);
+                return head;
+              },
+          .step = step};
+}
+
+void TaskSession::save(const Graph& graph, CheckpointSaver& saver) {
+  guarded([&] { saver.save_now(place(graph, next_step_[saver.request()])); });
 }
 
 std::vector<Tensor> TaskSession::run_plan(const std::shared_ptr<const PlanCache::Planned>& planned,
                                           const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
   Prepared& prepared = prepared_[{"plan", bucket_bytes_}];
   if (!prepared.planned) prepare(prepared, planned);
-  return execute(prepared, steps, next_step_["plan"], feeds, on_step);
+  return execute(prepared, steps, next_step_["plan"], feeds, on_step, {});
 }
 
 std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps, std::int64_t& step,
-                                         const TensorMap& feeds, const OnStep& on_step) {
+                                         const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared.planned->result.plan;
   return guarded([&] {
     const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
@@ -233,26 +272,40 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
       prepared.executor = executor_for(*prepared.planned, false);
       prepared.bound = bound;
     }
+    if (options_.check_numerics) check_variables();
     const std::vector<Tensor> given = given_feeds(plan, feeds);
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && task_ == (fetched.empty() ? 0 : plan.fetches[0].task);
     step_seconds_.clear();
     TimePoint looked = system_clock().now();
-    for (std::int64_t i = 0; i < steps; ++i, ++step) {
+    for (std::int64_t i = 0; i < steps; ++i) {
       const TimePoint start = system_clock().now();
       if (start - looked > kLookForFailure) {  // a step without messages would not notice
         looked = start;
         transport_.idle(std::chrono::microseconds(0));
       }
       const WireCount before = i + 1 == steps ? transport_.sent() : WireCount();
-      prepared.executor->step(step, given, fetched);
+      prepared.executor->step(step++, given, fetched);
       if (i + 1 == steps) wire_ = transport_.sent() - before;
       step_seconds_.push_back(seconds(system_clock().now() - start));
       if (tells) on_step(i, fetched);
+      if (after_step && after_step(step)) break;
     }
     last_ = &prepared;
     return fetched;
   });
+}
+
+/// Those that a run begins with: of what is made of them it would be said that it was given.
+void TaskSession::check_variables() const {
+  for (const VariableStore::Part& part : variables_.first_parts()) {
+    Given given;
+    given.infinite = true;
+    if (const std::string made = made_of(given, not_finite(part.dtype, part.bytes)); !made.empty())
+      throw Error(Code::numeric, "the variable " + in_quotes(part.name) + " on task " + std::to_string(task_) +
+                                     " had, before the run: " + made)
+          .hint("start from another model or checkpoint");
+  }
 }
 
 std::unique_ptr<TaskExecutor> TaskSession::executor_for(const PlanCache::Planned& planned, bool measured) {
@@ -263,6 +316,7 @@ std::unique_ptr<TaskExecutor> TaskSession::executor_for(const PlanCache::Planned
   options.deadline = cluster_.options.deadline;
   options.trace = trace_ && !measured ? &*trace_ : nullptr;
   options.plan_id = planned.fingerprint;
+  options.check_numerics = options_.check_numerics;
   options.effects = !measured;
   return std::make_unique<TaskExecutor>(
       planned.result.plan, task_, transport_, workers_, [&](std::string_view name) { return variables_.address(name); },
@@ -285,8 +339,11 @@ Tensor TaskSession::variable(std::string_view name) {
 }
 
 void TaskSession::agree_on_problem(const std::string& problem, Code code) {
-  for (const std::string& text : transport_.exchange(problem, deadline()))
-    if (!text.empty()) throw Error(code, text);
+  for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).take())) {
+    BlobReader reader(said);
+    const auto of_task = static_cast<Code>(reader.number());
+    if (const std::string text(reader.text()); !text.empty()) throw Error(of_task, text);
+  }
 }
 
 std::string TaskSession::trace() {

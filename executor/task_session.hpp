@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "executor/agreement.hpp"
+#include "executor/checkpoint_saver.hpp"
 #include "executor/cluster_state.hpp"
 #include "executor/session.hpp"
 #include "executor/task_executor.hpp"
@@ -76,7 +77,15 @@ class TaskSession {
   /// Session::tune.
   Tuned tune(const Graph& graph, const RunRequest& request, const TuneOptions& options);
   [[nodiscard]] RunStats stats();
-  /// Error(code) on all tasks, with the first `problem` that is not empty.
+  /// Everybody's text, in the order of tasks. All tasks call it.
+  [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) {
+    return transport_.exchange(mine, deadline());
+  }
+  /// Saves now; `graph` is the session's. All tasks call it.
+  void save(const Graph& graph, CheckpointSaver& saver);
+  /// Steps of requests, by their texts.
+  void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
+  /// With the code that came with it: Error on all tasks, with the first `problem` that is not empty.
   void agree_on_problem(const std::string& problem, Code code);
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
@@ -98,9 +107,13 @@ class TaskSession {
   Prepared& prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned);
   void compare_fingerprints(const PlanCache::Planned& planned);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
+  /// What is done after each step. True: no more.
+  using AfterStep = std::function<bool(std::int64_t steps_done)>;
   /// Steps of a prepared plan, counted on from `step`.
   std::vector<Tensor> execute(Prepared& prepared, std::int64_t steps, std::int64_t& step, const TensorMap& feeds,
-                              const OnStep& on_step);
+                              const OnStep& on_step, const AfterStep& after_step);
+  void check_variables() const;
+  [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);
   /// `measured`: of steps that leave nothing behind.
   [[nodiscard]] std::unique_ptr<TaskExecutor> executor_for(const PlanCache::Planned& planned, bool measured);
   /// Those of the plan's feeds that this task gives.

@@ -1,0 +1,176 @@
+// Checkpoints: a run that goes on from one ends as one that was never stopped.
+#include "executor/checkpoints.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/files.hpp"
+#include "base/interrupt.hpp"
+#include "tests/support/manual_clock.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+#include "tests/support/walk.hpp"
+
+namespace ferry {
+namespace {
+
+using test::cluster_of;
+using test::difference;
+using test::error_of;
+using test::says;
+using test::TempFolder;
+using test::Walk;
+
+constexpr std::int64_t kSteps = 10;
+
+std::vector<std::string> names(const std::string& folder) {
+  std::vector<std::string> all;
+  for (const CheckpointFacts& facts : checkpoints_in(folder, local_files())) {
+    CHECK(facts.problem == "");
+    all.push_back(facts.name);
+  }
+  return all;
+}
+
+TensorMap undisturbed(int tasks) {
+  Walk walk;
+  Session session(walk.graph, cluster_of(tasks));
+  walk.request.steps = kSteps;
+  session.run(walk.request);
+  session.run(walk.other);
+  return session.variables();
+}
+
+/// Runs up to `steps` of the request, from what `options` say.
+TensorMap run_to(std::int64_t steps, int tasks, CheckpointOptions options) {
+  Walk walk;
+  Session session(walk.graph, cluster_of(tasks));
+  Checkpoints checkpoints(session, walk.request, std::move(options));
+  walk.request.checkpoints = &checkpoints;
+  walk.request.steps = steps - checkpoints.step();
+  session.run(walk.request);
+  if (steps == kSteps) session.run(walk.other);
+  return steps == kSteps ? session.variables() : TensorMap();
+}
+
+TEST_CASE("checkpoints: a run that goes on from one ends with the bits of one that was never stopped") {
+  for (const int tasks : {1, 2, 3}) {
+    CAPTURE(tasks);
+    const TempFolder folder;
+    run_to(7, tasks, {.folder = folder / "c", .every_steps = 3});
+    CHECK(names(folder / "c") == std::vector<std::string>{"step-0000000003", "step-0000000006"});
+    CHECK(difference(run_to(kSteps, tasks, {.folder = folder / "c", .every_steps = 3, .resume = true}),
+                     undisturbed(tasks)) == "");
+  }
+}
+
+TEST_CASE("checkpoints: only the newest are kept, and saving twice at one step saves once") {
+  const TempFolder folder;
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  Checkpoints checkpoints(session, walk.request, {.folder = folder.path(), .every_steps = 2, .keep = 2});
+  walk.request.checkpoints = &checkpoints;
+  for (int i = 0; i < 7; ++i) session.run(walk.request);
+  checkpoints.save();
+  checkpoints.save();
+  CHECK(names(folder.path()) == std::vector<std::string>{"step-0000000006", "step-0000000007"});
+}
+
+TEST_CASE("checkpoints: saved by two tasks, they give one, three and four tasks the same variables") {
+  const TempFolder folder;
+  TensorMap saved;
+  {
+    Walk walk;
+    Session session(walk.graph, cluster_of(2));
+    Checkpoints checkpoints(session, walk.request, {.folder = folder.path()});
+    walk.request.checkpoints = &checkpoints;
+    walk.request.steps = 5;
+    session.run(walk.request);
+    session.run(walk.other);
+    checkpoints.save();
+    saved = session.variables();
+  }
+  for (const int tasks : {1, 2, 3, 4}) {
+    CAPTURE(tasks);
+    Walk walk;
+    Session session(walk.graph, cluster_of(tasks));
+    const Checkpoints checkpoints(session, walk.request, {.folder = folder.path(), .resume = true});
+    CHECK(checkpoints.step() == 5);
+    CHECK(checkpoints.steps_of(walk.other) == 1);
+    CHECK(difference(session.variables(), saved) == "");
+  }
+}
+
+TEST_CASE("checkpoints: by time, at the first boundary after it") {
+  const TempFolder folder;
+  test::ManualClock clock;
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  Checkpoints checkpoints(session, walk.request,
+                          {.folder = folder.path(), .every_seconds = 10, .keep = 9, .clock = &clock});
+  walk.request.checkpoints = &checkpoints;
+  walk.request.steps = 8;
+  walk.request.on_step = [&](std::int64_t, std::span<const Tensor>) { clock.advance(std::chrono::seconds(4)); };
+  session.run(walk.request);
+  checkpoints.save();
+  CHECK(names(folder.path()) == std::vector<std::string>{"step-0000000003", "step-0000000006", "step-0000000008"});
+}
+
+TEST_CASE("checkpoints: variables without a value are none, until they have one") {
+  const TempFolder folder;
+  run_to(2, 2, {.folder = folder.path(), .every_steps = 2});
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  const Checkpoints checkpoints(session, walk.request, {.folder = folder.path(), .resume = true});
+  CHECK(session.run(walk.other)[0].defined());
+}
+
+TEST_CASE("checkpoints: refused are folders that have any, another seed, another request and bad options") {
+  const TempFolder folder;
+  run_to(4, 1, {.folder = folder.path(), .every_steps = 2});
+  Walk walk;
+  const Cluster cluster = cluster_of(2);
+  SessionOptions seeded;
+  seeded.seed = 7;
+  Session session(walk.graph, cluster, seeded);
+  const auto refused = [&](CheckpointOptions options) {
+    options.folder = options.folder.empty() ? folder.path() : options.folder;
+    return error_of([&] { const Checkpoints checkpoints(session, walk.request, options); });
+  };
+  CHECK(refused({}).code() == Code::usage);
+  CHECK(says(refused({}), "has checkpoints already, the newest of step 4"));
+  CHECK(refused({.resume = true}).code() == Code::usage);
+  CHECK(says(refused({.resume = true}), "was saved with the seed 0, this run has 7"));
+  CHECK(refused({.keep = 0}).code() == Code::usage);
+  CHECK(refused({.every_steps = -1}).code() == Code::usage);
+  Checkpoints checkpoints(session, walk.request, {.folder = folder / "new"});
+  walk.other.checkpoints = &checkpoints;
+  const Error other = error_of([&] { session.run(walk.other); });
+  CHECK(other.code() == Code::usage);
+  CHECK(says(other, "another request"));
+  walk.request.checkpoints = &checkpoints;
+  CHECK_NOTHROW(session.run(walk.request));
+}
+
+TEST_CASE("checkpoints: told to stop, the run saves, stops at one step on all tasks, and can go on") {
+  const TempFolder folder;
+  {
+    Walk walk;
+    Session session(walk.graph, cluster_of(3));
+    Checkpoints checkpoints(session, walk.request, {.folder = folder.path()});
+    walk.request.checkpoints = &checkpoints;
+    walk.request.steps = kSteps;
+    walk.request.on_step = [](std::int64_t step, std::span<const Tensor>) {
+      if (step == 3) request_preemption();
+    };
+    const Error error = error_of([&] { session.run(walk.request); });
+    clear_interrupt();
+    CHECK(error.code() == Code::preempted);
+    CHECK(says(error, "stopped after step "));
+    CHECK(session.variables().size() == 3);
+  }
+  REQUIRE(names(folder.path()).size() == 1);
+  CHECK(difference(run_to(kSteps, 3, {.folder = folder.path(), .resume = true}), undisturbed(3)) == "");
+}
+
+}  // namespace
+}  // namespace ferry
