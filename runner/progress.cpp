@@ -48,8 +48,8 @@ std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double 
   std::string text = std::to_string(done) + "/" + std::to_string(options_.steps) + " [" + std::string(filled, '#') +
                      std::string(kBarCells - filled, '-') + "]";
   for (const auto& [name, value] : metrics) text += " " + name + " " + short_number(value) + " ";
-  if (seconds > 0 && done > 0) {
-    const double rate = static_cast<double>(done) / seconds;
+  if (seconds > 0 && done > options_.before) {
+    const double rate = static_cast<double>(done - options_.before) / seconds;
     const bool samples = options_.samples_per_step > 0;
     text += " " + readable(samples ? rate * static_cast<double>(options_.samples_per_step) : rate) +
             (samples ? " samples/s" : " steps/s");

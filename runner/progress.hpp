@@ -22,6 +22,7 @@ class ProgressBar {
  public:
   struct Options {
     std::int64_t steps = 1;             ///< of the whole run
+    std::int64_t before = 0;            ///< of those, how many an earlier run has done
     std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
     int columns = 80;                   ///< of the terminal; the line is cut to it
   };

@@ -27,6 +27,15 @@ TEST_CASE("the bar shows metrics, samples a second and the time left") {
   CHECK(shown == "\r\x1b[K");
 }
 
+TEST_CASE("of a run that goes on, the rate is that of its own steps") {
+  test::ManualClock clock;
+  std::string shown;
+  ProgressBar bar({.steps = 100, .before = 40, .columns = 120}, clock, [&](std::string_view text) { shown = text; });
+  clock.advance(milliseconds(2000));
+  bar.update(60, {});
+  CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
+}
+
 TEST_CASE("the bar keeps to the terminal's width") {
   test::ManualClock clock;
   std::string shown;
