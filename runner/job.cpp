@@ -1,6 +1,7 @@
 #include "runner/job.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "base/files.hpp"
 #include "base/log.hpp"
@@ -20,20 +21,38 @@ void abort_job(const Cluster& cluster, const Report& report) noexcept {
     cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
 }
 
+/// The error that all tasks throw alike, after which none need be told and each takes its leave.
+std::optional<Error> preemption(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    if (error.code() == Code::preempted) return error;
+  } catch (...) {
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-void in_job(const JobOptions& options, const std::function<void(const Cluster&)>& body) {
-  const SignalGuard signals;
+void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
+  const SignalGuard signals(saves);
   ClusterOptions cluster_options = options.cluster;
   cluster_options.deadline = std::chrono::milliseconds(std::llround(options.deadline_seconds * 1000));
-  const Cluster cluster = Cluster::connect(cluster_options);
-  if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
-  try {
-    body(cluster);
-  } catch (...) {
-    abort_job(cluster, report_of(std::current_exception()));
-    throw;
+  std::optional<Error> preempted;
+  {
+    const Cluster cluster = Cluster::connect(cluster_options);
+    if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
+    try {
+      body(cluster);
+    } catch (...) {
+      preempted = preemption(std::current_exception());
+      if (!preempted) {
+        abort_job(cluster, report_of(std::current_exception()));
+        throw;
+      }
+    }
   }
+  if (preempted) throw *preempted;
 }
 
 void deliver(const RunOptions& options, const Results& results, bool is_main) {
@@ -45,7 +64,7 @@ void deliver(const RunOptions& options, const Results& results, bool is_main) {
   }
   if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
   if (is_main && !options.save.empty()) write_model(options.save, results.variables);
-  if (is_main && !options.stats.empty()) local_files().write(options.stats, stats_json(results.stats));
+  if (is_main && !results.stats.tasks.empty()) local_files().write(options.stats, stats_json(results.stats));
   if (options.out.empty())
     for (std::size_t i = 0; i < here.names.size(); ++i) print(result_line(here.names[i], here.fetched[i]));
 }

@@ -11,8 +11,9 @@
 namespace ferry {
 
 /// Joins or makes the job, calls `body`, and tells the other tasks what it throws. An Error then has the code of the
-/// task that failed first, so that all end with the same. Ctrl-C and SIGTERM end the run in good order.
-void in_job(const JobOptions& options, const std::function<void(const Cluster& cluster)>& body);
+/// task that failed first, so that all end with the same; Error(preempted) all tasks throw alike. Ctrl-C and SIGTERM
+/// end the run in good order; where it saves checkpoints, SIGTERM with one.
+void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
 /// Of a run whose steps have all succeeded.
 struct Results {

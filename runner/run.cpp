@@ -40,12 +40,20 @@ class Run {
     SessionOptions options = session_options(options_);
     options.seed = options_.seed;
     options.data_folder = options_.data;
+    options.check_numerics = options_.check_numerics;
     options.trace_file = options_.trace;
     Session session(graph_, cluster_, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
+    std::optional<Checkpoints> checkpoints;
+    if (!options_.checkpoint.empty()) {
+      checkpoints.emplace(session, selection_.request, checkpoint_options(options_));
+      selection_.request.checkpoints = &*checkpoints;
+      tell_beginning(*checkpoints);
+    }
     if (options_.tune) tune(session);
-    Results results{selection_.names, all_steps(session), {}, {}};
-    if (!options_.stats.empty()) results.stats = session.stats();
+    Results results{selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr), {}, {}};
+    if (checkpoints) checkpoints->save();
+    if (!options_.stats.empty() && !results.fetched.empty()) results.stats = session.stats();
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) save_plan(session);
@@ -83,31 +91,58 @@ class Run {
     local_files().write(options_.save_plan, encode_plan(plan));
   }
 
-  std::vector<Tensor> all_steps(Session& session) {
+  void tell_beginning(const Checkpoints& checkpoints) const {
+    if (!is_main() || !options_.resume) return;
+    const std::string where = in_quotes(options_.checkpoint);
+    if (checkpoints.step() == 0)
+      log_info("there is no checkpoint in " + where + ": begins with the first step");
+    else if (checkpoints.step() < total_)
+      log_info("goes on after step " + std::to_string(checkpoints.step()) + " of " + std::to_string(total_) +
+               ", from " + where);
+    else
+      log_info("the checkpoint in " + where + " is of step " + std::to_string(checkpoints.step()) + ": of " +
+               std::to_string(total_) + " steps none is left");
+  }
+
+  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
+    std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
     const int columns = has_fetches() && total_ > 1 ? terminal_columns() : 0;
-    ProgressBar bar({.steps = total_, .samples_per_step = data_.batch, .columns = columns}, system_clock(),
-                    write_stderr);
-    std::int64_t done = 0;
+    ProgressBar bar({.steps = total_, .before = done, .samples_per_step = data_.batch, .columns = columns},
+                    system_clock(), write_stderr);
+    std::int64_t shown = done;
     if (columns > 0)
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
-        bar.update(++done, metrics_of(selection_.names, fetched));
+        bar.update(++shown, metrics_of(selection_.names, fetched));
       };
     std::vector<Tensor> fetched;
-    for (std::int64_t from = 0; from < total_; from += selection_.request.steps) {
-      selection_.request.steps = std::min(eval_ ? options_.eval_every : total_, total_ - from);
+    if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
+    while (done < total_) {
+      const std::int64_t next = eval_ ? (done / options_.eval_every + 1) * options_.eval_every : total_;
+      selection_.request.steps = std::min(next, total_) - done;
       fetched = session.run(selection_.request);
+      done += selection_.request.steps;
       if (!eval_) continue;
       bar.clear();
-      evaluate(session, from + selection_.request.steps);
+      evaluate(session, done);
     }
     bar.clear();
     return fetched;
   }
 
+  /// Steps of one pass of the eval entry.
+  [[nodiscard]] std::int64_t eval_steps() const { return std::max<std::int64_t>(data_of(graph_, *eval_).steps, 1); }
+
+  /// The run ended after `done` steps, before the evaluation that comes then.
+  [[nodiscard]] bool eval_missing(const Checkpoints& checkpoints, std::int64_t done) const {
+    if (!eval_ || done == 0) return false;
+    const bool last = done == total_ && total_ % options_.eval_every != 0;
+    return checkpoints.steps_of(eval_->request) / eval_steps() < done / options_.eval_every + (last ? 1 : 0);
+  }
+
   /// One pass of the eval entry over its data; its scalars, averaged over the steps, on stdout.
   void evaluate(Session& session, std::int64_t step) {
     Metrics sums;
-    eval_->request.steps = std::max<std::int64_t>(data_of(graph_, *eval_).steps, 1);
+    eval_->request.steps = eval_steps();
     eval_->request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
       const Metrics now = metrics_of(eval_->names, fetched);
       if (sums.empty())
@@ -164,7 +199,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 
 int run_graph(Graph& graph, const RunOptions& options) {
   if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
-  in_job(options, [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
+  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
   return 0;
 }
 

@@ -1,8 +1,35 @@
 #include "runner/run_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "base/text.hpp"
 
 namespace ferry {
+namespace {
+
+/// All of `text`, above 0.
+template <class T>
+bool parse_positive(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number > 0;
+}
+
+}  // namespace
+
+CheckpointOptions checkpoint_options(const RunOptions& options) {
+  CheckpointOptions result;
+  result.folder = options.checkpoint;
+  result.keep = options.checkpoint_keep;
+  result.resume = options.resume;
+  const std::string_view every = options.checkpoint_every;
+  const bool timed = every.ends_with("s");
+  if (every.empty() || (timed ? parse_positive(every.substr(0, every.size() - 1), result.every_seconds)
+                              : parse_positive(every, result.every_steps)))
+    return result;
+  throw Error(Code::usage, "--checkpoint-every " + escaped(every) + ": neither a number of steps nor of seconds")
+      .hint("--checkpoint-every 100, or --checkpoint-every 30s");
+}
 
 SessionOptions session_options(const JobOptions& options) {
   SessionOptions result;
@@ -79,11 +106,25 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--deadline", options.deadline_seconds, "No progress for this long ends the job; default 60")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  app.add_flag("--check-numerics", options.check_numerics,
+               "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
   app.add_flag("--tune", options.tune,
                "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
                "--tune of its own, --tune=true");
   app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan")
       ->type_name("FILE.plan");
+  CLI::Option* const checkpoint =
+      app.add_option(
+             "--checkpoint", options.checkpoint,
+             "Where the run saves what it needs to go on: at the end, and before SIGTERM ends it (exit code 75)")
+          ->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Saves after every N steps or seconds as well")
+      ->needs(checkpoint)
+      ->type_name("N|Ns");
+  app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3")
+      ->needs(checkpoint)
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
   app.add_option("--trace", options.trace, "What ran when on each task, for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE.json");
   app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")

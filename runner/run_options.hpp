@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/checkpoints.hpp"
 #include "executor/session.hpp"
 #include "kernels/user_ops.hpp"
 
@@ -40,7 +41,15 @@ struct RunOptions : JobOptions {
   std::string data, trace, stats;
   bool tune = false;
   std::string save_plan;
+  std::string checkpoint;        ///< folder; empty: none are saved
+  std::string checkpoint_every;  ///< "100" steps, "30s"; empty: at the end, and when the run is told to stop
+  int checkpoint_keep = CheckpointOptions().keep;
+  bool resume = false;
+  bool check_numerics = false;
 };
+
+/// What of the options is that of checkpoints. Error(usage) for a `checkpoint_every` that is neither.
+[[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
 
 /// What of the options is a session's. It uses the kernels in `options`.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);

@@ -25,6 +25,8 @@ void refuse_options_of_graphs(const RunOptions& options) {
                                                 {options.epochs != 0, "--epochs"},
                                                 {options.eval_every != 0, "--eval-every"},
                                                 {options.tune, "--tune"},
+                                                {!options.checkpoint.empty(), "--checkpoint"},
+                                                {options.check_numerics, "--check-numerics"},
                                                 {!options.save_plan.empty(), "--save-plan"},
                                                 {options.fetch_to != 0, "--fetch-to"}};
   for (const auto& [is_given, name] : given)
@@ -114,7 +116,7 @@ int run_plan(const std::string& file, const RunOptions& options) {
   refuse_options_of_graphs(options);
   Plan plan = decode_plan(local_files().read(file, kMaxPlanBytes + kPlanHeadBytes).span(), file);
   const JobOptions job = job_for(plan, options);
-  in_job(job, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
+  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
   return 0;
 }
 

@@ -21,14 +21,24 @@ void on_signal(int signal) {
   errno = kept;
 }
 
+// However often it comes: launchers and schedulers send it more than once.
+void on_preemption(int) {
+  const int kept = errno;
+  constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";
+  if (!preemption_requested()) static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
+  request_preemption();
+  errno = kept;
+}
+
 }  // namespace
 
-SignalGuard::SignalGuard() {
+SignalGuard::SignalGuard(bool saves) {
   clear_interrupt();
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before_int_);
+  if (saves) action.sa_handler = on_preemption;
   sigaction(SIGTERM, &action, &before_term_);
 }
 

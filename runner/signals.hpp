@@ -1,5 +1,5 @@
 // Signals of a run: Ctrl-C and SIGTERM stop it in good order on all tasks (exit code 130); the second one ends it at
-// once.
+// once. Where checkpoints are saved SIGTERM makes it save one and stop (exit code 75); Ctrl-C stops that, too.
 #pragma once
 
 #include <csignal>
@@ -9,7 +9,8 @@ namespace ferry {
 /// Takes SIGINT and SIGTERM while it lives, then gives them back. One at a time in a process; from the main thread.
 class [[nodiscard]] SignalGuard {
  public:
-  SignalGuard();
+  /// `saves`: the run saves checkpoints.
+  explicit SignalGuard(bool saves);
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
