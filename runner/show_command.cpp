@@ -1,9 +1,13 @@
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "executor/checkpoints.hpp"
 #include "executor/plan_session.hpp"
 #include "placement/plan_file.hpp"
 #include "runner/commands.hpp"
@@ -86,6 +90,35 @@ int show_model(const std::string& folder) {
   return 0;
 }
 
+/// When the file was written, in local time.
+std::string time_of(const std::string& path) {
+  struct stat status {};
+  struct tm local {};
+  if (::stat(path.c_str(), &status) != 0 || localtime_r(&status.st_mtime, &local) == nullptr) return "?";
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+  return {text, size};
+}
+
+/// A line for each: step, when, tasks, bytes, and whether it can be loaded.
+int show_checkpoints(const std::string& folder) {
+  const std::vector<CheckpointFacts> all = checkpoints_in(folder, local_files());
+  std::size_t sound = 0;
+  std::string text;
+  for (const CheckpointFacts& facts : all) {
+    const std::string when = time_of(folder + "/" + facts.name + "/manifest.json");
+    if (facts.problem.empty()) ++sound;
+    text += escaped(facts.name) + "  " + when;
+    if (facts.step >= 0)
+      text += "  step " + std::to_string(facts.step) + "  " + std::to_string(facts.tasks) +
+              (facts.tasks == 1 ? " task  " : " tasks  ") + human_bytes(facts.bytes);
+    text += facts.problem.empty() ? "  sound\n" : "  cannot be loaded: " + facts.problem + "\n";
+  }
+  print(std::to_string(all.size()) + (all.size() == 1 ? " checkpoint, " : " checkpoints, ") + std::to_string(sound) +
+        " sound\n" + text);
+  return 0;
+}
+
 std::string port_line(const Plan& plan, const PlanPort& port, const char* what) {
   return std::string("  ") + what + " " + escaped(plan.string(port.name)) + " : " +
          Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on task " +
@@ -107,11 +140,13 @@ int show_plan(const std::string& file) {
 }  // namespace
 
 void add_show_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("show", "What a graph, a plan or a saved model holds");
+  CLI::App* command =
+      app.add_subcommand("show", "What a graph, a plan, a saved model or a folder of checkpoints holds");
   auto options = std::make_shared<ShowOptions>();
   command
-      ->add_option("FILE", options->file,
-                   "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save")
+      ->add_option(
+          "FILE", options->file,
+          "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save or --checkpoint")
       ->required();
   add_ops_option(*command, options->ops);
   add_dim_option(*command, *options);
@@ -119,10 +154,13 @@ void add_show_command(CLI::App& app, Action& action) {
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
     ferry show add.plan  its feeds, fetches and variables
-    ferry show model     the variables of a saved model)");
+    ferry show model     the variables of a saved model
+    ferry show saved     the checkpoints of a run, and whether they can be loaded)");
   command->callback([&action, options] {
     action = [options] {
-      if (std::filesystem::is_directory(options->file)) return show_model(options->file);
+      if (std::filesystem::is_directory(options->file))
+        return has_checkpoints(options->file, local_files()) ? show_checkpoints(options->file)
+                                                             : show_model(options->file);
       return is_plan_file(options->file) ? show_plan(options->file) : show_graph(*options);
     };
   });
