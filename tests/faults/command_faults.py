@@ -8,6 +8,7 @@ stderr, and that no output file was touched. Prints a line for each case; ends w
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -297,6 +298,16 @@ def case_079_wall_clock_jumps():
         done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "2", "-x", "LD_PRELOAD=" + JUMPING_CLOCK, FERRY, "run", path, "--steps", "200"],
                               capture_output=True, text=True, timeout=SECONDS, env=environment(ASAN_OPTIONS=preload["ASAN_OPTIONS"]))
         expect((done.returncode, "", done.stderr), 0)
+
+
+def case_077_first_op_that_makes_nan():
+    text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
+    below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))
+    file = write("root.pbtxt", text)
+    refused(8, ['Sqrt "root" on task 0: NaN in 1 of 6 elements, the first not finite at 4, in step 0', "model.cpp:4"], file, "--feed", below, "--check-numerics")
+    expect(run("run", file, "--feed", below), 0)
+    given = "x=" + write("nan.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, float("nan"), 1, 2)))
+    refused(8, ['feed "x" on task 0: NaN in 1 of 6 elements'], file, "--feed", given, "--check-numerics")
 
 
 def case_080_interrupted():

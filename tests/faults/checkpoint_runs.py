@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Runs that save checkpoints, killed, told to stop, and gone on with: checkpoint_runs.py JOB FERRY DISK_FAULTS
+
+JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp). A case compares the variables with those of
+a run that was not disturbed, so it does not matter at which moment a signal comes. Prints a line for each case; ends with 1
+if one fails.
+"""
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+JOB, FERRY, DISK_FAULTS = sys.argv[1:4]
+MPIRUN = shutil.which("mpirun")
+SECONDS = 120  # for a command that hangs; no case waits for it
+FOLDER = Path(tempfile.mkdtemp(prefix="ferry-checkpoints-"))
+LONG = 1000000000000  # steps of a run that never ends by itself
+
+
+class Failed(Exception):
+    pass
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "SLURM_"))}
+    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LD_PRELOAD="", FERRY_TEST_SYNC="")
+    return dict(env, **more)
+
+
+def command(tasks, *words):
+    """The job on `tasks` tasks: a number, of this process, or "mpi N"."""
+    if isinstance(tasks, int):
+        return [JOB, "--threads", "1", "--tasks", str(tasks), *words]
+    return [MPIRUN, "--oversubscribe", "-np", tasks.split()[1], "-x", "LD_PRELOAD", "-x", "FERRY_TEST_SYNC", JOB, "--threads", "1",
+            *words]
+
+
+def run(words, env=None, **more):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=SECONDS,
+                          env=environment(**(env or {})), **more)
+    return done.returncode, done.stderr
+
+
+def expect(result, code, *parts):
+    got, errors = result
+    if got != code:
+        raise Failed(f"exit code {got}, not {code}; it said:\n{errors[-3000:]}")
+    for part in parts:
+        if part not in errors:
+            raise Failed(f"{part!r} is not in:\n{errors[-3000:]}")
+
+
+def fresh(name):
+    path = FOLDER / name
+    shutil.rmtree(path, ignore_errors=True)
+    return str(path)
+
+
+def saved(tasks, steps, *words):
+    """Runs to the end; the bytes of all variables."""
+    model = fresh("model")
+    expect(run(command(tasks, "--steps", str(steps), "--save", model, *words)), 0)
+    return Path(model, "variables.safetensors").read_bytes()
+
+
+def same(a, b):
+    if a != b:
+        raise Failed("the variables differ from those of a run that was not disturbed")
+
+
+def start(tasks, *words):
+    return subprocess.Popen(command(tasks, *words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            env=environment())
+
+
+def after_lines(job, count):
+    """Returns when the job has printed so many lines; False when it ended before."""
+    return all(job.stderr.readline() for _ in range(count))
+
+
+def ranks(job):
+    """The processes that mpirun has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            exe = os.readlink(stat.parent / "exe")
+        except OSError:
+            continue
+        if int(fields[1]) == job.pid and exe == os.path.realpath(JOB):
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def end_of(job):
+    try:
+        errors = job.communicate(timeout=SECONDS)[1]
+    finally:
+        job.kill()
+    return job.returncode, errors
+
+
+def stopped_step(errors):
+    found = re.search(r"stopped after step (\d+)", errors)
+    if found is None:
+        raise Failed(f"it does not say where it stopped:\n{errors[-2000:]}")
+    return int(found.group(1))
+
+
+def told_to_stop(tasks, tell):
+    folder = fresh("stop")
+    job = start(tasks, "--steps", str(LONG), "--checkpoint", folder)
+    after_lines(job, 50)
+    tell(job)
+    result = end_of(job)
+    expect(result, 75, "its checkpoint is in")
+    step = stopped_step(result[1])
+    if sorted(os.listdir(folder)) != ["lock", f"step-{step:010}"]:
+        raise Failed(f"the folder has {os.listdir(folder)}")
+    same(saved(tasks, step + 5, "--checkpoint", folder, "--resume"), saved(tasks, step + 5))
+
+
+def case_081_sigterm_saves_and_stops():
+    told_to_stop(2, lambda job: job.send_signal(signal.SIGTERM))
+
+
+def case_081_sigterm_to_one_of_two_processes():
+    if MPIRUN is None:
+        return "no mpirun here"
+    told_to_stop("mpi 2", lambda job: os.kill(ranks(job)[1], signal.SIGTERM))
+
+
+def case_081_sigterm_many_times():
+    told_to_stop(3, lambda job: [job.send_signal(signal.SIGTERM) for _ in range(20)])
+
+
+def case_080_interrupt_of_a_run_that_saves():
+    folder = fresh("interrupt")
+    job = start(2, "--steps", str(LONG), "--checkpoint", folder)
+    after_lines(job, 50)
+    job.send_signal(signal.SIGINT)
+    expect(end_of(job), 130, "interrupted")
+    if os.listdir(folder) != ["lock"]:
+        raise Failed(f"the folder has {os.listdir(folder)}")
+
+
+def case_082_sigterm_during_checkpoints():
+    folder = fresh("during")
+    job = start(2, "--steps", str(LONG), "--checkpoint", folder, "--checkpoint-every", "1")
+    after_lines(job, 20)
+    job.send_signal(signal.SIGTERM)
+    result = end_of(job)
+    expect(result, 75)
+    step = stopped_step(result[1])
+    same(saved(2, step + 5, "--checkpoint", folder, "--resume"), saved(2, step + 5))
+
+
+def killed_at_random(tasks, kills, steps, kill, *words):
+    """As many times as `kills`, at a moment that depends on the machine: what comes of it must not."""
+    dice = random.Random(7)
+    folder = fresh("killed")
+    for _ in range(kills):
+        job = start(tasks, "--steps", str(steps), "--checkpoint", folder, "--checkpoint-every", str(steps // 40), "--resume", *words)
+        if after_lines(job, dice.randrange(1, steps // kills)):
+            kill(job)
+        end_of(job)
+    same(saved(tasks, steps, "--checkpoint", folder, "--resume", *words), saved(tasks, steps, *words))
+
+
+def case_060_killed_at_random_steps():
+    killed_at_random(2, 10, 40000, lambda job: job.kill())
+
+
+def case_060_one_of_two_processes_killed_at_random_steps():
+    if MPIRUN is None:
+        return "no mpirun here"
+    killed_at_random("mpi 2", 3, 8000, lambda job: os.kill(ranks(job)[1], signal.SIGKILL))
+
+
+def case_090_killed_between_the_saves_of_two_tasks():
+    if MPIRUN is None:
+        return "no mpirun here"
+    wanted = saved("mpi 2", 9)
+    # The probe takes two, each checkpoint two for the shard and two for what the process says of it.
+    for at in (3, 7, 9):
+        folder = fresh("between")
+        words = ["--checkpoint", folder, "--checkpoint-every", "2", "--checkpoint-keep", "9", "--resume"]
+        code, errors = run(command("mpi 2", "--steps", "9", *words), env={"LD_PRELOAD": DISK_FAULTS, "FERRY_TEST_SYNC": f"kill {at} 1"})
+        if code == 0:
+            raise Failed("the process was not killed")
+        complete = [name for name in os.listdir(folder) if name.startswith("step-")]
+        if complete != ([] if at == 3 else ["step-0000000002"]):
+            raise Failed(f"killed at its sync {at}: the folder has {complete}; it said:\n{errors[-2000:]}")
+        same(saved("mpi 2", 9, *words), wanted)
+
+
+def case_093_two_processes_resumed_as_one_three_and_four():
+    if MPIRUN is None:
+        return "no mpirun here"
+    wanted = saved(1, 9, "--invariant=4")
+    for tasks in (1, "mpi 3", "mpi 4"):
+        words = ["--invariant=4", "--checkpoint", fresh("resharded"), "--checkpoint-every", "2"]
+        expect(run(command("mpi 2", "--steps", "5", *words)), 0)
+        same(saved(tasks, 9, *words, "--resume"), wanted)
+
+
+def case_084_full_log():
+    with open("/dev/full", "w") as full:
+        code = subprocess.run(command(2, "--steps", "50", "--checkpoint", fresh("full")), stdout=subprocess.DEVNULL, stderr=full,
+                              timeout=SECONDS, env=environment()).returncode
+    if code != 0:
+        raise Failed(f"exit code {code}")
+
+
+def case_087_disk_full():
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))  # room for the lock, not for a shard
+    folder = fresh("no_room")
+    expect(run(command(2, "--steps", "9", "--checkpoint", folder, "--checkpoint-every", "2"), preexec_fn=limit), 7, "cannot be written")
+    if os.listdir(folder) != ["lock"]:
+        raise Failed(f"the folder has {os.listdir(folder)}")
+
+
+def case_088_read_only_folder():
+    expect(run(command(2, "--steps", str(LONG), "--checkpoint", "/sys")), 2, '"/sys"', "cannot be")
+
+
+def case_095_two_jobs_in_one_folder():
+    folder = fresh("shared")
+    job = start(1, "--steps", str(LONG), "--checkpoint", folder)
+    after_lines(job, 1)
+    try:
+        expect(run(command(1, "--steps", "5", "--checkpoint", folder)), 2, "another job uses it", f"process {job.pid} on host")
+    finally:
+        job.kill()
+        job.communicate()
+    expect(run(command(1, "--steps", "5", "--checkpoint", folder)), 0)
+
+
+def case_096_failed_sync():
+    wanted = saved(2, 9)
+    for at in (4, 9):
+        folder = fresh("sync")
+        words = ["--checkpoint", folder, "--checkpoint-every", "2"]
+        expect(run(command(2, "--steps", "9", *words), env={"LD_PRELOAD": DISK_FAULTS, "FERRY_TEST_SYNC": f"fail {at}"}), 7, "sync")
+        same(saved(2, 9, *words, "--resume"), wanted)
+
+
+def case_resumed_when_nothing_is_left():
+    folder = fresh("done")
+    wanted = saved(2, 9, "--checkpoint", folder)
+    same(saved(2, 9, "--checkpoint", folder, "--resume"), wanted)
+
+
+def case_options():
+    for every in ("5m", "0", "-1s", "s", "1e3"):
+        expect(run(command(1, "--checkpoint", fresh("options"), "--checkpoint-every=" + every)), 2, "--checkpoint-every", "30s")
+    expect(run(command(1, "--resume")), 2, "--checkpoint")
+    folder = fresh("options")
+    expect(run(command(1, "--steps", "3", "--checkpoint", folder)), 0)
+    expect(run(command(1, "--steps", "3", "--checkpoint", folder)), 2, "has checkpoints already, the newest of step 3", "--resume")
+    expect(run(command(1, "--steps", "5", "--checkpoint", folder, "--resume", "--seed", "2")), 2, "saved with the seed 0, this run has 2")
+    expect(run(command(1, "--steps", "5", "--checkpoint", fresh("none"), "--resume")), 0, "there is no checkpoint in")
+    expect(run(command(1, "--steps", "5", "--checkpoint", folder, "--resume")), 0, "goes on after step 3 of 5")
+
+
+def case_show():
+    folder = fresh("shown")
+    expect(run(command(2, "--steps", "9", "--checkpoint", folder, "--checkpoint-every", "4")), 0)
+    os.truncate(os.path.join(folder, "step-0000000008", "task-00001.safetensors"), 20)
+    shown = subprocess.run([FERRY, "show", folder], capture_output=True, text=True, timeout=SECONDS).stdout
+    for part in (r"^3 checkpoints, 2 sound$", r"^step-0000000004  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  step 4  2 tasks  112 B  sound$",
+                 r"^step-0000000008 .*cannot be loaded: .*task-00001.safetensors.*cut short", r"^step-0000000009 .* sound$"):
+        if not re.search(part, shown, re.MULTILINE):
+            raise Failed(f"{part!r} is not in:\n{shown}")
+
+
+def main():
+    failed = 0
+    chosen = sys.argv[4:]
+    for name, case in sorted(globals().items()):
+        if not name.startswith("case_") or (chosen and not any(name[5:].startswith(c) for c in chosen)):
+            continue
+        try:
+            skipped = case()
+            print(f"[skip] {name[5:]}: {skipped}" if skipped else f"ok {name[5:]}", flush=True)
+        except (Failed, subprocess.TimeoutExpired) as why:
+            failed += 1
+            print(f"FAILED {name[5:]}: {why}", flush=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

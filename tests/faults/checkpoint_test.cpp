@@ -1,0 +1,322 @@
+// Faults of checkpoints, by their numbers: the one before always stays loadable.
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/interrupt.hpp"
+#include "base/log.hpp"
+#include "executor/checkpoints.hpp"
+#include "tests/support/faulty_files.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+#include "tests/support/walk.hpp"
+
+namespace {
+std::atomic<int> syncs_until_failure{-1};
+}  // namespace
+
+// Stands in for the C library's, to play a disk that fails.
+extern "C" int fsync(int descriptor) {
+  if (syncs_until_failure >= 0 && syncs_until_failure-- == 0) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+using test::cluster_of;
+using test::difference;
+using test::error_of;
+using test::FaultyFiles;
+using test::says;
+using test::TempFolder;
+using test::Walk;
+
+constexpr std::int64_t kSteps = 9;
+
+/// What is said on the log while it lives.
+class Log {
+ public:
+  Log()
+      : before_(log_sink([this](LogLevel, std::string_view lines) {
+          text += lines;
+          return true;
+        })) {}
+  ~Log() { log_sink(before_); }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  std::string text;
+
+ private:
+  LogSink before_;
+};
+
+/// Runs to the end, from what the folder has, saving every two steps; keeps two.
+TensorMap run_all(const std::string& folder, FileSystem& files, int tasks = 2) {
+  Walk walk;
+  Session session(walk.graph, cluster_of(tasks));
+  Checkpoints checkpoints(session, walk.request,
+                          {.folder = folder, .every_steps = 2, .keep = 2, .resume = true, .files = &files});
+  walk.request.checkpoints = &checkpoints;
+  if (checkpoints.step() < kSteps) {
+    walk.request.steps = kSteps - checkpoints.step();
+    session.run(walk.request);
+  }
+  checkpoints.save();
+  return session.variables();
+}
+
+TensorMap undisturbed() {
+  const TempFolder folder;
+  return run_all(folder.path(), local_files());
+}
+
+std::vector<std::string> sound(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const CheckpointFacts& facts : checkpoints_in(folder, local_files())) {
+    if (facts.name.ends_with(".damaged")) continue;
+    CHECK(facts.problem == "");
+    names.push_back(facts.name);
+  }
+  return names;
+}
+
+/// A folder with the checkpoints of steps 8 and 9.
+struct Saved {
+  TempFolder folder;
+  std::string last = folder / "step-0000000009";
+  TensorMap variables = run_all(folder.path(), local_files());
+};
+
+Error resumed(const std::string& folder, std::int64_t& step, int tasks = 2) {
+  Walk walk;
+  Session session(walk.graph, cluster_of(tasks));
+  return error_of([&] {
+    const Checkpoints checkpoints(session, walk.request, {.folder = folder, .resume = true});
+    step = checkpoints.step();
+  });
+}
+
+TEST_CASE("082 told to stop while a checkpoint is being written: that one is completed") {
+  const TempFolder folder;
+  FaultyFiles files(1 << 30, FaultyFiles::Fault::full);
+  int writes = 0;
+  files.before_write = [&] {
+    if (++writes == 4) request_preemption();
+  };
+  const Error error = error_of([&] { run_all(folder.path(), files); });
+  clear_interrupt();
+  CHECK(error.code() == Code::preempted);
+  CHECK(!sound(folder.path()).empty());
+  files.before_write = {};
+  CHECK(difference(run_all(folder.path(), local_files()), undisturbed()) == "");
+}
+
+TEST_CASE("087 the disk is full at any change: exit code 7, nothing incomplete stays, what was there can be loaded") {
+  const TensorMap wanted = undisturbed();
+  int failures = 0;
+  for (int at = 0;; ++at) {
+    CAPTURE(at);
+    const TempFolder folder;
+    FaultyFiles files(at, FaultyFiles::Fault::full);
+    const Log log;
+    const Error error = error_of([&] { run_all(folder.path(), files); });
+    if (!files.broken()) break;
+    ++failures;
+    // What is left of an old checkpoint is no failure, and is said.
+    const bool pruned = error.code() == Code::ok;
+    CHECK((pruned ? log.text.find("an old checkpoint stays") != std::string::npos : error.code() == Code::resource));
+    sound(folder.path());
+    if (!pruned)
+      for (const auto& entry : fs::directory_iterator(folder.path()))
+        CHECK(!entry.path().filename().string().ends_with(".tmp"));
+    CHECK(difference(run_all(folder.path(), local_files()), wanted) == "");
+  }
+  CHECK(failures > 20);
+}
+
+TEST_CASE("089, 097 a crash at any change, of a file being written or of old checkpoints being removed") {
+  const TensorMap wanted = undisturbed();
+  int crashes = 0;
+  for (int at = 0;; ++at) {
+    CAPTURE(at);
+    const TempFolder folder;
+    FaultyFiles files(at, FaultyFiles::Fault::crash);
+    const Log log;
+    static_cast<void>(error_of([&] { run_all(folder.path(), files); }));
+    if (!files.broken()) break;
+    ++crashes;
+    const std::size_t before = sound(folder.path()).size();
+    CHECK(difference(run_all(folder.path(), local_files()), wanted) == "");
+    CHECK(log.text.find("goes on from the checkpoint before") == std::string::npos);
+    CHECK(before <= 3);
+    CHECK(sound(folder.path()).size() == 2);
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      CHECK(!entry.path().filename().string().ends_with(".tmp"));
+  }
+  CHECK(crashes > 20);
+}
+
+TEST_CASE("089, 090 a shard that is cut or missing: the one before is used, and that is said") {
+  for (const bool cut : {true, false}) {
+    const Saved saved;
+    const std::string shard = saved.last + "/task-00001.safetensors";
+    cut ? fs::resize_file(shard, fs::file_size(shard) - 5) : static_cast<void>(fs::remove(shard));
+    const Log log;
+    std::int64_t step = 0;
+    CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
+    CHECK(step == 8);
+    CHECK(log.text.find("task-00001.safetensors") != std::string::npos);
+    CHECK(log.text.find("goes on from the checkpoint before: step-0000000008") != std::string::npos);
+    CHECK(fs::exists(saved.last + ".damaged"));
+    CHECK(difference(run_all(saved.folder.path(), local_files()), saved.variables) == "");
+    CHECK(sound(saved.folder.path()).size() == 2);
+  }
+}
+
+TEST_CASE("091 any byte of a checkpoint changed: refused by name, or harmless") {
+  const Saved saved;
+  fs::remove_all(saved.folder / "step-0000000008");
+  int tensors = 0;
+  for (const std::string name : {"manifest.json", "task-00000.safetensors", "task-00001.safetensors"}) {
+    const std::string path = saved.last + "/" + name;
+    const std::string before(local_files().read(path).text());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      CAPTURE(name);
+      CAPTURE(i);
+      std::string flipped = before;
+      flipped[i] = static_cast<char>(flipped[i] ^ 0x10);
+      local_files().write(path, flipped);
+      const std::vector<CheckpointFacts> all = checkpoints_in(saved.folder.path(), local_files());
+      REQUIRE(all.size() == 1);
+      if (all[0].problem.empty()) {
+        // Spaces between the fields.
+        std::int64_t step = 0;
+        CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
+        continue;
+      }
+      CHECK(all[0].problem.find(name) != std::string::npos);
+      if (all[0].problem.find("tensor \"") != std::string::npos) ++tensors;
+      if (i % 97 != 0) continue;
+      std::int64_t step = 0;
+      const Error error = resumed(saved.folder.path(), step);
+      CHECK(error.code() == Code::file);
+      CHECK(says(error, "has no checkpoint that can be loaded"));
+      CHECK(says(error, name));
+    }
+    local_files().write(path, before);
+  }
+  CHECK(tensors > 64);
+}
+
+TEST_CASE("092 the checkpoint of another graph: lists what is missing, extra and different") {
+  const Saved saved;
+  Graph other;
+  const Value cut = other.variable("cut", other.constant({1.0F, 2.0F}));
+  const Value more = other.variable("more", other.constant({1.0F}));
+  RunRequest request;
+  request.targets = {assign(cut, cut * 2.0), assign(more, more * 2.0)};
+  Session session(other, cluster_of(2));
+  const Error error = error_of(
+      [&] { const Checkpoints checkpoints(session, request, {.folder = saved.folder.path(), .resume = true}); });
+  CHECK(error.code() == Code::file);
+  CHECK(says(error, "missing: more float32[1]"));
+  CHECK(says(error, "extra: whole float32[4]"));
+  CHECK(says(error, "differs: cut is float32[2] in the graph, float32[6,4] in the file"));
+}
+
+TEST_CASE("093 another number of tasks: each gets its part") {
+  for (const int tasks : {1, 3, 4}) {
+    CAPTURE(tasks);
+    const Saved saved;
+    CHECK(difference(run_all(saved.folder.path(), local_files(), tasks), saved.variables) == "");
+  }
+}
+
+TEST_CASE("094 names of tensors that are paths never name a file") {
+  for (const std::string name : {"../../outside", "/tmp/outside", "manifest.json", "a/b"}) {
+    CAPTURE(name);
+    const TempFolder folder;
+    Walk walk(name);
+    {
+      Session session(walk.graph, cluster_of(2));
+      Checkpoints checkpoints(session, walk.request, {.folder = folder / "a/b"});
+      walk.request.checkpoints = &checkpoints;
+      session.run(walk.request);
+      checkpoints.save();
+    }
+    CHECK(local_files().list(folder / "a/b") == std::vector<std::string>{"lock", "step-0000000001"});
+    CHECK(local_files().list(folder / "a/b/step-0000000001") ==
+          std::vector<std::string>{"manifest.json", "task-00000.safetensors", "task-00001.safetensors"});
+    CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
+    Session session(walk.graph, cluster_of(1));
+    const Checkpoints checkpoints(session, walk.request, {.folder = folder / "a/b", .resume = true});
+    CHECK(checkpoints.step() == 1);
+  }
+}
+
+TEST_CASE("095 a second job in the same folder is refused while the first lives") {
+  const TempFolder folder;
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  {
+    const Checkpoints first(session, walk.request, {.folder = folder.path()});
+    std::int64_t step = 0;
+    const Error error = resumed(folder.path(), step);
+    CHECK(error.code() == Code::usage);
+    CHECK(says(error, "another job uses it"));
+    CHECK(says(error, "process " + std::to_string(::getpid())));
+  }
+  CHECK_NOTHROW(Checkpoints(session, walk.request, {.folder = folder.path()}));
+}
+
+TEST_CASE("096 any failed fsync is a failed save, and what was there can be loaded") {
+  const TensorMap wanted = undisturbed();
+  int failures = 0;
+  for (int at = 0;; ++at) {
+    CAPTURE(at);
+    const TempFolder folder;
+    const Log log;
+    syncs_until_failure = at;
+    const Error error = error_of([&] { run_all(folder.path(), local_files()); });
+    const bool failed = syncs_until_failure < 0;
+    syncs_until_failure = -1;
+    if (!failed) break;
+    ++failures;
+    const bool pruned = error.code() == Code::ok;
+    CHECK((pruned ? log.text.find("an old checkpoint stays") != std::string::npos : error.code() == Code::resource));
+    sound(folder.path());
+    CHECK(difference(run_all(folder.path(), local_files()), wanted) == "");
+  }
+  CHECK(failures > 20);
+}
+
+TEST_CASE("098 what else lies in the folder, such as an unreadable pointer to the latest, is not looked at") {
+  const Saved saved;
+  fs::create_directory(saved.folder / "latest");
+  local_files().write(saved.folder / "step-12", "not a checkpoint");
+  fs::create_symlink("nowhere", saved.folder / "step-latest");
+  std::int64_t step = 0;
+  CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
+  CHECK(step == 9);
+}
+
+TEST_CASE("a checkpoint of a newer ferry is refused, and no older one is taken in its place") {
+  const Saved saved;
+  local_files().write(saved.last + "/manifest.json", R"({"ferry_checkpoint": 2})");
+  std::int64_t step = 0;
+  const Error error = resumed(saved.folder.path(), step);
+  CHECK(error.code() == Code::file);
+  CHECK(says(error, "a checkpoint of version 2; this ferry reads up to 1"));
+}
+
+}  // namespace
+}  // namespace ferry

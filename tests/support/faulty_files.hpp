@@ -1,0 +1,73 @@
+// Files that break: the machine's, but for one change.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+
+namespace ferry::test {
+
+/// Of all changes the one with the number `at` (from 0) breaks. Thread-safe.
+class FaultyFiles final : public FileSystem {
+ public:
+  enum class Fault {
+    full,  ///< it finds the disk full and changes nothing
+    crash  ///< it stops half way, and with it all changes after it: the process is gone
+  };
+  FaultyFiles(int at, Fault fault) : at_(at), fault_(fault) {}
+
+  [[nodiscard]] bool broken() const { return changes_ > at_; }
+  std::function<void()> before_write;  ///< called for each
+
+  using FileSystem::write;
+  FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
+  FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
+    return local_files().read_beneath(root, relative, limit);
+  }
+  bool exists(const std::string& path) override { return local_files().exists(path); }
+  std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
+
+  void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) override {
+    if (before_write) before_write();
+    change([&] { local_files().write(path, pieces); },
+           [&] {
+             const auto first = pieces.empty() ? std::span<const std::byte>() : pieces.front();
+             local_files().write(path, first.first(first.size() / 2));
+           });
+  }
+  void make_folders(const std::string& path) override {
+    change([&] { local_files().make_folders(path); }, [] {});
+  }
+  void rename_folder(const std::string& from, const std::string& to) override {
+    change([&] { local_files().rename_folder(from, to); }, [] {});
+  }
+  void remove(const std::string& path) override {
+    change([&] { local_files().remove(path); },
+           [&] {
+             if (!std::filesystem::is_directory(path)) return;
+             const std::vector<std::string> inside = list(path);
+             for (std::size_t i = 0; i < inside.size() / 2; ++i) local_files().remove(path + "/" + inside[i]);
+           });
+  }
+
+ private:
+  template <class Whole, class Half>
+  void change(const Whole& whole, const Half& half) {
+    const int now = changes_++;
+    if (now < at_ || (now > at_ && fault_ == Fault::full)) return whole();
+    if (now == at_ && fault_ == Fault::crash) half();
+    throw Error(Code::resource, fault_ == Fault::full ? "No space left on device" : "crashed");
+  }
+
+  const int at_;
+  const Fault fault_;
+  std::atomic<int> changes_{0};
+};
+
+}  // namespace ferry::test
