@@ -57,6 +57,7 @@ inline constexpr int kPairs = 7;
 
 // The families.
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
+[[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();

@@ -1,0 +1,74 @@
+// What checkpoints cost a training run: its steps with one saved every second, beside the same without.
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "bench/benchmark.hpp"
+#include "bench/scratch_folder.hpp"
+#include "executor/checkpoints.hpp"
+#include "ops/activation.hpp"
+#include "ops/indexing.hpp"
+#include "ops/linalg.hpp"
+#include "ops/loss.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/optim.hpp"
+#include "ops/random.hpp"
+#include "ops/reduce.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kPairs = 5;
+constexpr double kSeconds = 3;  // of a measurement
+constexpr std::int64_t kBatch = 64;
+
+/// 784-512-512-10 with momentum SGD: 5.4 MB of variables.
+RunRequest training(Graph& g) {
+  const Value images = normal(g, {kBatch, 784}), labels = argmax(normal(g, {kBatch, 10}));
+  Value x = images;
+  Values variables;
+  for (const auto& [inputs, outputs] : {std::pair{784, 512}, std::pair{512, 512}, std::pair{512, 10}}) {
+    const std::string name = "layer" + std::to_string(variables.size());
+    variables.push_back(g.variable(name, normal(g, {inputs, outputs}, 0, 0.05)));
+    x = matmul(x, variables.back());
+    if (outputs > 10) x = relu(x);
+  }
+  RunRequest request;
+  request.targets = momentum(gradients_of(mean(softmax_cross_entropy(x, labels)), variables), 0.01);
+  return request;
+}
+
+double seconds_of(Session& session, const RunRequest& request) {
+  const TimePoint start = system_clock().now();
+  session.run(request);
+  return std::chrono::duration<double>(system_clock().now() - start).count();
+}
+
+std::vector<Figure> checkpoint() {
+  const ScratchFolder folder;
+  Graph g;
+  RunRequest request = training(g);
+  ClusterOptions options;
+  options.transport = "inproc";
+  Session session(g, Cluster::connect(options));
+  Checkpoints checkpoints(session, request, {.folder = folder.file("saved"), .every_seconds = 1});
+  request.steps = 50;
+  session.run(request);
+  request.steps = std::max<std::int64_t>(std::llround(50 * kSeconds / seconds_of(session, request)), 1);
+  const auto rate = [&](Checkpoints* with) {
+    request.checkpoints = with;
+    const double seconds = seconds_of(session, request);
+    checkpoints.save();  // so that nothing is written while the other side runs
+    return static_cast<double>(request.steps) / seconds;
+  };
+  return {compare(
+      kPairs, [&] { return rate(&checkpoints); }, [&] { return rate(nullptr); })};
+}
+
+}  // namespace
+
+std::vector<Benchmark> checkpoint_benchmarks() {
+  return {{"checkpoint", "steps/s", Benchmark::Better::higher, "without checkpoints", checkpoint}};
+}
+
+}  // namespace ferry::bench
