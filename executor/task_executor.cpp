@@ -193,7 +193,7 @@ struct TaskExecutor::State {
     if (r.what == Do::kernel)
       for (const Array& input : r.run->inputs) given.add(not_finite(input.dtype, bytes_of(input)));
     if (r.what == Do::collective)
-      given_to_collective[r.link].add(not_finite(dtype_of_collective(r), {r.input, r.bytes}));
+      given_to_collective[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
     if (r.what == Do::collective_wait) given = std::exchange(given_to_collective[r.link], {});
     // An infinity that is fed, or that an op without inputs gives, is meant.
     given.infinite = given.infinite || r.what == Do::feed || (r.what == Do::kernel && r.run->inputs.empty());
@@ -203,7 +203,8 @@ struct TaskExecutor::State {
   void check_result(const Resolved& r, const Given& given) const {
     if (r.what == Do::kernel)
       for (const Array& output : r.run->outputs) require_finite(given, not_finite(output.dtype, bytes_of(output)));
-    if (r.what == Do::collective_wait) require_finite(given, not_finite(dtype_of_collective(r), {r.output, r.bytes}));
+    if (r.what == Do::collective_wait)
+      require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
     if (r.what == Do::feed)
       require_finite(given, not_finite(resolved.plan().feeds[r.target].dtype, {r.output, r.bytes}));
   }
@@ -215,6 +216,12 @@ struct TaskExecutor::State {
 
   static std::span<const std::byte> bytes_of(const Array& array) {
     return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
+  }
+  /// The first operand, of those that are here.
+  std::span<const std::byte> first_of(Range range, const std::byte* data) const {
+    if (range.count == 0 || data == nullptr) return {};
+    const PlanClass& role = resolved.plan().class_for(resolved.task());
+    return {data, role.buffers[role.operands[range.begin]].bytes};
   }
   DType dtype_of_collective(const Resolved& r) const { return resolved.plan().collectives[r.plan->target].dtype; }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "executor/checkpoints.hpp"
 #include "executor/session.hpp"
 #include "ops/array.hpp"
 #include "ops/control.hpp"
@@ -12,6 +13,7 @@
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/state.hpp"
+#include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 #include "tests/support/walk.hpp"
 
@@ -93,17 +95,28 @@ TEST_CASE("numerics: what is fed and what variables have before the run") {
   Graph g;
   const Value x = g.input("x", DType::float64, {2});
   CHECK(says(checked(g, x + x, {{"x", Tensor::of<double>({2}, {kNan, 0})}}), "feed \"x\" on task 0: NaN in 1 of 2"));
-  const Value v = g.variable("v", g.constant({1.0, 2.0}));
+  const test::TempFolder folder;
+  const Value v = g.variable("v", g.constant({1.0F, 2.0F}));
+  const TensorMap values{{"v", Tensor::of<float>({2}, {0, static_cast<float>(kNan)})}};
+  RunRequest request;
+  request.fetches = {v * 2.0};
+  {
+    Session session(g, cluster_of(1));
+    session.restore(values);
+    Checkpoints(session, request, {.folder = folder.path()}).save();
+  }
   SessionOptions options;
   options.check_numerics = true;
   Session session(g, cluster_of(1), options);
-  session.restore({{"v", Tensor::of<double>({2}, {0, kNan})}});
-  const Error error = error_of([&] { session.run({v * 2.0}); });
+  CHECK(says(error_of([&] { session.restore(values); }), "feed \"v/restored\" on task 0: NaN in 1 of 2"));
+  Session resumed(g, cluster_of(1), options);
+  const Checkpoints checkpoints(resumed, request, {.folder = folder.path(), .resume = true});
+  const Error error = error_of([&] { resumed.run(request); });
   CHECK(error.code() == Code::numeric);
   CHECK(says(error, "the variable \"v\" on task 0 had, before the run: NaN in 1 of 2"));
 }
 
-TEST_CASE("numerics: a sum over tasks that overflows is named, and inside of a loop the op") {
+TEST_CASE("numerics: a sum over tasks that overflows is named") {
   Graph g;
   auto all = g.on(g.mesh("dp"));
   const Value x = g.input("x", DType::float32, {4}).laid({split(0)});
