@@ -1,6 +1,5 @@
 // Faults of checkpoints, by their numbers: the one before always stays loadable.
 #include <doctest/doctest.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,13 +18,11 @@ namespace {
 std::atomic<int> syncs_until_failure{-1};
 }  // namespace
 
-// Stands in for the C library's, to play a disk that fails.
-extern "C" int fsync(int descriptor) {
-  if (syncs_until_failure >= 0 && syncs_until_failure-- == 0) {
-    errno = EIO;
-    return -1;
-  }
-  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+// Stands in for the C library's, to play a disk that fails. It takes no time otherwise: no power is cut here.
+extern "C" int fsync(int) {
+  if (syncs_until_failure < 0 || syncs_until_failure-- != 0) return 0;
+  errno = EIO;
+  return -1;
 }
 
 namespace ferry {
