@@ -14,15 +14,15 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kMostBytes = 1024;
+constexpr std::size_t kMostLockBytes = 1024;
 
-std::string path_in(const std::string& folder) {
+std::string lock_file(const std::string& folder) {
   return folder + "/lock";
 }
 
 // "process 12 on host a\nTEXT\n".
-std::string content(const Descriptor& file) {
-  std::string bytes(kMostBytes, '\0');
+std::string lock_content(const Descriptor& file) {
+  std::string bytes(kMostLockBytes, '\0');
   const ssize_t count = ::pread(file.get(), bytes.data(), bytes.size(), 0);
   bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   return bytes;
@@ -39,12 +39,12 @@ Error cannot_lock(const std::string& folder, int error) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder, const std::string& text)
-    : file_(::open(path_in(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
+    : file_(::open(lock_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
   if (!file_.open()) throw cannot_lock(folder, errno);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw cannot_lock(folder, errno);
     throw Error(Code::usage, in_quotes(folder) + ": another job uses it")
-        .note(escaped(split(content(file_), '\n')[0]))
+        .note(escaped(split(lock_content(file_), '\n')[0]))
         .hint("wait until that one has ended, or name another folder");
   }
   const std::string now = "process " + std::to_string(::getpid()) + " on " + this_host_name() + "\n" + text + "\n";
@@ -53,9 +53,9 @@ FolderLock::FolderLock(const std::string& folder, const std::string& text)
 }
 
 std::string folder_lock_text(const std::string& folder) {
-  const Descriptor file(::open(path_in(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Descriptor file(::open(lock_file(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.open()) return {};
-  const std::string all = content(file);
+  const std::string all = lock_content(file);
   const auto lines = split(all, '\n');
   return lines.size() < 2 ? std::string() : std::string(lines[1]);
 }

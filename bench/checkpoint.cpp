@@ -18,13 +18,12 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 5;
-constexpr double kSeconds = 3;  // of a measurement
-constexpr std::int64_t kBatch = 64;
+constexpr double kMeasuredSeconds = 3;  // of a measurement
+constexpr std::int64_t kImages = 64;
 
 /// 784-512-512-10 with momentum SGD: 5.4 MB of variables.
-RunRequest training(Graph& g) {
-  const Value images = normal(g, {kBatch, 784}), labels = argmax(normal(g, {kBatch, 10}));
+RunRequest network_steps(Graph& g) {
+  const Value images = normal(g, {kImages, 784}), labels = argmax(normal(g, {kImages, 10}));
   Value x = images;
   Values variables;
   for (const auto& [inputs, outputs] : {std::pair{784, 512}, std::pair{512, 512}, std::pair{512, 10}}) {
@@ -38,7 +37,7 @@ RunRequest training(Graph& g) {
   return request;
 }
 
-double seconds_of(Session& session, const RunRequest& request) {
+double run_seconds(Session& session, const RunRequest& request) {
   const TimePoint start = system_clock().now();
   session.run(request);
   return std::chrono::duration<double>(system_clock().now() - start).count();
@@ -47,17 +46,17 @@ double seconds_of(Session& session, const RunRequest& request) {
 std::vector<Figure> checkpoint() {
   const ScratchFolder folder;
   Graph g;
-  RunRequest request = training(g);
+  RunRequest request = network_steps(g);
   ClusterOptions options;
   options.transport = "inproc";
   Session session(g, Cluster::connect(options));
   Checkpoints checkpoints(session, request, {.folder = folder.file("saved"), .every_seconds = 1});
   request.steps = 50;
   session.run(request);
-  request.steps = std::max<std::int64_t>(std::llround(50 * kSeconds / seconds_of(session, request)), 1);
+  request.steps = std::max<std::int64_t>(std::llround(50 * kMeasuredSeconds / run_seconds(session, request)), 1);
   const auto rate = [&](Checkpoints* with) {
     request.checkpoints = with;
-    const double seconds = seconds_of(session, request);
+    const double seconds = run_seconds(session, request);
     checkpoints.save();  // so that nothing is written while the other side runs
     return static_cast<double>(request.steps) / seconds;
   };

@@ -16,7 +16,7 @@ constexpr std::int64_t kLongestInterval = 1 << 20;
 /// How long a task waits for its process's writer before it hears the others.
 constexpr std::chrono::milliseconds kWaitForWriter{50};
 
-double seconds(Duration duration) {
+double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -78,7 +78,7 @@ bool CheckpointSaver::at_boundary(const Place& place) {
 std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
   const TimePoint now = options_.clock->now();
   const double passed =
-      seconds(now - looked_at_) / static_cast<double>(std::max<std::int64_t>(boundaries - looked_, 1));
+      in_seconds(now - looked_at_) / static_cast<double>(std::max<std::int64_t>(boundaries - looked_, 1));
   const double fits = kLookSeconds / std::max(passed, kLookSeconds / kLongestInterval);
   interval_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 1, 2 * interval_);
   looked_at_ = now;
@@ -94,7 +94,7 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
   mine.add(busy).add(preemption_requested());
   if (is_first) {
-    mine.add(options_.every_seconds > 0 && seconds(options_.clock->now() - saved_at_) >= options_.every_seconds);
+    mine.add(options_.every_seconds > 0 && in_seconds(options_.clock->now() - saved_at_) >= options_.every_seconds);
     mine.add(interval(state_of(0).boundaries));
   }
   Said said;

@@ -96,7 +96,7 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
 }
 
 /// What all tasks must know of the checkpoint.
-std::string packed(const std::optional<Loaded>& loaded) {
+std::string blob_of(const std::optional<Loaded>& loaded) {
   BlobWriter writer;
   writer.add(loaded.has_value());
   if (!loaded) return writer.take();
@@ -108,7 +108,7 @@ std::string packed(const std::optional<Loaded>& loaded) {
   return writer.take();
 }
 
-std::optional<Manifest> unpacked(std::string_view bytes) {
+std::optional<Manifest> known_of(std::string_view bytes) {
   BlobReader reader(bytes);
   if (reader.number() == 0) return std::nullopt;
   Manifest manifest;
@@ -215,7 +215,7 @@ struct Checkpoints::State {
     });
     const Graph& graph = session.graph();
     steps = session.group().of_first<Steps>([&](TaskSession& task) -> Steps {
-      std::optional<Manifest> manifest = unpacked(task.exchange(packed(loaded))[0]);
+      std::optional<Manifest> manifest = known_of(task.exchange(blob_of(loaded))[0]);
       if (!manifest) return {};
       for (const OpId id : graph.variables()) {
         const Op op = graph.op(id);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class FaultyFiles final : public FileSystem {
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
   FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
     return local_files().read_beneath(root, relative, limit);
+  }
+  std::unique_ptr<FileReader> open_beneath(const std::string& root, std::string_view relative) override {
+    return local_files().open_beneath(root, relative);
   }
   bool exists(const std::string& path) override { return local_files().exists(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
