@@ -30,7 +30,8 @@ struct Sum {
 /// As fine as sums over all rows allow in 63 bits; a row's derivatives are at most 1.
 struct Scale {
   explicit Scale(std::int64_t rows)
-      : unit(std::ldexp(1.0, 62 - std::bit_width(static_cast<std::uint64_t>(rows)))), inverse(1 / unit) {}
+      : unit(std::ldexp(1.0, 62 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows))))),
+        inverse(1 / unit) {}
   [[nodiscard]] Sum of(float gradient, float hessian) const {
     return {std::llrint(gradient * unit), std::llrint(hessian * unit)};
   }
