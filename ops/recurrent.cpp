@@ -147,7 +147,8 @@ Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
   };
 
   const auto step = [&](const Value& input, const Values& state) {
-    const Value sums = input + matmul(state[0], layer.state, false, true);
+    const Value seen = layer.seen ? layer.seen(state[0]) : state[0];
+    const Value sums = input + matmul(seen, layer.state, false, true);
     const Values parts = split(sums, 1, blocks(4, n));
     const Value in = gate(parts[0], 0, state[1]);
     const Value forget = layer.coupled ? 1 - in : gate(parts[2], 2, state[1]);

@@ -28,6 +28,7 @@ struct Recurrent {
   Activation gate = {};       ///< sigmoid; of rnn tanh
   Activation candidate = {};  ///< tanh
   Activation output = {};     ///< lstm: tanh, of the cell's new state
+  Activation seen = {};       ///< lstm: of the state, what its weights are multiplied with; the state itself
   bool coupled = false;       ///< lstm: the forget gate is 1 - the input gate
   bool reset_after = false;   ///< gru: the reset gate is applied behind the product of the state with its weights
 };

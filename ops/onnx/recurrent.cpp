@@ -10,6 +10,7 @@
 #include "ops/build.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/quantize.hpp"
 #include "ops/reshape.hpp"
 
 namespace ferry::onnx {
@@ -58,14 +59,18 @@ Value exchanged(const Value& x) {
   return transpose(x, {1, 0, 2});
 }
 
-/// The inputs that the three ops have in one order.
-enum Input { kX, kWeights, kStateWeights, kBias, kLengths, kH, kC, kPeepholes };
+/// The inputs that the ops have in one order; those behind them are of quantized layers.
+enum Input { kX, kWeights, kStateWeights, kBias, kLengths, kH, kC, kPeepholes, kScale, kZero, kStateScale, kStateZero };
 
 /// What a node says for all its directions.
 class Layers {
  public:
-  Layers(Context& c, std::int64_t gates)
-      : c_(c), gates_(gates), direction_(c.text("direction", "forward")), by_batch_(c.integer("layout", 0) != 0) {
+  Layers(Context& c, std::int64_t gates, bool quantized)
+      : c_(c),
+        gates_(gates),
+        quantized_(quantized),
+        direction_(c.text("direction", "forward")),
+        by_batch_(c.integer("layout", 0) != 0) {
     if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
       Context::fail("a direction of '" + direction_ + "'");
     x = by_batch_ ? exchanged(c.in(kX)) : c.in(kX);
@@ -81,10 +86,10 @@ class Layers {
   /// The weights of a direction, without activations.
   [[nodiscard]] Recurrent layer(int direction) {
     Recurrent layer;
-    layer.input = part(kWeights, direction);
-    layer.state = part(kStateWeights, direction);
+    layer.input = quantized_ ? dequantized(kWeights, kScale, direction) : part(kWeights, direction);
+    layer.state = quantized_ ? dequantized(kStateWeights, kStateScale, direction) : part(kStateWeights, direction);
     if (c_.has(kBias)) {
-      const std::int64_t hidden = c_.size(kStateWeights, 2);
+      const std::int64_t hidden = c_.size(kStateWeights, quantized_ ? 1 : 2);
       check_computed("hidden", hidden, SourceLine());
       const std::int64_t rows = gates_ * hidden;
       const Values both = split(part(kBias, direction), 0, {rows, rows});
@@ -121,6 +126,13 @@ class Layers {
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }
+  /// Quantized weights [directions,from,to] of a direction as numbers [to,from]; the zero is the input behind the
+  /// scale.
+  [[nodiscard]] Value dequantized(int input, int scale, int direction) {
+    const Value zero = c_.has(scale + 1) ? part(scale + 1, direction) : Value();
+    const Value steps = part(input, direction);
+    return transpose(dequantize(steps, part(scale, direction), zero), {1, 0});
+  }
   [[nodiscard]] Value state(int input, int direction) {
     const int axis = by_batch_ ? 1 : 0;
     return squeeze(slice(c_.in(input), axis, direction, direction + 1), {axis});
@@ -128,6 +140,7 @@ class Layers {
 
   Context& c_;
   std::int64_t gates_;
+  bool quantized_;
   std::string direction_;
   bool by_batch_;
   Value lengths_;
@@ -135,8 +148,8 @@ class Layers {
 
 /// What `run` makes of each direction's layer, with the activations that the node names for it.
 template <class Run>
-Outs in_directions(Context& c, std::int64_t gates, const Run& run) {
-  Layers layers(c, gates);
+Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantized = false) {
+  Layers layers(c, gates, quantized);
   Activations activations(c);
   std::vector<Sequence> sequences;
   for (int d = 0; d < layers.directions(); ++d) {
@@ -168,7 +181,27 @@ Outs to_lstm(Context& c) {
   });
 }
 
+/// x as what it is quantized to.
+Value rounded(const Value& x) {
+  const Quantized steps = dynamic_quantize(x);
+  return dequantize(steps.y, steps.scale, steps.zero);
+}
+
+/// Products of quantized numbers, of the inputs together and of the state of each step, are computed in numbers that
+/// hold them exactly enough.
+Outs to_quantized_lstm(Context& c) {
+  const auto run = [&](const Value& x, Recurrent& layer, Activations& activations) {
+    layer.candidate = activations.next();
+    layer.output = activations.next();
+    layer.coupled = c.integer("input_forget", 0) != 0;
+    layer.seen = rounded;
+    return lstm(rounded(x), layer);
+  };
+  return in_directions(c, 4, run, true);
+}
+
 constexpr Converter kRecurrent[] = {
+    {"com.microsoft.DynamicQuantizeLSTM", 1, to_quantized_lstm},
     {"GRU", 7, to_gru},
     {"LSTM", 7, to_lstm},
     {"RNN", 7, to_rnn},

@@ -22,15 +22,17 @@ struct OneNode {
   std::int64_t opset = 18;
   std::vector<Attribute> attributes = {};
   std::size_t outputs = 1;
+  std::string domain = {};
 
   [[nodiscard]] std::vector<Tensor> run(const std::vector<Tensor>& inputs) const {
     onnx::Model model;
     model.source = "m.onnx";
     model.ir_version = 8;
-    model.opsets[""] = opset;
+    model.opsets[domain] = opset;
     onnx::Node node;
     node.name = "n";
     node.op = op;
+    node.domain = domain;
     node.attributes = attributes;
     onnx::ImportOptions options;
     options.evaluate = [](const Graph& graph, const Values& fetches) { return Evaluator(graph).run(fetches); };
@@ -191,6 +193,33 @@ TEST_CASE("different slices along an axis that is not the first one") {
   CHECK(as_they_come.run({x})[0].str() == "[[3 1 nan] [2 5 0]]");
   CHECK(as_they_come.run({x})[2].str() == "[0 1 0 2 1]");
   CHECK(OneNode{"Unique", 11, {integer("axis", 1)}}.run({longs({2, 0}, {})})[0].type().str() == "int64[2,0]");
+}
+
+TEST_CASE("a quantized LSTM in both directions: onnxruntime's numbers") {
+  const auto bytes = [](std::vector<std::int64_t> sizes, const std::vector<std::int8_t>& values) {
+    return Tensor::of<std::int8_t>(std::move(sizes), std::span<const std::int8_t>(values));
+  };
+  const Tensor x = floats({3, 1, 2}, {0.5F, -1, 2, 0.25F, -0.75F, 1.5F});
+  const Tensor w = bytes({2, 2, 8}, {-6, 2, 50,  89,  -93, -71, 63, 88, -50, -38, 73,  -16, -45, 64,  -49, -18,
+                                     28, 9, -83, -94, 72,  50,  66, 7,  62,  -34, -10, 57,  -75, -39, -75, -10});
+  const Tensor r = bytes({2, 2, 8}, {94, -73, -24, -20, 79,  -59, 0,  -48, -96, 49,  -87, -44, -1,  -3, -76, 95,
+                                     49, 91,  -81, 44,  -41, 8,   84, -45, 44,  -68, -36, 93,  -16, 3,  -41, -77});
+  const Tensor bias = floats({2, 16}, {-1.1F, -0.4F, 2,     0.6F, 0.7F, -0.5F, -1.6F, 0.2F, 0.1F, -1.2F, -0.7F,
+                                       -0.1F, -0.9F, -0.1F, 0.1F, 0,    -0.5F, 0.6F,  0.9F, 0.3F, -0.8F, 0.7F,
+                                       -0.5F, 0.9F,  -1.1F, 0.9F, 0,    -1.2F, -0.3F, 0.1F, 0.3F, -1});
+  const OneNode node{"DynamicQuantizeLSTM", 1, {text("direction", "bidirectional")}, 3, "com.microsoft"};
+  const std::vector<Tensor> got =
+      node.run({x, w, r, bias, Tensor(), Tensor(), Tensor(), Tensor(), floats({2}, {0.02F, 0.01F}), bytes({2}, {0, 5}),
+                floats({2}, {0.015F, 0.02F}), bytes({2}, {-3, 0})});
+  const std::vector<double> y{0.0288812518119812,   0.22491028904914856,  0.036764975637197495, 0.013421759940683842,
+                              0.069942407310009,    0.17840807139873505,  -0.01704743690788746, 0.0020446251146495342,
+                              -0.03367168456315994, 0.021221622824668884, -0.21068041026592255, -0.14878691732883453};
+  const std::vector<double> c{-0.03645504638552666, 0.11213044077157974, 0.05618327856063843, 0.10539975762367249};
+  REQUIRE(got[0].sizes() == std::vector<std::int64_t>{3, 2, 1, 2});
+  for (std::size_t i = 0; i < y.size(); ++i)
+    CHECK(got[0].number(static_cast<std::int64_t>(i)) == doctest::Approx(y[i]).epsilon(1e-5));
+  for (std::size_t i = 0; i < c.size(); ++i)
+    CHECK(got[2].number(static_cast<std::int64_t>(i)) == doctest::Approx(c[i]).epsilon(1e-5));
 }
 
 TEST_CASE("a norm over whole images") {

@@ -40,6 +40,7 @@ MODELS = [
      "OCR: direction", {"x": ((3, 3, 48, 192), "normal")}),
     ("ddddocr", "1.6.1", "ddddocr/common_det.onnx", "detection", {"images": ((1, 3, 416, 416), "pixels")}),
     ("ddddocr", "1.6.1", "ddddocr/common.onnx", "OCR: text", {"input1": ((1, 1, 64, 192), "pixels")}),
+    ("ddddocr", "1.6.1", "ddddocr/common_old.onnx", "OCR: text", {"input1": ((1, 1, 64, 192), "pixels")}),
     ("nudenet", "3.4.2", "nudenet/320n.onnx", "detection", {"images": ((1, 3, 320, 320), "pixels")}),
 ]
 DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
