@@ -25,6 +25,7 @@
 #include "ops/indexing.hpp"
 #include "ops/layers.hpp"
 #include "ops/linalg.hpp"
+#include "ops/local_steps.hpp"
 #include "ops/logic.hpp"
 #include "ops/loss.hpp"
 #include "ops/math.hpp"

@@ -1,0 +1,37 @@
+// Training in which tasks go several steps by themselves, and then take the mean of their weights: a message now and
+// then instead of one for every gradient (McDonald et al., 2010; Stich, "Local SGD converges fast and communicates
+// little", 2019).
+//
+// Each task has a copy of the network, on a device of its own:
+//
+//     std::vector<Values> weights;  // of each task
+//     Values updates;
+//     for (int task = 0; task < tasks; ++task) {
+//       auto here = g.device("/task:" + std::to_string(task));
+//       const Network network(g, "copy" + std::to_string(task));
+//       weights.push_back(network.variables());
+//       for (const Value& update : momentum(network.loss(), weights.back(), 0.1)) updates.push_back(update);
+//     }
+//     updates = averaged_every(8, weights, updates);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/source_location.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// The same updates, but that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean of
+/// what `updates` would make of them; between these steps nothing moves for them. Variables that are no copies, such as
+/// an optimizer's state, change as `updates` says. To be run instead of those given. State: a count of steps, named
+/// after the first variable.
+///
+/// Error(plan) with the caller's line when there are no copies, when they are not as many floating-point variables of equal
+/// types, or when `updates` does not have one update of each.
+[[nodiscard]] Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
+                                    source_location at = source_location::current());
+
+}  // namespace ferry

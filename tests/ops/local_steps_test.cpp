@@ -1,0 +1,84 @@
+// Steps of each task by itself, and the mean of their weights now and then.
+#include "ops/local_steps.hpp"
+
+#include <doctest/doctest.h>
+
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "placement/verify.hpp"
+#include "tests/ops/support.hpp"
+#include "tests/support/evaluate.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+using test::error_of;
+using test::Evaluator;
+
+/// Two tasks whose weights fall by 1 and by 3 in each step, with momentum; the mean is taken every third step.
+struct TwoTasks {
+  Graph g;
+  std::vector<Values> copies;
+  Values local, updates;
+
+  TwoTasks() {
+    for (int task = 0; task < 2; ++task) {
+      const Scope here = g.device("/task:" + std::to_string(task));
+      const Value w = g.variable("w" + std::to_string(task), g.constant({10.0, 20.0}));
+      const Value slope = task == 0 ? g.constant({1.0, 1.0}) : g.constant({3.0, 3.0});
+      copies.push_back({w});
+      for (const Value& update : momentum({{w, slope}}, 1, 0.5)) local.push_back(update);
+    }
+    updates = averaged_every(3, copies, local);
+  }
+};
+
+TEST_CASE_FIXTURE(TwoTasks, "weights go apart and become their mean, the momentum stays each task's own") {
+  Evaluator evaluator(g);
+  double w[2] = {10, 10}, m[2] = {0, 0};
+  for (int step = 1; step <= 7; ++step) {
+    CAPTURE(step);
+    evaluator.run({}, {}, updates);
+    for (int task = 0; task < 2; ++task) {
+      m[task] = 0.5 * m[task] + (task == 0 ? 1 : 3);
+      w[task] -= m[task];
+    }
+    if (step % 3 == 0) w[0] = w[1] = (w[0] + w[1]) / 2;
+    for (int task = 0; task < 2; ++task) {
+      CHECK(evaluator.variables.at("w" + std::to_string(task)).number(0) == doctest::Approx(w[task]));
+      CHECK(evaluator.variables.at("w" + std::to_string(task) + "/momentum").number(0) == doctest::Approx(m[task]));
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(TwoTasks, "weights are sent in the branch alone that takes the mean") {
+  const Plan plan = test::planned(g, {}, 2, updates);
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  int sends = 0;
+  for (const PlanClass& role : plan.classes)
+    for (const Region& region : role.regions)
+      for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
+        if (role.instructions[region.instructions.begin + k].what != Do::send) continue;
+        CHECK(region.kind == Region::Kind::branch);
+        ++sends;
+      }
+  CHECK(sends == 2);  // one task's weights go to the other, their mean comes back
+}
+
+TEST_CASE_FIXTURE(TwoTasks, "what does not fit is said") {
+  const Value other = g.variable("other", g.constant({1.0})), count = g.variable("count", g.constant({1}));
+  const auto error = [&](std::int64_t every, const std::vector<Values>& all, const Values& of) {
+    return error_of([&] { static_cast<void>(averaged_every(every, all, of)); });
+  };
+  CHECK(error(0, copies, local).starts_with("averaged_every: every 0 steps\n  at local_steps_test.cpp:"));
+  CHECK(error(1, {}, local).starts_with("averaged_every: no copies of variables\n"));
+  CHECK(error(1, {copies[0], {}}, local).starts_with("averaged_every: one copy has 0 variables, another 1\n"));
+  CHECK(error(1, {copies[0], {other}}, local).find("float32[1], its copy w0") != std::string::npos);
+  CHECK(error(1, {{count}}, local).find("int32[1], which has no mean") != std::string::npos);
+  CHECK(error(1, {{other}}, local).starts_with("averaged_every: there is no update of other"));
+}
+
+}  // namespace
+}  // namespace ferry
