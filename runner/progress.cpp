@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -18,10 +21,16 @@ double seconds_of(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-std::string short_number(double value) {
+std::string number_text(const char* format, double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  std::snprintf(text, sizeof text, format, value);
   return text;
+}
+
+/// "41,230 samples/s", of steps a second.
+std::string speed(double rate, std::int64_t samples_per_step) {
+  if (samples_per_step == 0) return readable(rate) + " steps/s";
+  return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";
 }
 
 }  // namespace
@@ -47,16 +56,47 @@ std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double 
   const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
   std::string text = std::to_string(done) + "/" + std::to_string(options_.steps) + " [" + std::string(filled, '#') +
                      std::string(kBarCells - filled, '-') + "]";
-  for (const auto& [name, value] : metrics) text += " " + name + " " + short_number(value) + " ";
+  for (const auto& [name, value] : metrics) text += " " + name + " " + number_text("%.4g", value) + " ";
   if (seconds > 0 && done > options_.before) {
     const double rate = static_cast<double>(done - options_.before) / seconds;
-    const bool samples = options_.samples_per_step > 0;
-    text += " " + readable(samples ? rate * static_cast<double>(options_.samples_per_step) : rate) +
-            (samples ? " samples/s" : " steps/s");
+    text += " " + speed(rate, options_.samples_per_step);
     if (done < options_.steps)
       text += "  " + readable_seconds(static_cast<double>(options_.steps - done) / rate) + " left";
   }
   return text.substr(0, static_cast<std::size_t>(std::max(options_.columns - 1, 1)));
+}
+
+void MeanMetrics::add(const Metrics& metrics) {
+  if (steps_++ == 0) {
+    sums_ = metrics;
+    return;
+  }
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].second += metrics[i].second;
+}
+
+Metrics MeanMetrics::take() {
+  for (auto& [name, sum] : sums_) sum /= static_cast<double>(std::max<std::int64_t>(steps_, 1));
+  steps_ = 0;
+  return std::exchange(sums_, {});
+}
+
+std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
+  means_.add(metrics);
+  if (done % options_.every != 0 && done != options_.steps) return "";
+  const TimePoint now = clock_->now();
+  const double seconds = seconds_of(now - begin_);
+  std::string line =
+      "step " + std::to_string(done) + "/" + std::to_string(options_.steps) + ":" + text_of(means_.take());
+  if (seconds > 0) line += ", " + speed(static_cast<double>(done - printed_) / seconds, options_.samples_per_step);
+  begin_ = now;
+  printed_ = done;
+  return line + "\n";
+}
+
+std::string text_of(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " = " + number_text("%.6g", value);
+  return text;
 }
 
 Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched) {

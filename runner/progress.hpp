@@ -1,4 +1,5 @@
-// Progress: one line on stderr that is drawn over and over while a run lasts. Only for a terminal.
+// Progress: one line on stderr that is drawn over and over while a run lasts, only for a terminal; and lines that stay,
+// where they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,48 @@ class ProgressBar {
   TimePoint begin_, drawn_;
   bool shown_ = false;
 };
+
+/// Means of metrics over steps.
+class MeanMetrics {
+ public:
+  /// The metrics of one more step, the same names in each.
+  void add(const Metrics& metrics);
+  /// Of what was added since the last call; and begins anew.
+  [[nodiscard]] Metrics take();
+
+ private:
+  Metrics sums_;
+  std::int64_t steps_ = 0;
+};
+
+/// "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and the last one: means
+/// and speed since the line before. Used from one thread.
+class StepLines {
+ public:
+  struct Options {
+    std::int64_t every = 1;
+    std::int64_t steps = 1;             ///< of the whole run
+    std::int64_t before = 0;            ///< of those, how many an earlier run has done
+    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
+  };
+
+  StepLines(const Options& options, Clock& clock)
+      : options_(options), clock_(&clock), begin_(clock.now()), printed_(options.before) {}
+  /// `done` steps are over. The line, ended, when there is one now; else "".
+  [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
+  /// What was done since the last line took no time of the steps: an evaluation.
+  void resume() { begin_ = clock_->now(); }
+
+ private:
+  Options options_;
+  Clock* clock_;
+  TimePoint begin_;
+  std::int64_t printed_;
+  MeanMetrics means_;
+};
+
+/// " loss = 0.312 accuracy = 0.91", names escaped.
+[[nodiscard]] std::string text_of(const Metrics& metrics);
 
 /// The scalars among the fetches.
 [[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);

@@ -109,10 +109,19 @@ class Run {
     const int columns = has_fetches() && total_ > 1 ? terminal_columns() : 0;
     ProgressBar bar({.steps = total_, .before = done, .samples_per_step = data_.batch, .columns = columns},
                     system_clock(), write_stderr);
+    StepLines lines({.every = options_.print_every, .steps = total_, .before = done, .samples_per_step = data_.batch},
+                    system_clock());
     std::int64_t shown = done;
-    if (columns > 0)
+    if (columns > 0 || (options_.print_every > 0 && has_fetches()))
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
-        bar.update(++shown, metrics_of(selection_.names, fetched));
+        const Metrics metrics = metrics_of(selection_.names, fetched);
+        ++shown;
+        if (options_.print_every > 0)
+          if (const std::string line = lines.update(shown, metrics); !line.empty()) {
+            bar.clear();
+            print(line);
+          }
+        if (columns > 0) bar.update(shown, metrics);
       };
     std::vector<Tensor> fetched;
     if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
@@ -124,6 +133,7 @@ class Run {
       if (!eval_) continue;
       bar.clear();
       evaluate(session, done);
+      lines.resume();
     }
     bar.clear();
     return fetched;
@@ -141,24 +151,14 @@ class Run {
 
   /// One pass of the eval entry over its data; its scalars, averaged over the steps, on stdout.
   void evaluate(Session& session, std::int64_t step) {
-    Metrics sums;
+    MeanMetrics means;
     eval_->request.steps = eval_steps();
     eval_->request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
-      const Metrics now = metrics_of(eval_->names, fetched);
-      if (sums.empty())
-        sums = now;
-      else
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i].second += now[i].second;
+      means.add(metrics_of(eval_->names, fetched));
     };
     static_cast<void>(session.run(eval_->request));
     if (!has_fetches()) return;
-    std::string line = "eval after step " + std::to_string(step) + ":";
-    for (const auto& [name, sum] : sums) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.6g", sum / static_cast<double>(eval_->request.steps));
-      line += " " + escaped(name) + " = " + text;
-    }
-    print(line + "\n");
+    print("eval after step " + std::to_string(step) + ":" + text_of(means.take()) + "\n");
   }
 
   /// What --invariant costs, on stderr, beside the same run without it where that can be planned.

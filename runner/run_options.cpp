@@ -97,6 +97,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--eval-every", options.eval_every, "Runs the eval entry after every N steps, and at the end")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+  app.add_option("--print-every", options.print_every,
+                 "Prints a line after every N steps: means of the fetched scalars and samples a second since the last")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
   app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
   app.add_option("--seed", options.seed, "Of random numbers and of the order of data; default 0");

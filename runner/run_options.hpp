@@ -36,6 +36,7 @@ struct RunOptions : JobOptions {
   std::int64_t steps = 0;  ///< 0: one, or what the epochs make
   std::int64_t epochs = 0;
   std::int64_t eval_every = 0;
+  std::int64_t print_every = 0;
   std::string model, save;
   std::uint64_t seed = 0;
   std::string data, trace, stats;

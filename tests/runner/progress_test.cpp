@@ -44,6 +44,22 @@ TEST_CASE("the bar keeps to the terminal's width") {
   CHECK(shown.size() == 11 + 4);
 }
 
+TEST_CASE("a line says what the steps since the one before were like") {
+  test::ManualClock clock;
+  StepLines lines({.every = 2, .steps = 5, .samples_per_step = 100}, clock);
+  clock.advance(milliseconds(500));
+  CHECK(lines.update(1, {{"loss", 4}, {"accuracy", 0.5}}) == "");
+  clock.advance(milliseconds(500));
+  CHECK(lines.update(2, {{"loss", 2}, {"accuracy", 1}}) == "step 2/5: loss = 3 accuracy = 0.75, 200 samples/s\n");
+  clock.advance(milliseconds(7000));
+  lines.resume();
+  clock.advance(milliseconds(100));
+  CHECK(lines.update(3, {{"loss", 1}}) == "");
+  CHECK(lines.update(4, {{"loss", 1}}) == "step 4/5: loss = 1, 2,000 samples/s\n");
+  clock.advance(milliseconds(1000));
+  CHECK(lines.update(5, {{"loss", 7}}) == "step 5/5: loss = 7, 100 samples/s\n");  // the last, though no second one
+}
+
 TEST_CASE("numbers are readable") {
   CHECK(readable(3.14) == "3.1");
   CHECK(readable(41230) == "41,230");
