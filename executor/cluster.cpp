@@ -285,6 +285,18 @@ int Cluster::rank() const {
 int Cluster::size() const {
   return state_->topology.size();
 }
+int Cluster::local_rank() const {
+  const auto& tasks = state_->topology.tasks;
+  const auto mine = tasks.begin() + rank();
+  return static_cast<int>(
+      std::count_if(tasks.begin(), mine, [&](const TaskInfo& task) { return task.host == mine->host; }));
+}
+int Cluster::local_size() const {
+  const auto& tasks = state_->topology.tasks;
+  const auto host = tasks[static_cast<std::size_t>(rank())].host;
+  return static_cast<int>(
+      std::count_if(tasks.begin(), tasks.end(), [&](const TaskInfo& task) { return task.host == host; }));
+}
 const Topology& Cluster::topology() const {
   return state_->topology;
 }

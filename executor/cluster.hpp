@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -57,6 +58,9 @@ class Cluster {
   /// This process's task, the first if there are several; 0 when all are here.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
+  /// The number of this process's task among the tasks of its host, and how many these are.
+  [[nodiscard]] int local_rank() const;
+  [[nodiscard]] int local_size() const;
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const ClusterOptions& options() const;
   /// The tasks that run in this process.
@@ -77,6 +81,15 @@ class Cluster {
   template <class T>
   void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum) const {
     all_reduce_bytes(dtype_of<T>(), std::as_writable_bytes(values), reduce);
+  }
+  /// values[i] = the mean of all tasks' values[i]: their sum as all_reduce() gives it, divided by size(). T: float,
+  /// double, Float16 or BFloat16; of 16 bits the sum is one of 16 bits.
+  template <class T>
+  void all_reduce_mean(std::span<T> values) const {
+    static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
+    all_reduce(values);
+    using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
+    for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(size()));
   }
   /// values = those of task `root`. All spans have one size.
   template <class T>

@@ -102,6 +102,10 @@ void call_directly() {
     for (int task = 0; task < size; ++task) wanted += (task % 2 == 0 ? 1e8F : 1.25F) * static_cast<float>(i + 1);
     require(sum[i] == wanted, "all_reduce is not the fold in task order");
   }
+  std::vector<double> mean = {rank + 0.5, 3};
+  cluster.all_reduce_mean<double>(mean);
+  require(mean == std::vector<double>{(size - 1) / 2.0 + 0.5, 3}, "all_reduce_mean is not the sum over the tasks");
+  require(cluster.local_rank() == rank && cluster.local_size() == size, "not all tasks are on this host");
   std::vector<std::int64_t> most = {rank, -rank};
   cluster.all_reduce<std::int64_t>(most, Reduce::max);
   require(most == std::vector<std::int64_t>{size - 1, 0}, "all_reduce max is wrong");
