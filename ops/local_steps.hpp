@@ -29,8 +29,8 @@ namespace ferry {
 /// an optimizer's state, change as `updates` says. To be run instead of those given. State: a count of steps, named
 /// after the first variable.
 ///
-/// Error(plan) with the caller's line when there are no copies, when they are not as many floating-point variables of equal
-/// types, or when `updates` does not have one update of each.
+/// Error(plan) with the caller's line when there are no copies, when they are not as many floating-point variables of
+/// equal types, or when `updates` does not have one update of each.
 [[nodiscard]] Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
                                     source_location at = source_location::current());
 
