@@ -18,6 +18,7 @@ import tempfile
 FERRY, SAMPLES, DATA = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 MPIRUN = shutil.which("mpirun")
+FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
 ADOPTED = """\
@@ -125,14 +126,44 @@ def digits_learns(folder):
     assert value(output, "accuracy") >= 0.905, output
 
 
+def three_lines_over_mpi(folder):
+    alone = run(program=SAMPLES / "three_lines")
+    assert re.fullmatch(r"step 20: loss 0\.\d+, accuracy 0\.\d+\n(step .*\n){2}", alone), alone
+    for ranks in (2, 3):
+        output = run(ranks=ranks, program=SAMPLES / "three_lines")
+        assert output == alone, output
+    assert "one call cannot speak for all of them" in run("--tasks", 2, program=SAMPLES / "three_lines", code=2)
+
+
+def train_fashion_cnn(folder, *options, ranks=0):
+    output = run("run", SAMPLES / "fashion_cnn.pb", "--data", FASHION, "--steps", 40, "--print-every", 20, "--save", folder, *options, ranks=ranks)
+    lines = re.findall(r"^step (\d+)/40: loss = (\S+) accuracy = (\S+), [\d.,]+ samples/s$", output, re.M)
+    assert [int(step) for step, _, _ in lines] == [20, 40], output
+    (_, first, _), (_, last, right) = lines
+    assert float(last) < 0.8 * float(first) and float(right) > 0.6, output
+    return weights(folder)
+
+
+def fashion_cnn_learns(folder):
+    train_fashion_cnn(folder / "model", "--tasks", 2)
+    output = run("run", SAMPLES / "fashion_cnn.pb", "--data", FASHION, "--entry", "eval", "--model", folder / "model")
+    assert value(output, "accuracy") > 0.5, output
+
+
+def fashion_cnn_has_the_same_bits_over_mpi(folder):
+    assert train_fashion_cnn(folder / "here", "--tasks", 2) == train_fashion_cnn(folder / "there", ranks=2)
+
+
 CASES = [add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
-         jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns]
+         jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
+         three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi]
 
 
 def cases():
     for case in CASES:
         name = case.__name__.replace("_", " ")
-        yield name, case if MPIRUN or not name.endswith("over mpi") else None
+        here = (MPIRUN or not name.endswith("over mpi")) and (FASHION.is_dir() or "fashion" not in name)
+        yield name, case if here else None
 
 
 def run_all(named_cases):
@@ -140,7 +171,7 @@ def run_all(named_cases):
     passed = failed = skipped = 0
     for name, case in named_cases:
         if case is None:
-            print(f"[skip] {name}: no mpirun here")
+            print(f"[skip] {name}: needs mpirun{f', and {FASHION}' if 'fashion' in name else ''}")
             skipped += 1
             continue
         with tempfile.TemporaryDirectory() as folder:
