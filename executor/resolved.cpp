@@ -10,7 +10,6 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
 /// An instruction that touches this much takes microseconds: transfers are moved on after it.
 constexpr std::uint64_t kPollBytes = 32 << 10;
 

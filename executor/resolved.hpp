@@ -21,6 +21,9 @@
 
 namespace ferry {
 
+/// What a bounded value has in front of its elements: how many they are along the bounded dim.
+inline constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
+
 /// A message under way, or none: the state of a channel's end, or of a collective.
 struct Link {
   int peer = 0;

@@ -18,7 +18,6 @@
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kExtentBytes = sizeof(std::int64_t);
 /// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it.
 constexpr std::chrono::microseconds kShortIdle{50};
 constexpr std::chrono::microseconds kLongIdle{2000};

@@ -216,6 +216,8 @@ class Recording final : public FileSystem {
   void make_folders(const std::string& path) override { local_files().make_folders(path); }
   bool exists(const std::string& path) override { return local_files().exists(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
+  void rename_folder(const std::string& from, const std::string& to) override { local_files().rename_folder(from, to); }
+  void remove(const std::string& path) override { local_files().remove(path); }
 
   [[nodiscard]] std::set<std::uint64_t> taken() {
     const std::lock_guard lock(mutex_);

@@ -74,7 +74,7 @@ TEST_CASE("001 empty model") {
 }
 
 TEST_CASE("002 model cut at any byte") {
-  CHECK(cut_everywhere(small_file(), import) == 0);
+  CHECK(cut_everywhere(small_file(), read) == 0);
 }
 
 TEST_CASE("003 model with any bit flipped: refused, or something else that is a model") {
