@@ -1,17 +1,30 @@
 #include "base/prefetch.hpp"
 
-#include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "base/error.hpp"
 
 namespace ferry {
 
 Prefetcher::Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make)
     : make_(std::move(make)), slots_(static_cast<std::size_t>(ahead) + 1) {
   for (Slot& slot : slots_) slot.bytes = FileBytes(std::uint64_t{block_bytes});
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(Code::resource, std::string("no thread can be made to read ahead: ") + error.what())
+        .hint("raise the limit of processes (ulimit -u)");
+  }
 }
 
 Prefetcher::~Prefetcher() {
+  stop();
+}
+
+void Prefetcher::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

@@ -26,7 +26,7 @@ class Prefetcher {
   /// step throws.
   using Make = std::function<void(std::int64_t step, std::span<std::byte> block)>;
 
-  /// Error(resource) when there is no memory. At least one step ahead, and one thread.
+  /// Error(resource) when there is no memory or no thread. At least one step ahead, and one thread.
   Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make);
   /// Waits for what is being made.
   ~Prefetcher();
@@ -44,6 +44,7 @@ class Prefetcher {
   };
   [[nodiscard]] Slot& slot(std::int64_t step) { return slots_[static_cast<std::size_t>(step) % slots_.size()]; }
   void work();
+  void stop();
   void begin_at(std::int64_t step, std::unique_lock<std::mutex>& lock);
 
   const Make make_;

@@ -1,6 +1,9 @@
 #include "base/prefetch.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -49,6 +52,24 @@ TEST_CASE("prefetch: an error comes with its step, and later steps are there") {
   for (std::int64_t step : {0, 1, 2}) CHECK(number_in(blocks.take(step)) == step);
   CHECK(test::error_of([&] { static_cast<void>(blocks.take(3)); }).text() == "step 3 is damaged");
   CHECK(number_in(blocks.take(4)) == 4);
+}
+
+/// In a process of its own, which may make no threads: 0 when that is said as it should be.
+int exit_without_threads() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::getuid() == 0 && ::setuid(65534) != 0)) ::_exit(2);
+    const Error error = test::error_of([] { Prefetcher blocks(8, 1, 2, write_number); });
+    ::_exit(error.code() == Code::resource && error.text().find("no thread") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("prefetch: where no thread can be made, an error says so") {
+  CHECK(exit_without_threads() == 0);
 }
 
 TEST_CASE("prefetch: left at any time, it ends") {
