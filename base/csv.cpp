@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "base/compress.hpp"
 #include "base/error.hpp"
@@ -32,8 +33,8 @@ bool is_quoted(std::string_view field) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name, char separator)
-      : rest_(text), name_(name), separator_(separator) {
+  Parser(std::string_view text, std::string_view name, char separator, const CsvPart& part)
+      : rest_(text), name_(name), separator_(separator), header_(part.begins_file), number_(part.first_line - 1) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -41,7 +42,7 @@ class Parser {
     while (!trimmed(rest_).empty()) {
       next_line();
       if (trimmed(line_).empty()) fail(1, "an empty line");
-      if (number_ == 1 && is_header()) {
+      if (std::exchange(header_, false) && is_header()) {
         read_names();
       } else {
         read_row();
@@ -122,7 +123,8 @@ class Parser {
   std::string_view name_;
   char separator_;
   std::string_view line_;
-  std::size_t number_ = 0;  // of the line
+  bool header_;             // the next line may be one
+  std::int64_t number_;     // of the line
   std::size_t begin_ = 0;   // of the next field
   std::size_t column_ = 0;  // of the field read last
   CsvTable table_;
@@ -130,8 +132,8 @@ class Parser {
 
 }  // namespace
 
-CsvTable parse_csv(std::string_view text, std::string_view name, char separator) {
-  return Parser(text, name, separator).parse();
+CsvTable parse_csv(std::string_view text, std::string_view name, char separator, const CsvPart& part) {
+  return Parser(text, name, separator, part).parse();
 }
 
 CsvTable read_csv(FileSystem& files, const std::string& path, std::uint64_t limit, char separator) {

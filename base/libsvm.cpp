@@ -16,7 +16,7 @@ constexpr std::string_view kBlanks = " \t\r";
 /// The lines of a text that hold a row, without comments.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {
+  explicit Lines(std::string_view text, std::int64_t first_line = 1) : rest_(text), number_(first_line - 1) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -36,13 +36,13 @@ class Lines {
 
  private:
   std::string_view rest_;
-  std::int64_t number_ = 0;
+  std::int64_t number_;
 };
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name, const LibsvmBounds& bounds)
-      : lines_(text), name_(name), bounds_(bounds) {}
+  Parser(std::string_view text, std::string_view name, const LibsvmBounds& bounds, std::int64_t first_line)
+      : lines_(text, first_line), name_(name), bounds_(bounds) {}
 
   LibsvmRows parse(const LibsvmRange& range) {
     rows_.offsets.push_back(0);
@@ -129,8 +129,8 @@ std::int64_t libsvm_rows(std::string_view text) {
 }
 
 LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds,
-                        const LibsvmRange& range) {
-  return Parser(text, name, bounds).parse(range);
+                        const LibsvmRange& range, std::int64_t first_line) {
+  return Parser(text, name, bounds, first_line).parse(range);
 }
 
 LibsvmRows read_libsvm(FileSystem& files, const std::string& path, std::uint64_t limit, const LibsvmBounds& bounds,
