@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -44,6 +45,43 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
   return raw_shape(facts);
 }
 
+/// The formats of which rows can be read by themselves, and the ops that read them whole.
+struct Streamable {
+  std::string_view op, format;
+};
+constexpr Streamable kStreamable[] = {{"ReadIdx", "idx"}, {"ReadNpy", "npy"},
+                                      {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"},
+                                      {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}};
+
+/// The outputs of ReadLibsvm: `tensor` of those that are streamed.
+struct SparsePart {
+  std::string_view name;
+  DType dtype;
+  int rank;
+};
+constexpr SparsePart kSparseParts[] = {
+    {"labels", DType::float32, 1}, {"values", DType::float32, 2}, {"indices", DType::int32, 2}};
+
+void check_features(std::int64_t features) {
+  if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
+    OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
+}
+
+/// What the texts have besides.
+void check_text(const OpFacts& facts, const std::string& format, const Shape& shape) {
+  if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
+  if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
+  if (format != "libsvm") return;
+  check_features(facts.attrs().get_or<std::int64_t>("features", 0));
+  const std::string& name = facts.attr<std::string>("tensor");
+  const auto part =
+      std::find_if(std::begin(kSparseParts), std::end(kSparseParts), [&](const auto& p) { return p.name == name; });
+  if (part == std::end(kSparseParts)) OpFacts::fail("sparse rows have no " + in_quotes(name));
+  const Type declared{facts.attr<DType>("dtype"), shape};
+  if (declared.dtype != part->dtype || shape.rank() != part->rank)
+    OpFacts::fail(name + " of sparse rows are not " + declared.str());
+}
+
 /// Labels, values, indices.
 std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   check_path(facts);
@@ -51,18 +89,10 @@ std::vector<Shape> sparse_shapes(const OpFacts& facts) {
              features = facts.attr<std::int64_t>("features");
   if (rows < 0) OpFacts::fail(std::to_string(rows) + " rows");
   if (most < 1) OpFacts::fail("at most " + std::to_string(most) + " entries in a row");
-  if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
-    OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
+  check_features(features);
   static_cast<void>(checked_count(Ints{rows, most}));
   return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
 }
-
-/// The formats of which rows can be read by themselves, and the ops that read them whole.
-struct Streamable {
-  std::string_view op, format;
-};
-constexpr Streamable kStreamable[] = {
-    {"ReadIdx", "idx"}, {"ReadNpy", "npy"}, {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"}};
 
 std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   constexpr std::int64_t kMostAhead = 1024;
@@ -71,6 +101,7 @@ std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
     OpFacts::fail("there is no format " + in_quotes(format));
   std::vector<Shape> shapes = raw_shape(facts);
+  check_text(facts, format, shapes[0]);
   if (size < 1 || size > shapes[0][0].size())
     OpFacts::fail("a batch of " + std::to_string(size) + " of " + shapes[0][0].str() + " rows");
   if (ahead < 1 || ahead > kMostAhead)
@@ -121,9 +152,10 @@ constexpr AttrDef kFileAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shap
 constexpr AttrDef kCsvAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"skip", "int"}};
 constexpr AttrDef kTensorAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"tensor", "string"}};
 constexpr AttrDef kSparseAttrs[] = {{"features", "int"}, {"most", "int"}, {"path", "string"}, {"rows", "int"}};
-constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},   {"dtype", "dtype"},  {"format", "string"},
-                                       {"path", "string"}, {"prefetch", "int"}, {"seed", "int"},
-                                       {"shape", "shape"}, {"shuffle", "bool"}, {"tensor", "string"}};
+constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},       {"dtype", "dtype"},  {"features", "int", false},
+                                       {"format", "string"},   {"path", "string"},  {"prefetch", "int"},
+                                       {"seed", "int"},        {"shape", "shape"},  {"shuffle", "bool"},
+                                       {"skip", "int", false}, {"tensor", "string"}};
 constexpr AttrDef kBatchAttrs[] = {{"batch", "int"}, {"seed", "int"}, {"shuffle", "bool"}};
 constexpr std::string_view kNoInputs = "it has no inputs";
 
@@ -207,32 +239,43 @@ bool is_packed(const std::string& path) {
   return path.ends_with(".gz") || path.ends_with(".zst");
 }
 
+/// Of all that an op reads.
+std::int64_t bytes_of(const Op& op) {
+  std::int64_t bytes = 0;
+  for (int i = 0; i < op.outputs(); ++i) bytes += op.graph().type(op.output(i)).bytes();
+  return bytes;
+}
+
 /// How the rows of an array are read by themselves; null: it is in memory.
 const Streamable* streamable(const Value& array, const BatchOptions& options) {
   if (!array.defined()) return nullptr;
   const Op op = array.op();
   const auto found = std::find_if(std::begin(kStreamable), std::end(kStreamable),
                                   [&](const Streamable& s) { return s.op == op.def().name; });
-  if (found == std::end(kStreamable) || array.rank() == 0 || array.type().bytes() < options.stream_from) return nullptr;
+  if (found == std::end(kStreamable) || array.rank() == 0 || bytes_of(op) < options.stream_from) return nullptr;
   return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
 }
 
 /// On the devices where the array would be.
 Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
                  const SourceLine& line) {
-  const Attrs& file = array.op().attrs();
-  const Scope there = array.graph().annotated(array.op().annotation());
-  return array.graph().add(kBatchFile, {},
-                           {{"batch", size},
-                            {"dtype", array.dtype()},
-                            {"format", std::string(from.format)},
-                            {"path", file.get<std::string>("path")},
-                            {"prefetch", options.prefetch},
-                            {"seed", options.seed},
-                            {"shape", array.shape()},
-                            {"shuffle", options.shuffle},
-                            {"tensor", file.get_or<std::string>("tensor", "")}},
-                           line)[0];
+  const Op op = array.op();
+  const Attrs& file = op.attrs();
+  const bool sparse = from.format == "libsvm";
+  Attrs attrs{{"batch", size},
+              {"dtype", array.dtype()},
+              {"format", std::string(from.format)},
+              {"path", file.get<std::string>("path")},
+              {"prefetch", options.prefetch},
+              {"seed", options.seed},
+              {"shape", array.shape()},
+              {"shuffle", options.shuffle},
+              {"tensor", sparse ? std::string(kSparseParts[array.id() - op.output(0)].name)
+                                : file.get_or<std::string>("tensor", "")}};
+  for (const char* also : {"features", "skip"})
+    if (file.has(also)) attrs.set(also, file.get<std::int64_t>(also));
+  const Scope there = array.graph().annotated(op.annotation());
+  return array.graph().add(kBatchFile, {}, std::move(attrs), line)[0];
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, s
 struct BatchOptions {
   bool shuffle = true;  ///< an order of its own in each epoch, a function of `seed`, the session's seed and the epoch
   std::int64_t seed = 0;
-  /// Arrays of files that have at least so many bytes are not read whole (below).
+  /// Arrays of files of which at least so many bytes are declared are not read whole (below).
   std::int64_t stream_from = std::int64_t{256} << 20;
   std::int64_t prefetch = 4;  ///< batches that are read from such files before they are wanted
 };
@@ -60,12 +60,12 @@ struct BatchOptions {
 /// The rows of this step: of each array, whose dims 0 are equal (n), `size` rows, the same of all arrays. An epoch has
 /// n / size whole batches, one a step; the rows that are left over are left out of it. Gives an array for each.
 ///
-/// An array that read_idx, read_npy, read_raw or read_safetensors gives, of `stream_from` bytes or more and not in a
-/// file named .gz or .zst, is read, on the devices that it was declared on, by the rows of each step, by threads of the
-/// data's own, `prefetch` steps ahead: it may be larger than memory. Where a batch is split over tasks, each reads the
-/// rows of its part. The rows are those that an array in memory would give, and follow from the step alone: a session
-/// that is restored goes on with them. What it takes for each such array: prefetch + 1 batches (or parts of them), and
-/// with `shuffle` 16 bytes for each row of the array.
+/// An array that one of the functions above gives, of a file that is not named .gz or .zst, is read, on the devices
+/// that it was declared on, by the rows of each step, when all that is declared of the file has `stream_from` bytes or
+/// more: by threads of the data's own, `prefetch` steps ahead. So it may be larger than memory. Where a batch is split
+/// over tasks, each reads the rows of its part. The rows are those that an array in memory would give, and follow from
+/// the step alone: a session that is restored goes on with them. What it takes for each such array: prefetch + 1
+/// batches (or parts of them), with `shuffle` 16 bytes for each row of the array, and 8 for each row of a text.
 Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options = {},
              source_location at = source_location::current());
 inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions& options = {},
@@ -75,7 +75,7 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
 
 /// ReadIdx, ReadNpy, ReadRaw {path, dtype, shape}, ReadSafetensors {path, tensor, dtype, shape}, ReadCsv {path, dtype,
 /// shape, skip}, ReadLibsvm {path, rows, most, features}, Batch {batch, shuffle, seed}, BatchFile {format,
-/// path, tensor, dtype, shape, batch, shuffle, seed, prefetch}.
+/// path, tensor, dtype, shape, batch, shuffle, seed, prefetch, features, skip}.
 [[nodiscard]] std::span<const OpDef* const> data_ops();
 
 }  // namespace ferry

@@ -46,11 +46,14 @@ void ArrayDeclared::refuse(const std::string& found) const {
   throw Error(Code::file, in_quotes(path) + " holds " + found + "; the graph declares " + type.str());
 }
 
-ArrayFile::ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared)
-    : files_(files), folder_(folder), declared_(std::move(declared)) {
+RowFile::RowFile(ArrayDeclared declared) : declared_(std::move(declared)) {
   const Type& type = declared_.type;
   row_bytes_ = size_of(type.dtype);
   for (int d = 1; d < type.shape.rank(); ++d) row_bytes_ *= static_cast<std::uint64_t>(type.shape[d].size());
+}
+
+ArrayFile::ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared)
+    : RowFile(std::move(declared)), files_(files), folder_(folder) {
   if (declared_.format == "raw" && declared_.path.ends_with('/')) {
     open_folder(files);
   } else {

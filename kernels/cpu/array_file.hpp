@@ -1,4 +1,4 @@
-// Rows of an array that lies in a file, or in the files of a folder, read as they are asked for.
+// Rows of an array that lies in a file, or in the files of a folder, read as they are asked for. Texts: text_file.hpp.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,40 @@ void copy_part(const KernelRun& run, const Array& output, const std::byte* rows,
 
 /// What a graph says of an array in a file.
 struct ArrayDeclared {
-  std::string format;  ///< "idx", "npy", "raw", "safetensors"
-  std::string path;    ///< beneath the data folder; of "raw", one that ends in '/' is a folder
-  std::string tensor;  ///< its name in a safetensors file
-  Type type;           ///< of the whole array
+  std::string format;         ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
+  std::string path;           ///< beneath the data folder; of "raw", one that ends in '/' is a folder
+  std::string tensor;         ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"
+  Type type;                  ///< of the whole array
+  std::int64_t skip = 0;      ///< lines before the rows of "csv"
+  std::int64_t features = 0;  ///< of "libsvm": above all indices
 
   /// Error(file): the files hold something else.
   [[noreturn]] void refuse(const std::string& found) const;
 };
 
-/// Opened and checked against what is declared, without reading elements. May be read from any thread.
-class ArrayFile {
+/// Rows of what is declared. May be read from any thread.
+class RowFile {
  public:
-  /// Error(file) names the file and what it holds.
-  ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  explicit RowFile(ArrayDeclared declared);
+  virtual ~RowFile() = default;
 
   [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
-  /// Rows [first, first + count). Error(file), with the offset, where they are not to be had or a bool is neither 0
-  /// nor 1.
-  void read(std::int64_t first, std::int64_t count, std::byte* target) const;
+  /// Rows [first, first + count). Error(file), with the place, where they are not to be had or damaged.
+  virtual void read(std::int64_t first, std::int64_t count, std::byte* target) const = 0;
+
+ protected:
+  ArrayDeclared declared_;
+  std::uint64_t row_bytes_ = 0;
+};
+
+/// Rows whose elements lie in a file as they are; a bool that is neither 0 nor 1 is an error. Opened and checked
+/// against what is declared, without reading elements.
+class ArrayFile final : public RowFile {
+ public:
+  /// Error(file) names the file and what it holds.
+  ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
 
  private:
   /// Consecutive rows in one file.
@@ -59,8 +73,6 @@ class ArrayFile {
 
   FileSystem& files_;
   std::string folder_;
-  ArrayDeclared declared_;
-  std::uint64_t row_bytes_ = 0;
   int reversed_ = 1;
   std::vector<Piece> pieces_;  // in the order of their rows
 };

@@ -1,9 +1,7 @@
 // Files of data as values: read once a session, checked against what the graph declares.
-#include <cmath>
 
-#include "base/compress.hpp"
-#include "base/csv.hpp"
 #include "base/files.hpp"
+#include "base/compress.hpp"
 #include "base/idx.hpp"
 #include "base/libsvm.hpp"
 #include "base/npy.hpp"
@@ -12,8 +10,7 @@
 #include "kernels/cpu/array_file.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/state.hpp"
-#include "kernels/cpu/strided.hpp"
-#include "kernels/functors.hpp"
+#include "kernels/cpu/text_file.hpp"
 
 namespace ferry::cpu {
 namespace {
@@ -23,43 +20,43 @@ constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
 
 struct DataFile {
   FileSystem* files;
-  std::string folder, path;
-  Type type;  ///< of the whole value
-  std::int64_t skip;
+  std::string folder;
+  ArrayDeclared declared;
 
   /// The content, unpacked; refused when it is longer than `bytes_for_each` element and some slack.
   [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
-    const std::uint64_t limit = static_cast<std::uint64_t>(type.shape.count()) * bytes_for_each + kSlack;
-    return maybe_decompress(files->read_beneath(folder, path, limit), limit, path);
-  }
-  [[noreturn]] void refuse(const std::string& found) const {
-    throw Error(Code::file, in_quotes(path) + " holds " + found + "; the graph declares " + type.str());
+    const std::uint64_t limit = static_cast<std::uint64_t>(declared.type.shape.count()) * bytes_for_each + kSlack;
+    return maybe_decompress(files->read_beneath(folder, declared.path, limit), limit, declared.path);
   }
 };
 
+template <const char* kFormat>
 std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   const auto& path = setup.attrs.get<std::string>("path");
   require_folder(setup, path);
-  return keep(DataFile{setup.files, std::string(setup.data_folder), path,
-                       Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")},
-                       setup.attrs.get_or<std::int64_t>("skip", 0)});
+  return keep(DataFile{setup.files, std::string(setup.data_folder),
+                       ArrayDeclared{.format = kFormat,
+                                     .path = path,
+                                     .tensor = setup.attrs.get_or<std::string>("tensor", ""),
+                                     .type = Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")},
+                                     .skip = setup.attrs.get_or<std::int64_t>("skip", 0)}});
 }
 
 void copy_array(const KernelRun& run, const NpyArray& array) {
-  const auto& file = kept<DataFile>(run);
-  if (array.descr != npy_descr_of(file.type.dtype) || array.shape != file.type.shape.sizes())
-    file.refuse(in_quotes(array.descr) + " of " + Shape(std::span<const std::int64_t>(array.shape)).str());
+  const ArrayDeclared& declared = kept<DataFile>(run).declared;
+  if (array.descr != npy_descr_of(declared.type.dtype) || array.shape != declared.type.shape.sizes())
+    declared.refuse(in_quotes(array.descr) + " of " + Shape(std::span<const std::int64_t>(array.shape)).str());
   copy_part(run, run.outputs[0], array.bytes.data());
 }
 
 void read_idx_file(KernelRun& run) {
   const auto& file = kept<DataFile>(run);
-  copy_array(run, parse_idx(file.read(size_of(file.type.dtype)), file.path));
+  copy_array(run, parse_idx(file.read(size_of(file.declared.type.dtype)), file.declared.path));
 }
 
 void read_npy_file(KernelRun& run) {
   const auto& file = kept<DataFile>(run);
-  copy_array(run, parse_npy(file.read(size_of(file.type.dtype)), file.path));
+  copy_array(run, parse_npy(file.read(size_of(file.declared.type.dtype)), file.declared.path));
 }
 
 std::string_view without_lines(std::string_view text, std::int64_t lines) {
@@ -67,53 +64,26 @@ std::string_view without_lines(std::string_view text, std::int64_t lines) {
   return text;
 }
 
-/// The numbers as elements of `dtype`, which must be able to hold them.
-Tensor converted(const CsvTable& table, const DataFile& file) {
-  Tensor tensor(file.type.dtype, file.type.shape.sizes());
-  dispatch(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    auto out = tensor.mutable_data<T>();
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = functors::Cast<T>()(table.values[i]);
-      if (std::is_integral_v<T> && static_cast<double>(out[i]) != table.values[i])
-        file.refuse("the number " + std::to_string(table.values[i]) + " in row " +
-                    std::to_string(i / table.columns + 1));
-    }
-  });
-  return tensor;
-}
-
 void read_csv_file(KernelRun& run) {
   constexpr std::uint64_t kNumberBytes = 32;
   const auto& file = kept<DataFile>(run);
+  const ArrayDeclared& declared = file.declared;
   const FileBytes bytes = file.read(kNumberBytes);
-  if (bytes.size() == 0) file.refuse("nothing");
-  const CsvTable table = parse_csv(without_lines(bytes.text(), file.skip), file.path);
-  const std::vector<std::int64_t> sizes = file.type.shape.sizes();
+  if (bytes.size() == 0) declared.refuse("nothing");
+  const CsvTable table =
+      parse_csv(without_lines(bytes.text(), declared.skip), declared.path, ',', {.first_line = declared.skip + 1});
+  const std::vector<std::int64_t> sizes = declared.type.shape.sizes();
   if (static_cast<std::int64_t>(table.rows) != sizes[0] || static_cast<std::int64_t>(table.columns) != sizes[1])
-    file.refuse(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
-  copy_part(run, run.outputs[0], converted(table, file).bytes().data());
+    declared.refuse(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
+  Tensor numbers(declared.type.dtype, sizes);
+  store_numbers(table, declared, 0, numbers.mutable_bytes().data());
+  copy_part(run, run.outputs[0], numbers.bytes().data());
 }
 
 // ---- Files of which only the part is read ----
 
-struct ArrayInFiles {
-  FileSystem* files;
-  std::string folder;
-  ArrayDeclared declared;
-};
-
-template <const char* kFormat>
-std::unique_ptr<KernelState> prepare_array(const KernelSetup& setup) {
-  const auto& path = setup.attrs.get<std::string>("path");
-  require_folder(setup, path);
-  return keep(ArrayInFiles{setup.files, std::string(setup.data_folder),
-                           ArrayDeclared{kFormat, path, setup.attrs.get_or<std::string>("tensor", ""),
-                                         Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")}}});
-}
-
 void read_array_file(KernelRun& run) {
-  const auto& [files, folder, declared] = kept<ArrayInFiles>(run);
+  const auto& [files, folder, declared] = kept<DataFile>(run);
   const ArrayFile file(*files, folder, declared);
   Array output = run.outputs[0];
   if (output.count() == 0) return;
@@ -140,18 +110,6 @@ std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
                          setup.attrs.get<std::int64_t>("most"), setup.attrs.get<std::int64_t>("features")});
 }
 
-/// The places of this task's part of one output, from the entries of its rows.
-template <class T>
-void place_entries(const Array& output, const LibsvmRows& rows, std::span<const T> entries) {
-  const std::int64_t most = output.sizes[1];
-  std::fill_n(output.as<T>(), output.count(), T{});
-  for (std::int64_t row = 0; row < output.sizes[0]; ++row) {
-    const std::int64_t begin = rows.offsets[static_cast<std::size_t>(row)] + output.begin[1];
-    const std::int64_t n = std::min(rows.offsets[static_cast<std::size_t>(row) + 1] - begin, most);
-    if (n > 0) std::copy_n(entries.begin() + begin, n, output.as<T>() + row * most);
-  }
-}
-
 void read_libsvm_file(KernelRun& run) {
   constexpr std::uint64_t kEntryBytes = 32;
   const auto& file = kept<SparseFile>(run);
@@ -171,21 +129,25 @@ void read_libsvm_file(KernelRun& run) {
       rows = parse_libsvm(bytes.text(), file.path, bounds, range);
     }
     if (i == 0) std::copy(rows.labels.begin(), rows.labels.end(), output.as<float>());
-    if (i == 1) place_entries<float>(output, rows, rows.values);
-    if (i == 2) place_entries<std::int32_t>(output, rows, rows.indices);
+    if (i == 1) place_entries<float>(rows, rows.values, output.begin[1], output.sizes[1], output.as<float>());
+    if (i == 2)
+      place_entries<std::int32_t>(rows, rows.indices, output.begin[1], output.sizes[1], output.as<std::int32_t>());
   }
 }
 
+constexpr char kIdx[] = "idx";
+constexpr char kNpy[] = "npy";
+constexpr char kCsv[] = "csv";
 constexpr char kRaw[] = "raw";
 constexpr char kSafetensors[] = "safetensors";
 
 constexpr Kernel kKernels[] = {
-    {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare, .takes = kAnyType},
-    {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare, .takes = kAnyType},
-    {.op = "ReadRaw", .run = read_array_file, .prepare = prepare_array<kRaw>, .takes = kAnyType},
-    {.op = "ReadSafetensors", .run = read_array_file, .prepare = prepare_array<kSafetensors>, .takes = kAnyType},
+    {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare<kIdx>, .takes = kAnyType},
+    {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare<kNpy>, .takes = kAnyType},
+    {.op = "ReadRaw", .run = read_array_file, .prepare = prepare<kRaw>, .takes = kAnyType},
+    {.op = "ReadSafetensors", .run = read_array_file, .prepare = prepare<kSafetensors>, .takes = kAnyType},
     {.op = "ReadLibsvm", .run = read_libsvm_file, .prepare = prepare_libsvm, .takes = kAnyType},
-    {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare, .takes = kAnyType},
+    {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare<kCsv>, .takes = kAnyType},
 };
 
 }  // namespace

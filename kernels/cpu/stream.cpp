@@ -1,5 +1,6 @@
 // Rows of the step, read from files while other steps run.
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "kernels/cpu/data_kernels.hpp"
 #include "kernels/cpu/epoch.hpp"
 #include "kernels/cpu/random_key.hpp"
+#include "kernels/cpu/text_file.hpp"
 
 namespace ferry::cpu {
 namespace {
@@ -48,34 +50,40 @@ class Orders {
 class StreamedRows final : public KernelState {
  public:
   StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
-      : file_(*setup.files, setup.data_folder, std::move(declared)),
+      : file_(open(setup, std::move(declared))),
         batch_(setup.attrs.get<std::int64_t>("batch")),
         shuffle_(setup.attrs.get<bool>("shuffle")),
         ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
-        orders_(epoch_key(setup), file_.rows()) {}
+        orders_(epoch_key(setup), file_->rows()) {}
 
   /// Rows [first, first + count) of the batch of a step; always the same ones of a batch.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count) {
     if (!blocks_) {
       first_ = first;
       count_ = count;
-      blocks_.emplace(static_cast<std::size_t>(count) * file_.row_bytes(), ahead_, std::min(kReaders, ahead_),
+      blocks_.emplace(static_cast<std::size_t>(count) * file_->row_bytes(), ahead_, std::min(kReaders, ahead_),
                       [this](std::int64_t which, std::span<std::byte> block) { read(which, block.data()); });
     }
     return blocks_->take(step);
   }
 
  private:
-  void read(std::int64_t step, std::byte* target) {
-    const EpochPlace place = epoch_place(step, file_.rows(), batch_);
-    const std::int64_t first = place.first + first_;
-    if (!shuffle_) return file_.read(first, count_, target);
-    const Orders::Order order = orders_.of(place.epoch);
-    for (std::int64_t row = 0; row < count_; ++row, target += file_.row_bytes())
-      file_.read((*order)[static_cast<std::size_t>(first + row)], 1, target);
+  static std::unique_ptr<RowFile> open(const KernelSetup& setup, ArrayDeclared declared) {
+    const bool text = declared.format == "csv" || declared.format == "libsvm";
+    if (text) return std::make_unique<TextFile>(*setup.files, setup.data_folder, std::move(declared));
+    return std::make_unique<ArrayFile>(*setup.files, setup.data_folder, std::move(declared));
   }
 
-  ArrayFile file_;
+  void read(std::int64_t step, std::byte* target) {
+    const EpochPlace place = epoch_place(step, file_->rows(), batch_);
+    const std::int64_t first = place.first + first_;
+    if (!shuffle_) return file_->read(first, count_, target);
+    const Orders::Order order = orders_.of(place.epoch);
+    for (std::int64_t row = 0; row < count_; ++row, target += file_->row_bytes())
+      file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target);
+  }
+
+  std::unique_ptr<RowFile> file_;
   std::int64_t batch_;
   bool shuffle_;
   int ahead_;
@@ -96,8 +104,12 @@ std::unique_ptr<KernelState> prepare_stream(const KernelSetup& setup) {
   const auto& path = attrs.get<std::string>("path");
   require_folder(setup, path);
   return std::make_unique<StreamedRows>(
-      setup, ArrayDeclared{attrs.get<std::string>("format"), path, attrs.get<std::string>("tensor"),
-                           Type{attrs.get<DType>("dtype"), attrs.get<Shape>("shape")}});
+      setup, ArrayDeclared{.format = attrs.get<std::string>("format"),
+                           .path = path,
+                           .tensor = attrs.get<std::string>("tensor"),
+                           .type = Type{attrs.get<DType>("dtype"), attrs.get<Shape>("shape")},
+                           .skip = attrs.get_or<std::int64_t>("skip", 0),
+                           .features = attrs.get_or<std::int64_t>("features", 0)});
 }
 
 constexpr Kernel kKernels[] = {

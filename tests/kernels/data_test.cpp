@@ -174,9 +174,23 @@ Values in_files(const Folder& folder, Graph& g) {
   std::string idx("\0\0\x0c\x02\0\0\0\x17\0\0\0\x02", 12);
   for (char i = 0; i < 46; ++i) idx += std::string("\0\0\0", 3) + i;
   local_files().write(folder.path("x.idx"), idx);
+  std::string table = "made by hand\nleft,right\r\n", sparse = "# made by hand\n\n";
+  for (int i = 0; i < 23; ++i) {
+    table += std::to_string(2 * i) + ", \"" + std::to_string(2 * i + 1) + "\"\n";
+    sparse += std::to_string(i) + (i % 3 == 0 ? "\n\n" : " 2:0.5 7:" + std::to_string(i) + " # row\n");
+  }
+  local_files().write(folder.path("x.csv"), table + "\n\n");
+  local_files().write(folder.path("x.txt"), sparse);
   const Shape shape{23, 2};
-  return {read_npy(g, "x.npy", DType::int32, shape), read_safetensors(g, "x.safetensors", "x", DType::int32, shape),
-          read_raw(g, "x.raw", DType::int32, shape), read_raw(g, "rows/", DType::int32, shape),
+  const SparseRows rows_of_text = read_libsvm(g, "x.txt", 23, 3, 8);
+  return {read_csv(g, "x.csv", DType::int32, shape, 1),
+          rows_of_text.labels,
+          rows_of_text.values,
+          rows_of_text.indices,
+          read_npy(g, "x.npy", DType::int32, shape),
+          read_safetensors(g, "x.safetensors", "x", DType::int32, shape),
+          read_raw(g, "x.raw", DType::int32, shape),
+          read_raw(g, "rows/", DType::int32, shape),
           read_idx(g, "x.idx", DType::int32, shape)};
 }
 
@@ -186,8 +200,9 @@ TEST_CASE("batches out of files are those of arrays in memory, from any step on"
     Graph g;
     const Values files = in_files(folder, g);
     Values rows = batch(files, 4, {.shuffle = shuffle, .seed = 3, .stream_from = 1, .prefetch = 3});
+    const Values kept = batch(files, 4, {.shuffle = shuffle, .seed = 3, .stream_from = std::int64_t{1} << 40});
     for (const Value& streamed : rows) CHECK(streamed.op().def().name == "BatchFile");
-    rows.push_back(batch(Values{g.constant(counting({23, 2}))}, 4, {.shuffle = shuffle, .seed = 3})[0]);
+    rows.insert(rows.end(), kept.begin(), kept.end());
     test::EvaluateOptions options;
     options.files = &local_files();
     options.data_folder = folder.path(".");
@@ -195,9 +210,37 @@ TEST_CASE("batches out of files are those of arrays in memory, from any step on"
     for (std::int64_t step : {0, 1, 2, 3, 4, 5, 6, 14, 15, 2, 1000000}) {
       evaluator.step = step;
       const auto got = evaluator.run(rows);
-      for (const Tensor& streamed : got) CHECK(streamed.same_bits(got.back()));
+      for (std::size_t i = 0; i < files.size(); ++i) CHECK(got[i].same_bits(got[files.size() + i]));
     }
   }
+}
+
+TEST_CASE("damaged rows of a text are named by file and line, when they are taken") {
+  const Folder folder;
+  test::EvaluateOptions options;
+  options.files = &local_files();
+  options.data_folder = folder.path(".");
+  const auto refused = [&](const Value& array, std::int64_t step, const char* why) {
+    Graph& g = array.graph();
+    const Value row = batch(Values{array}, 1, {.shuffle = false, .stream_from = 1, .prefetch = 1})[0];
+    test::Evaluator evaluator(g, options);
+    evaluator.step = step;
+    CHECK_THROWS_WITH_AS(static_cast<void>(evaluator.run({row})), doctest::Contains(why), Error);
+  };
+  local_files().write(folder.path("x.csv"), std::string_view("a,b\n1,2\n3,x\n5,6,7\n8.5,9\n"));
+  local_files().write(folder.path("empty.csv"), std::string_view("1,2\n\n3,4\n"));
+  local_files().write(folder.path("x.txt"), std::string_view("1 2:3\n\n1 2:x\n1 9:1\n1 1:1 2:2\n"));
+  Graph g;
+  const Value table = read_csv(g, "x.csv", DType::int32, {4, 2});
+  refused(table, 1, "x.csv:3:3: \"x\" is not a number");
+  refused(table, 2, "3 numbers in line 4; the graph declares int32[4,2]");
+  refused(table, 3, "the number 8.500000 in row 4");
+  refused(read_csv(g, "x.csv", DType::int32, {5, 2}), 0, "\"x.csv\" holds 4 rows");
+  refused(read_csv(g, "empty.csv", DType::int32, {2, 2}), 0, "empty.csv:2:1: an empty line");
+  const Value values = read_libsvm(g, "x.txt", 4, 1, 9).values;
+  refused(values, 1, "x.txt:3:5: the value \"x\" is not a number");
+  refused(values, 2, "x.txt:4:3: the index 9 is not below 9");
+  refused(values, 3, "x.txt:5:7: more than 1 entries in a row");
 }
 
 /// The machine's files, and which bytes of them were read.
@@ -280,7 +323,8 @@ TEST_CASE("only large arrays of files that are not packed are streamed") {
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 800) == "BatchFile");
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 801) == "Batch");
   CHECK(op(read_npy(g, "x.npy.gz", DType::int32, shape), 1) == "Batch");
-  CHECK(op(read_csv(g, "x.csv", DType::int32, shape), 1) == "Batch");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7600) == "BatchFile");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7601) == "Batch");
   CHECK(op(g.constant(counting({100, 2})), 1) == "Batch");
   CHECK_THROWS_WITH_AS(batch(Values{read_npy(g, "x.npy", DType::int32, shape)}, 101, {.stream_from = 1}),
                        doctest::Contains("a batch of 101 of 100 rows"), Error);
