@@ -18,7 +18,9 @@ import tempfile
 FERRY, SAMPLES, DATA = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 MPIRUN = shutil.which("mpirun")
+TEXTS = pathlib.Path("/usr/share/common-licenses")
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
+FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # what cases need
 
 
 ADOPTED = """\
@@ -154,16 +156,36 @@ def fashion_cnn_has_the_same_bits_over_mpi(folder):
     assert train_fashion_cnn(folder / "here", "--tasks", 2) == train_fashion_cnn(folder / "there", ranks=2)
 
 
+def charlm(folder, *options, ranks=0):
+    output = run("run", SAMPLES / "charlm.pb", "--data", TEXTS, "--steps", 6, "--print-every", 3, "--save", folder, *options, ranks=ranks)
+    first, last = (float(loss) for loss in re.findall(r"^step [36]/6: loss = ([\d.]+), ", output, re.M))
+    assert last < 0.9 * first, output
+    return last
+
+
+def charlm_learns_and_writes(folder):
+    rows, whole = charlm(folder / "rows", "--tasks", 4), charlm(folder / "model", "--tasks", 2)
+    assert abs(rows - whole) < 1e-3, f"losses {rows} on 4 tasks, {whole} on 2"
+    run("run", SAMPLES / "charlm.pb", "--entry", "write", "--tasks", 2, "--model", folder / "model", "--out", folder)
+    written = (folder / "text.npy").read_bytes()[-300:]
+    assert max(written) < 128 and len(set(written)) > 10, written
+
+
+def charlm_over_mpi(folder):
+    assert abs(charlm(folder / "model", ranks=2) - charlm(folder / "here", "--tasks", 2)) == 0
+
+
 CASES = [add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
          jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
-         three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi]
+         three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
+         charlm_learns_and_writes, charlm_over_mpi]
 
 
 def cases():
     for case in CASES:
         name = case.__name__.replace("_", " ")
-        here = (MPIRUN or not name.endswith("over mpi")) and (FASHION.is_dir() or "fashion" not in name)
-        yield name, case if here else None
+        missing = [file for word, file in FILES.items() if word in name and not file.exists()]
+        yield name, case if (MPIRUN or not name.endswith("over mpi")) and not missing else None
 
 
 def run_all(named_cases):
@@ -171,7 +193,8 @@ def run_all(named_cases):
     passed = failed = skipped = 0
     for name, case in named_cases:
         if case is None:
-            print(f"[skip] {name}: needs mpirun{f', and {FASHION}' if 'fashion' in name else ''}")
+            needs = [str(file) for word, file in FILES.items() if word in name]
+            print(f"[skip] {name}: needs {' and '.join(['mpirun', *needs])}")
             skipped += 1
             continue
         with tempfile.TemporaryDirectory() as folder:
