@@ -15,7 +15,7 @@ using namespace ferry::test;
 
 namespace {
 
-void read(const std::string& file) {
+void read_model(const std::string& file) {
   static_cast<void>(onnx::import_model(decode(file), options()));
 }
 
@@ -74,14 +74,14 @@ TEST_CASE("001 empty model") {
 }
 
 TEST_CASE("002 model cut at any byte") {
-  CHECK(cut_everywhere(small_file(), read) == 0);
+  CHECK(cut_everywhere(small_file(), read_model) == 0);
 }
 
 TEST_CASE("003 model with any bit flipped: refused, or something else that is a model") {
   const std::string good = small_file();
   const int taken = flip_everywhere(good, [](const std::string& file) {
     try {
-      read(file);
+      read_model(file);
     } catch (const Error& error) {
       if (error.code() != Code::usage) throw;  // a dim or an input that must be known
     }
