@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint32_t kOpen = 1;
 constexpr std::uint32_t kHelper = 2;
+constexpr std::uint64_t kFromFront = 1, kFromBack = std::uint64_t{1} << 32;
+/// Chunks of a split at most.
+constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;
 
 /// Which walker the current thread is, and of which task.
 struct Identity {
@@ -84,7 +87,7 @@ void Workers::run(const std::function<void(int)>& body) {
 
 void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
   if (n <= 0) return;
-  grain = std::max<std::int64_t>(1, grain);
+  grain = std::max(std::max<std::int64_t>(1, grain), n / kMostChunks + 1);
   const std::int64_t chunks = (n - 1) / grain + 1;
   const bool mine = self.workers == this;
   Walker& walker = walkers_[mine ? static_cast<std::size_t>(self.walker) : 0];
@@ -100,13 +103,13 @@ void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
   slot.n = n;
   slot.grain = grain;
   slot.body = &body;
-  slot.failed_chunk = chunks;
-  slot.next.store(0, std::memory_order_relaxed);
+  slot.failed_chunk.store(chunks, std::memory_order_relaxed);
+  slot.taken.store(0, std::memory_order_relaxed);
   slot.chunks.store(chunks, std::memory_order_relaxed);
   slot.state.store(kOpen);
   open_.fetch_add(1);
   events_.notify();
-  run_chunks(slot);
+  run_chunks(slot, End::front);
   close(slot);
   --walker.depth;
   if (slot.failure) std::rethrow_exception(std::exchange(slot.failure, nullptr));
@@ -122,29 +125,35 @@ void Workers::close(Slot& slot) {
   }
 }
 
-bool Workers::run_chunks(Slot& slot) {
+std::int64_t Workers::taken(std::uint64_t both) {
+  return static_cast<std::int64_t>(both % kFromBack + both / kFromBack);
+}
+
+bool Workers::run_chunks(Slot& slot, End from) {
   const std::int64_t chunks = slot.chunks.load(std::memory_order_relaxed);
   bool any = false;
   for (;;) {
-    const std::int64_t chunk = slot.next.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= chunks) return any;
-    if (chunk == chunks - 1) open_.fetch_sub(1);
+    const std::uint64_t before =
+        slot.taken.fetch_add(from == End::front ? kFromFront : kFromBack, std::memory_order_relaxed);
+    if (taken(before) >= chunks) return any;
+    if (taken(before) == chunks - 1) open_.fetch_sub(1);
     any = true;
-    run_chunk(slot, chunk);
+    run_chunk(slot, static_cast<std::int64_t>(from == End::front
+                                                  ? before % kFromBack
+                                                  : static_cast<std::uint64_t>(chunks) - 1 - before / kFromBack));
     if (self.walker == 0 && poll_) poll_();
   }
 }
 
 void Workers::run_chunk(Slot& slot, std::int64_t chunk) {
+  if (chunk > slot.failed_chunk.load(std::memory_order_relaxed)) return;
   try {
     const std::int64_t begin = chunk * slot.grain;
     (*slot.body)(begin, std::min(slot.n, begin + slot.grain));
   } catch (...) {
-    const std::int64_t chunks = slot.chunks.load(std::memory_order_relaxed);
-    if (slot.next.exchange(chunks, std::memory_order_relaxed) < chunks) open_.fetch_sub(1);
     const std::lock_guard lock(slot.failing);
-    if (chunk < slot.failed_chunk) {
-      slot.failed_chunk = chunk;
+    if (chunk < slot.failed_chunk.load(std::memory_order_relaxed)) {
+      slot.failed_chunk.store(chunk, std::memory_order_relaxed);
       slot.failure = std::current_exception();
     }
   }
@@ -164,9 +173,9 @@ bool Workers::help_with(Slot& slot) {
   std::uint32_t state = slot.state.load(std::memory_order_relaxed);
   do {
     if ((state & kOpen) == 0) return false;
-    if (slot.next.load(std::memory_order_relaxed) >= slot.chunks.load(std::memory_order_relaxed)) return false;
+    if (taken(slot.taken.load(std::memory_order_relaxed)) >= slot.chunks.load(std::memory_order_relaxed)) return false;
   } while (!slot.state.compare_exchange_weak(state, state + kHelper));
-  const bool any = run_chunks(slot);
+  const bool any = run_chunks(slot, End::back);
   if (slot.state.fetch_sub(kHelper) == kHelper) events_.notify();
   return any;
 }

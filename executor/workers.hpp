@@ -28,8 +28,9 @@ struct WorkersOptions {
 /// while there is nothing to do. There is no other pool in ferry: kernels split over the same threads, and a walker
 /// that waits helps the others with their kernels.
 ///
-/// Which walker computes a chunk is left to chance; what a chunk is depends on n and grain alone. So results have the
-/// same bits for any number of threads.
+/// Who splits a kernel takes its chunks from the front, helpers take them from the back: so of kernels that follow each
+/// other each walker computes about the same part, which is in its cache. Which one computes a chunk is left to chance
+/// all the same; what a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
 ///
 /// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each also
 /// from inside its own body; called from a thread that is no walker of this task, it splits over nobody.
@@ -81,10 +82,11 @@ class Workers final : public Parallel {
     std::int64_t n = 0, grain = 1;
     const Body* body = nullptr;
     std::mutex failing;
-    std::int64_t failed_chunk = 0;
+    std::atomic<std::int64_t> failed_chunk{0};  // those behind it are not run any more
     std::exception_ptr failure;
-    alignas(64) std::atomic<std::int64_t> next{0};
+    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks from the front; from the back in the upper half
   };
+  enum class End : std::uint8_t { front, back };
   static constexpr int kNesting = 4;  ///< splits inside splits that are shared; deeper ones run where they are
   static constexpr std::chrono::milliseconds kLongSleep{100};
 
@@ -123,7 +125,8 @@ class Workers final : public Parallel {
 
   void work(int walker);
   void stop();
-  bool run_chunks(Slot& slot);
+  static std::int64_t taken(std::uint64_t both);
+  bool run_chunks(Slot& slot, End from);
   void run_chunk(Slot& slot, std::int64_t chunk);
   bool help_with(Slot& slot);
   void close(Slot& slot);

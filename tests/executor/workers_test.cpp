@@ -111,7 +111,7 @@ TEST_CASE("what a chunk throws is thrown by for_each, and the workers go on") {
       if (walker != 0) return;
       try {
         workers.for_each(100, 1, [](std::int64_t begin, std::int64_t) {
-          if (begin == 40) throw Error(Code::numeric, "chunk 40");
+          if (begin == 40 || begin > 90) throw Error(Code::numeric, "chunk " + std::to_string(begin));
         });
       } catch (const Error& error) {
         text = error.text();
@@ -144,6 +144,28 @@ TEST_CASE("a walker that waits helps the one it waits for") {
     workers.notify();
   });
   CHECK(helped);
+}
+
+TEST_CASE("who splits begins with the first chunk, who helps with the last one") {
+  Workers workers(crowd(2));
+  std::atomic<std::int64_t> mine{-1}, helped{-1};
+  std::atomic<bool> done{false};
+  workers.run([&](int walker) {
+    if (walker == 1) {
+      workers.wait([&] { return done.load(); });
+      return;
+    }
+    const auto splitter = std::this_thread::get_id();
+    workers.for_each(10, 1, [&](std::int64_t begin, std::int64_t) {
+      std::int64_t none = -1;
+      (std::this_thread::get_id() == splitter ? mine : helped).compare_exchange_strong(none, begin);
+      while (mine < 0 || helped < 0) std::this_thread::yield();
+    });
+    done.store(true);
+    workers.notify();
+  });
+  CHECK(mine == 0);
+  CHECK(helped == 9);
 }
 
 TEST_CASE("walker 0 is told between its chunks") {
