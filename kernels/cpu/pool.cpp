@@ -215,30 +215,35 @@ class Pooling {
   bool flat_ = false;
 };
 
-/// The largest element of each of some windows, and where it is in the image: the first of equal ones; NaN is the
-/// largest.
-template <class T>
+/// The largest element of each of some windows, and when `placed` where it is in the image: the first of equal ones;
+/// NaN is the largest.
+template <class T, bool placed>
 struct Largest {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   T value[kTogether];
-  Place place[kTogether];
+  Place place[placed ? kTogether : 1];
 
   Largest(const Pooling& pooling, const T* image, const Windows& windows) {
     const std::int64_t count = windows.rows * pooling.pitch();
     std::fill_n(value, count, -math::kInf<T>);
-    std::fill_n(place, count, Place(-1));
+    if constexpr (placed) std::fill_n(place, count, Place(-1));
     if (pooling.staged())
       find_staged(pooling, image, windows);
     else
       find(pooling, image, windows);
-    if (std::find(place, place + count, Place(-1)) == place + count) return;
-    pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
-      Place& at = place[i / windows.columns * pooling.pitch() + i % windows.columns];
-      if (at < 0) at = static_cast<Place>(rows.begin * pooling.image_columns() + columns.begin);  // all are -inf
-    });
+    if constexpr (placed) place_lowest(pooling, windows, count);
   }
 
  private:
+  /// Where all elements are -inf.
+  void place_lowest(const Pooling& pooling, const Windows& windows, std::int64_t count) {
+    if (std::find(place, place + count, Place(-1)) == place + count) return;
+    pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+      Place& at = place[i / windows.columns * pooling.pitch() + i % windows.columns];
+      if (at < 0) at = static_cast<Place>(rows.begin * pooling.image_columns() + columns.begin);
+    });
+  }
+
   void find_staged(const Pooling& pooling, const T* image, const Windows& windows) {
     T stage[kStaged];
     pooling.fill_stage(image, windows, stage);
@@ -266,7 +271,8 @@ struct Largest {
       const T x = tap[k], y = value[i + k];
       const bool larger = (x > y) | ((x != x) & (y == y));
       value[i + k] = larger ? x : y;
-      place[i + k] = larger ? static_cast<Place>(first + static_cast<Place>(k) * stride) : place[i + k];
+      if constexpr (placed)
+        place[i + k] = larger ? static_cast<Place>(first + static_cast<Place>(k) * stride) : place[i + k];
     }
   }
 };
@@ -287,13 +293,26 @@ void with_pooling(KernelRun& run, const Array& images, const Array& outputs, con
   dispatch_floats(images.dtype, [&](auto zero) { body(zero, pooling); });
 }
 
-/// y = values where x has the largest of each window.
-void pick(KernelRun& run, const Array& values, const Array& x) {
-  const Array& y = run.outputs[0];
+void max_pool(KernelRun& run) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
   with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
-      const Largest<T> largest(pooling, x.as<const T>() + image, windows);
+      const Largest<T, false> largest(pooling, x.as<const T>() + image, windows);
+      T* to = y.as<T>() + output;
+      for (std::int64_t r = 0; r < windows.rows; ++r)
+        to = std::copy_n(largest.value + r * pooling.pitch(), windows.columns, to);
+    });
+  });
+}
+
+/// y = values where x has the largest of each window.
+void max_pool_pick(KernelRun& run) {
+  const Array &values = run.inputs[0], &x = run.inputs[1], &y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
       const T* from = values.as<const T>() + image;
       T* to = y.as<T>() + output;
       for (std::int64_t r = 0; r < windows.rows; ++r)
@@ -302,21 +321,13 @@ void pick(KernelRun& run, const Array& values, const Array& x) {
   });
 }
 
-void max_pool(KernelRun& run) {
-  pick(run, run.inputs[0], run.inputs[0]);
-}
-
-void max_pool_pick(KernelRun& run) {
-  pick(run, run.inputs[0], run.inputs[1]);
-}
-
 void max_pool_grad(KernelRun& run) {
   const Array &dy = run.inputs[0], &x = run.inputs[1], &dx = run.outputs[0];
   with_pooling(run, x, dy, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
-      const Largest<T> largest(pooling, x.as<const T>() + image, windows);
+      const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
       T* to = dx.as<T>() + image;
       const T* from = dy.as<const T>() + output;
       for (std::int64_t r = 0; r < windows.rows; ++r)
