@@ -69,6 +69,26 @@ class KernelState {
   virtual ~KernelState() = default;
 };
 
+/// Elements of an array: `rows` runs of [first, last), `row_step` apart.
+struct Piece {
+  std::int64_t first = 0, last = -1;
+  std::int64_t rows = 1, row_step = 0;
+
+  /// Calls f(begin, end) for each run.
+  template <class F>
+  void each_row(const F& f) const {
+    for (std::int64_t row = 0; row < rows; ++row) f(first + row * row_step, last + row * row_step);
+  }
+};
+
+/// What is to be done with elements of a kernel's output as soon as they are there, while the cache has them.
+class Finish {
+ public:
+  virtual ~Finish() = default;
+  /// Thread-safe, for pieces that share no element.
+  virtual void operator()(const Piece& piece) const = 0;
+};
+
 /// One run of a kernel.
 struct KernelRun {
   std::span<const Array> inputs;
@@ -79,13 +99,25 @@ struct KernelRun {
   bool stream = false;       ///< output 0 is not read here soon: written around the caches (base/stream_copy.hpp)
   const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
-  /// For a kernel that says `elementwise`: it computes only the elements [first, last) of output 0, in this thread, and
-  /// touches no others of the arrays that have as many. last < 0: all of them.
-  std::int64_t first = 0, last = -1;
+  /// For a kernel that says `elementwise`: it computes only these elements of output 0, in this thread, and touches no
+  /// others of the arrays that have as many. last < 0: all of them.
+  Piece piece = {};
+  /// For a kernel that says `finishes`: called for each element of output 0 once, when it has its value, from the
+  /// thread that has computed it, which then touches it no more; null: nothing is to be done.
+  const Finish* finish = nullptr;
 };
 
 /// What most kernels compute in.
 inline constexpr DTypeSet kComputed{DType::boolean, DType::int32, DType::int64, DType::float32, DType::float64};
+
+/// How a kernel takes an input that is the same in every step: packed once, by the kernel of `op`, from that input
+/// alone with this kernel's attributes. It then comes as one more input, the last.
+struct Packing {
+  std::uint32_t input = 0;
+  std::string_view op = {};
+  /// Of the packed input, which has one dim and the input's dtype, for an instruction without it; 0: it is of no use.
+  std::int64_t (*elements)(const KernelSetup&) = nullptr;
+};
 
 /// The kernel of one op. Instances are constexpr and live for ever. It is run as bind() says: arrays of dtypes that it
 /// does not take are given to it as wider ones.
@@ -99,10 +131,12 @@ struct Kernel {
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
   bool streams = false;        ///< heeds KernelRun::stream
   /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
-  /// KernelRun::first, needs no scratch, and does not change its state.
+  /// KernelRun::piece, needs no scratch, and does not change its state.
   bool elementwise = false;
+  bool finishes = false;       ///< heeds KernelRun::finish; it has one output
   bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
   DTypeSet takes = kComputed;  ///< of inputs and outputs, as they are
+  Packing packing = {};        ///< elements null: it takes all inputs as they are
   /// Of integers that it does not take: results beyond their range become its ends. They wrap around otherwise.
   bool saturates = false;
 };

@@ -63,13 +63,14 @@ template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];
   if (is_integer(divisor.dtype)) {
-    const std::int64_t count = divisor.count();
-    const bool in_part = run.last >= 0 && count == run.outputs[0].count();
+    const bool in_part = run.piece.last >= 0 && divisor.count() == run.outputs[0].count();
+    const Piece looked_at = in_part ? run.piece : Piece{0, divisor.count()};
     dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(divisor.dtype, [&](auto zero) {
-      const auto* begin = divisor.as<const decltype(zero)>() + (in_part ? run.first : 0);
-      const auto* end = begin + (in_part ? run.last - run.first : count);
-      if (std::find(begin, end, zero) != end)
-        throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
+      const auto* elements = divisor.as<const decltype(zero)>();
+      looked_at.each_row([&](std::int64_t begin, std::int64_t end) {
+        if (std::find(elements + begin, elements + end, zero) != elements + end)
+          throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
+      });
     });
   }
   binary_ordered<F>(run);

@@ -65,8 +65,8 @@ void cast(KernelRun& run) {
     convert_elements(input.dtype, input.data + begin * from_bytes, output.dtype, output.data + begin * to_bytes,
                      end - begin);
   };
-  if (run.last >= 0)
-    compute(run.first, run.last);
+  if (run.piece.last >= 0)
+    run.piece.each_row(compute);
   else
     for_chunks(run.parallel, output.count(), kElementGrain, compute);
 }

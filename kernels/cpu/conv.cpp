@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/state.hpp"
 
@@ -80,7 +81,10 @@ using Directly = void (*)(KernelRun&, const DirectConv&);
 void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
   const auto& state = kept<State2D>(run);
   const Conv conv = conv_of(x, w, y, state.slide, state.groups);
-  if (is_empty(conv)) return set_to_zero(run.outputs[0]);
+  if (is_empty(conv)) {
+    set_to_zero(run.outputs[0]);
+    return finish_all(run);
+  }
   state.direct ? directly(run, *state.direct) : by_columns(run, conv);
 }
 
@@ -95,19 +99,38 @@ std::optional<DirectConv> direct_conv(const Conv& conv) {
   return direct_convolution(conv);
 }
 
+std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
+  auto direct = direct_conv(setup_conv(setup));
+  if (direct) direct->packed = setup.inputs.size() == 3;
+  return direct;
+}
+
 void conv2d(KernelRun& run) {
   run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
   run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_by_columns);
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
-  return state_of(setup, direct_conv(setup_conv(setup)));
+  return state_of(setup, direct_forward(setup));
 }
 
 std::int64_t conv_scratch(const KernelSetup& setup) {
-  const Conv conv = setup_conv(setup);
-  const auto direct = direct_conv(conv);
-  return direct ? direct_scratch(*direct, setup.outputs[0].dtype) : columns_scratch(conv, element_bytes(setup));
+  const auto direct = direct_forward(setup);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
+                : columns_scratch(setup_conv(setup), element_bytes(setup));
+}
+
+std::int64_t packed_elements(const KernelSetup& setup) {
+  const auto direct = direct_forward(setup);
+  return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
+}
+
+std::unique_ptr<KernelState> prepare_groups(const KernelSetup& setup) {
+  return keep(setup.attrs.get<std::int64_t>("groups"));
+}
+
+void packed_filter(KernelRun& run) {
+  pack_filter(run, kept<std::int64_t>(run));
 }
 
 // ---- The image's gradient ----
@@ -159,15 +182,23 @@ std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
 }
 
 constexpr Kernel kKernels[] = {
-    {.op = "Conv2D", .run = conv2d, .prepare = prepare_conv, .scratch_bytes = conv_scratch},
+    {.op = "Conv2D",
+     .run = conv2d,
+     .prepare = prepare_conv,
+     .scratch_bytes = conv_scratch,
+     .finishes = true,
+     .packing = {1, "PackedFilter", packed_elements}},
+    {.op = "PackedFilter", .run = packed_filter, .prepare = prepare_groups},
     {.op = "Conv2DTranspose",
      .run = image_gradient,
      .prepare = prepare_image_gradient,
-     .scratch_bytes = image_gradient_scratch},
+     .scratch_bytes = image_gradient_scratch,
+     .finishes = true},
     {.op = "Conv2DGradInput",
      .run = image_gradient,
      .prepare = prepare_image_gradient,
-     .scratch_bytes = image_gradient_scratch},
+     .scratch_bytes = image_gradient_scratch,
+     .finishes = true},
     {.op = "Conv2DGradFilter",
      .run = filter_gradient,
      .prepare = prepare_filter_gradient,

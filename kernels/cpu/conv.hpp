@@ -89,6 +89,7 @@ struct DirectConv {
   std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels
   std::int64_t filter_step = 0;                       ///< from one target channel to the next
   Plane source, target;
+  bool packed = false;  ///< input 2 is the filter, packed
   std::vector<Sweep> sweeps;
 };
 
@@ -97,6 +98,10 @@ constexpr std::int64_t kWide = 8;
 
 [[nodiscard]] DirectConv direct_convolution(const Conv& conv);
 [[nodiscard]] DirectConv direct_image_gradient(const Conv& conv);
+/// Elements of the filters of all groups, packed for convolve_directly().
+[[nodiscard]] std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype);
+/// Output 0, packed, from input 0, the filter of a convolution in `groups` groups.
+void pack_filter(KernelRun& run, std::int64_t groups);
 /// Output 0 from inputs 0, the source, and 1, the filter.
 void convolve_directly(KernelRun& run, const DirectConv& conv);
 /// Output 0, the filter's gradient, from inputs 0, the gradient of what `conv` gives, and 1, its source.

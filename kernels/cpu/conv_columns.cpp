@@ -6,6 +6,7 @@
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/conv.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/finish.hpp"
 
 namespace ferry::cpu {
 namespace {
@@ -108,6 +109,7 @@ void convolve(KernelRun& run, const Conv& conv) {
         multiply(static_cast<int>(conv.out), static_cast<int>(end - begin), static_cast<int>(depth),
                  Matrix<T>{w + group * conv.out * depth, depth, false}, taps, y + plane * conv.out * area + begin,
                  area);
+        finish_rows(run, plane * conv.out * area + begin, end - begin, conv.out, area);
       });
 }
 
@@ -144,6 +146,7 @@ void image_gradient(KernelRun& run, const Conv& conv) {
               for (std::int64_t v = 0; v < conv.filter.columns; ++v, from += end - begin)
                 add_taps(conv, image + c * conv.image.area(), u, v, begin, end, from);
         }
+        finish_rows(run, image - dx, conv.image.area(), count, conv.image.area());
       });
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/conv.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/panels.hpp"
 
 namespace ferry::cpu {
@@ -22,6 +23,7 @@ std::int64_t Reach::extent(std::int64_t count) const {
 namespace {
 
 constexpr std::int64_t kUnitPositions = 256;  // whose sums stay in the cache
+constexpr std::int64_t kFinished = 8;         // channels whose positions are finished together, in the first cache
 constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs before it multiplies
 
 // ---- Which taps lie where ----
@@ -179,12 +181,25 @@ std::int64_t lane_elements(const DirectConv& conv) {
 template <class T>
 class Sums {
  public:
-  Sums(const KernelRun& run, const DirectConv& conv, const Sweep& sweep, T* packed)
-      : run_(run), conv_(conv), sweep_(sweep), panels_(conv.targets), packed_(packed) {}
+  Sums(const KernelRun& run, const DirectConv& conv, const Sweep& sweep, const T* packed)
+      : run_(run),
+        conv_(conv),
+        sweep_(sweep),
+        panels_(conv.targets),
+        packed_(packed),
+        finishes_(conv.sweeps.size() == 1 && sweep.targets.empty()) {}
+
+  /// It makes the output in rows of units.
+  [[nodiscard]] bool finishes() const { return finishes_; }
+
+  /// Of all groups, to where it is taken from.
+  void pack_filter(T* to) const {
+    for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
+      pack_panel(item / panels_.count(), panels_.at(item % panels_.count()), to);
+    });
+  }
 
   void compute(T* lanes) const {
-    for_chunks(run_.parallel, conv_.groups * panels_.count(), 1,
-               [&](std::int64_t item, std::int64_t) { pack_filter(item / panels_.count(), item % panels_.count()); });
     const std::int64_t images = run_.inputs[0].sizes[0];
     const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
     // Where there are few, each is cut by panels.
@@ -207,15 +222,15 @@ class Sums {
   };
 
   [[nodiscard]] std::int64_t depth() const { return std::ssize(sweep_.offsets); }
-  [[nodiscard]] T* packed(std::int64_t group, const Panel& panel) const {
-    return packed_ + (group * panels_.padded() + panel.first) * depth();
+  /// Where a panel of the packed filter lies.
+  [[nodiscard]] std::int64_t place(std::int64_t group, const Panel& panel) const {
+    return (group * panels_.padded() + panel.first) * depth();
   }
 
-  void pack_filter(std::int64_t group, std::int64_t number) const {
-    const Panel panel = panels_.at(number);
+  void pack_panel(std::int64_t group, const Panel& panel, T* to) const {
     const T* filter = run_.inputs[1].as<const T>() + group * (run_.inputs[1].count() / conv_.groups) +
                       panel.first * conv_.filter_step;
-    T* to = packed(group, panel);
+    to += place(group, panel);
     for (std::int64_t i = 0; i < depth(); i += sweep_.run, to += sweep_.run * panel.vectors * panels_.lanes())
       pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, sweep_.run, panel, to);
   }
@@ -235,14 +250,20 @@ class Sums {
   void compute(const Part& part, const T* view, const Panel& panel, T* sums) const {
     const std::int64_t positions = part.unit.rows * sweep_.columns.targets;
     multiply(view, std::span(sweep_.places).first(static_cast<std::size_t>(part.images * positions)), sweep_.offsets,
-             packed(part.group, panel), panel, sums, false);
+             packed_ + place(part.group, panel), panel, sums, false);
     const std::int64_t begin = (sweep_.rows.first + part.unit.begin * sweep_.rows.stride) * conv_.target.columns;
     for (std::int64_t image = 0; image < part.images; ++image) {
       const std::int64_t plane = (part.first + image) * conv_.groups + part.group;
-      unpack(sums + image * positions * panel.vectors * panels_.lanes(), positions, sweep_.targets, panel,
-             run_.outputs[0].as<T>() + (plane * conv_.targets + panel.first) * conv_.target.area() + begin +
-                 sweep_.columns.first,
-             conv_.target.area());
+      const std::int64_t to =
+          (plane * conv_.targets + panel.first) * conv_.target.area() + begin + sweep_.columns.first;
+      const T* const from = sums + image * positions * panel.vectors * panels_.lanes();
+      const std::int64_t together = finishes_ && run_.finish != nullptr ? kFinished : panel.count;
+      for (std::int64_t v = 0; v < panel.count; v += together) {
+        const Panel some{panel.first + v, std::min(together, panel.count - v), panel.vectors};
+        const std::int64_t at = to + v * conv_.target.area();
+        unpack(from + v, positions, sweep_.targets, some, run_.outputs[0].as<T>() + at, conv_.target.area());
+        if (finishes_) finish_rows(run_, at, positions, some.count, conv_.target.area());
+      }
     }
   }
 
@@ -250,17 +271,23 @@ class Sums {
   const DirectConv& conv_;
   const Sweep& sweep_;
   const Panels<T> panels_;
-  T* const packed_;
+  const T* const packed_;
+  const bool finishes_;
 };
 
 template <class T>
 void convolve(const KernelRun& run, const DirectConv& conv) {
   T* packed = reinterpret_cast<T*>(run.scratch.data());
+  if (conv.packed) return Sums<T>(run, conv, conv.sweeps[0], run.inputs[2].as<const T>()).compute(packed);
   T* const lanes = packed + packed_filters<T>(conv);
   for (const Sweep& sweep : conv.sweeps) {
-    Sums<T>(run, conv, sweep, packed).compute(lanes);
+    const Sums<T> sums(run, conv, sweep, packed);
+    sums.pack_filter(packed);
+    sums.compute(lanes);
+    if (sums.finishes()) return;
     packed += conv.groups * Panels<T>(conv.targets).padded() * std::ssize(sweep.offsets);
   }
+  finish_all(run);
 }
 
 // ---- The filter's gradient: sums over positions, added up over units ----
@@ -377,6 +404,27 @@ DirectConv direct_image_gradient(const Conv& conv) {
   return direct;
 }
 
+std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
+  std::int64_t elements = 0;
+  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv); });
+  return elements;
+}
+
+void pack_filter(KernelRun& run, std::int64_t groups) {
+  const Array &filter = run.inputs[0], &packed = run.outputs[0];
+  dispatch_floats(filter.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t targets = filter.sizes[0] / groups, depth = filter.count() / filter.sizes[0];
+    const Panels<T> panels(targets);
+    for_chunks(run.parallel, groups * panels.count(), 1, [&](std::int64_t item, std::int64_t) {
+      const std::int64_t group = item / panels.count();
+      const Panel panel = panels.at(item % panels.count());
+      pack(filter.as<const T>() + (group * targets + panel.first) * depth, depth, depth, panel,
+           packed.as<T>() + (group * panels.padded() + panel.first) * depth);
+    });
+  });
+}
+
 void convolve_directly(KernelRun& run, const DirectConv& conv) {
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) { convolve<decltype(zero)>(run, conv); });
 }
@@ -392,7 +440,8 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    bytes = (packed_filters<T>(conv) + kConvLanes * lane_elements<T>(conv)) * static_cast<std::int64_t>(sizeof(T));
+    bytes = ((conv.packed ? 0 : packed_filters<T>(conv)) + kConvLanes * lane_elements<T>(conv)) *
+            static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;
 }

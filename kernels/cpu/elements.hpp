@@ -85,8 +85,8 @@ class Walk {
     offsets_.fill(0);
     for (int d = nest.dims - 1; d >= 0; --d) {
       const auto k = static_cast<std::size_t>(d);
-      index_[k] = begin % nest.sizes[k];
-      begin /= nest.sizes[k];
+      index_[k] = d == 0 ? begin : begin % nest.sizes[k];
+      if (d > 0) begin /= nest.sizes[k];
       for (std::size_t i = 0; i < N; ++i) offsets_[i] += index_[k] * nest.steps[i][k];
     }
   }
@@ -165,8 +165,8 @@ void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...>) {
     }
     if (run.stream) stream_fence();
   };
-  if (run.last >= 0)
-    compute(run.first, run.last);
+  if (run.piece.last >= 0)
+    run.piece.each_row(compute);
   else
     for_chunks(run.parallel, output.count(), kElementGrain, compute);
 }

@@ -5,6 +5,7 @@
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/product_tile.hpp"
 #include "kernels/cpu/state.hpp"
@@ -76,6 +77,7 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
       const T* a = run.inputs[0].as<const T>() + where.offset(0) * m * k;
       const T* b = run.inputs[1].as<const T>() + where.offset(1) * k * n;
       T* c = run.outputs[0].as<T>() + at / pieces * m * n;
+      const std::int64_t product = at / pieces * m * n;
       if (by_rows)
         multiply(static_cast<int>(size), static_cast<int>(n), static_cast<int>(k),
                  Matrix<T>{a + first * (transposed.a ? 1 : k), a_step, transposed.a},
@@ -83,6 +85,10 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
       else
         multiply(static_cast<int>(m), static_cast<int>(size), static_cast<int>(k), Matrix<T>{a, a_step, transposed.a},
                  Matrix<T>{b + first * (transposed.b ? k : 1), b_step, transposed.b}, c + first, n);
+      if (by_rows)
+        finish_rows(run, product + first * n, size * n, 1, size * n);
+      else
+        finish_rows(run, product + first, size, m, n);
     }
   });
 }
@@ -98,8 +104,8 @@ bool multiply_thin(const KernelRun& run, const Products& products, Transposed tr
     return false;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    multiply_thin(run.parallel, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
-                  Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>(), run.scratch);
+    multiply_thin(run, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
+                  Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>());
   });
   return true;
 }
@@ -139,7 +145,7 @@ void matmul(KernelRun& run) {
   if (multiply_thin(run, batch, transposed)) return;
   if (batch.k == 0) {
     std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
-    return;
+    return finish_all(run);
   }
   const Nest<2> nest = make_nest<2>(leading_in, leading_out);
   dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, batch, nest, transposed); });
@@ -163,7 +169,8 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return thin_scratch(sizes, b_transposed, static_cast<std::int64_t>(size_of(setup.outputs[0].dtype)));
 }
 
-constexpr Kernel kKernels[] = {{.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes}};
+constexpr Kernel kKernels[] = {
+    {.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes, .finishes = true}};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/panels.hpp"
 #include "kernels/cpu/parallel.hpp"
 
@@ -27,20 +28,31 @@ struct Rows {
 template <class T>
 class ThinProduct {
  public:
-  ThinProduct(Parallel& parallel, const Rows<T>& rows, std::int64_t columns, std::int64_t depth, T* packed)
-      : parallel_(parallel), rows_(rows), panels_(columns), columns_(columns), depth_(depth), packed_(packed) {
+  ThinProduct(const KernelRun& run, const Rows<T>& rows, std::int64_t columns, std::int64_t depth)
+      : run_(run),
+        rows_(rows),
+        panels_(columns),
+        columns_(columns),
+        depth_(depth),
+        packed_(reinterpret_cast<T*>(run.scratch.data())) {
     for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = i * rows.row_step;
     for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * rows.depth_step;
   }
 
   /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed: threads take rows.
   void compute(const T* factor, T* c) const {
-    for_chunks(parallel_, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(run_.parallel, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t d = begin; d < end; ++d) pack_row(factor + d * columns_, d, depth_, packed_);
     });
-    for_rows(kMostTileRows, [&](std::int64_t row, std::int64_t count) {
-      for (std::int64_t p = 0; p < panels_.count(); ++p) add_panel(row, count, 0, depth_, packed_, panels_.at(p), c);
-    });
+    for_rows(
+        kMostTileRows,
+        [&](std::int64_t row, std::int64_t count) {
+          for (std::int64_t p = 0; p < panels_.count(); ++p)
+            add_panel(row, count, 0, depth_, packed_, panels_.at(p), c);
+        },
+        [&](std::int64_t row, std::int64_t count) {
+          finish_rows(run_, row * columns_, count * columns_, 1, count * columns_);
+        });
   }
 
   /// The same of a large factor, of which some rows are packed at a time: threads take columns.
@@ -49,49 +61,58 @@ class ThinProduct {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
       const auto packed = [&](std::int64_t block) { return packed_ + block * kDepth * panels_.padded(); };
       const auto depth = [&](std::int64_t block) { return std::min(kDepth, end - begin - block * kDepth); };
-      for_chunks(parallel_, end - begin, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
+      for_chunks(run_.parallel, end - begin, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t d = first; d < last; ++d)
           pack_row(factor + (begin + d) * columns_, d % kDepth, depth(d / kDepth), packed(d / kDepth));
       });
       const std::int64_t pieces = std::min(panels_.count(), kPieces);
-      for_chunks(parallel_, pieces, 1, [&](std::int64_t piece, std::int64_t) {
-        for (std::int64_t p = panels_.count() * piece / pieces; p < panels_.count() * (piece + 1) / pieces; ++p)
+      for_chunks(run_.parallel, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+        const std::int64_t first = panels_.count() * piece / pieces, last = panels_.count() * (piece + 1) / pieces;
+        for (std::int64_t p = first; p < last; ++p)
           for (std::int64_t block = 0; block < blocks; ++block)
             for (std::int64_t row = 0; row < rows_.count; row += kMostTileRows)
               add_panel(row, std::min<std::int64_t>(kMostTileRows, rows_.count - row), begin + block * kDepth,
                         depth(block), packed(block), panels_.at(p), c);
+        const std::int64_t column = panels_.at(first).first, after = std::min(columns_, panels_.at(last).first);
+        if (end == depth_) finish_rows(run_, column, after - column, rows_.count, columns_);
       });
     }
   }
 
   /// c[v * rows + r] from factor[v * depth + i].
   void compute_transposed(const T* factor, T* c) const {
-    for_chunks(parallel_, panels_.count(), 1, [&](std::int64_t p, std::int64_t) {
+    for_chunks(run_.parallel, panels_.count(), 1, [&](std::int64_t p, std::int64_t) {
       const Panel panel = panels_.at(p);
       pack(factor + panel.first * depth_, depth_, depth_, panel, packed_ + panel.first * depth_);
     });
-    for_rows(kTogether, [&](std::int64_t row, std::int64_t count) {
-      for (std::int64_t p = 0; p < panels_.count(); ++p) {
-        const Panel panel = panels_.at(p);
-        T sums[kTogether * Panels<T>::kMostWidth];
-        for (std::int64_t i = 0; i < depth_; i += kDepth)
-          add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width(panel), panel,
-              sums, width(panel));
-        transpose(sums, width(panel), count, panel.count, c + panel.first * rows_.count + row, rows_.count);
-      }
-    });
+    for_rows(
+        kTogether,
+        [&](std::int64_t row, std::int64_t count) {
+          for (std::int64_t p = 0; p < panels_.count(); ++p) {
+            const Panel panel = panels_.at(p);
+            T sums[kTogether * Panels<T>::kMostWidth];
+            for (std::int64_t i = 0; i < depth_; i += kDepth)
+              add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width(panel), panel,
+                  sums, width(panel));
+            transpose(sums, width(panel), count, panel.count, c + panel.first * rows_.count + row, rows_.count);
+          }
+        },
+        [&](std::int64_t row, std::int64_t count) { finish_rows(run_, row, count, columns_, rows_.count); });
   }
 
  private:
   [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * Panels<T>::lanes(); }
 
-  /// Calls body(first, count) for `together` rows at a time, which threads take.
-  template <class Body>
-  void for_rows(std::int64_t together, const Body& body) const {
+  /// Calls body(first, count) for `together` rows at a time, then done(first, count) for all that a thread took at
+  /// once.
+  template <class Body, class Done>
+  void for_rows(std::int64_t together, const Body& body, const Done& done) const {
     const std::int64_t blocks = (rows_.count + together - 1) / together, pieces = std::min(blocks, kPieces);
-    for_chunks(parallel_, pieces, 1, [&](std::int64_t piece, std::int64_t) {
-      for (std::int64_t block = blocks * piece / pieces; block < blocks * (piece + 1) / pieces; ++block)
+    for_chunks(run_.parallel, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+      const std::int64_t first = blocks * piece / pieces, last = blocks * (piece + 1) / pieces;
+      for (std::int64_t block = first; block < last; ++block)
         body(block * together, std::min(together, rows_.count - block * together));
+      done(first * together, std::min(last * together, rows_.count) - first * together);
     });
   }
 
@@ -135,7 +156,7 @@ class ThinProduct {
     for (std::int64_t r = 0; r < count; ++r) std::copy_n(sums + r * width(panel), panel.count, to + r * columns_);
   }
 
-  Parallel& parallel_;
+  const KernelRun& run_;
   const Rows<T> rows_;
   const Panels<T> panels_;
   const std::int64_t columns_, depth_;
@@ -144,12 +165,10 @@ class ThinProduct {
 };
 
 template <class T>
-void multiply(Parallel& parallel, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c,
-              std::span<std::byte> scratch) {
+void multiply(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
-  T* const packed = reinterpret_cast<T*>(scratch.data());
-  if (b.transposed) return ThinProduct<T>(parallel, {b.data, n, k, 1}, m, k, packed).compute_transposed(a.data, c);
-  const ThinProduct<T> product(parallel, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k, packed);
+  if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
+  const ThinProduct<T> product(run, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k);
   a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
 }
 
@@ -168,14 +187,14 @@ std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int
   return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k)) * element;
 }
 
-void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
-                   float* c, std::span<std::byte> scratch) {
-  multiply(parallel, sizes, a, b, c, scratch);
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
+                   float* c) {
+  multiply(run, sizes, a, b, c);
 }
 
-void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
-                   double* c, std::span<std::byte> scratch) {
-  multiply(parallel, sizes, a, b, c, scratch);
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
+                   double* c) {
+  multiply(run, sizes, a, b, c);
 }
 
 }  // namespace ferry::cpu

@@ -20,10 +20,11 @@ struct ProductSizes {
 /// Bytes, for elements of `element` bytes.
 [[nodiscard]] std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element);
 
-/// c = a b, all without gaps. How it is cut into threads and blocks changes no bit.
-void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
-                   float* c, std::span<std::byte> scratch);
-void multiply_thin(Parallel& parallel, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
-                   double* c, std::span<std::byte> scratch);
+/// c = a b, all without gaps; c is output 0 of `run`, which has the scratch. How it is cut into threads and blocks
+/// changes no bit.
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
+                   float* c);
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
+                   double* c);
 
 }  // namespace ferry::cpu

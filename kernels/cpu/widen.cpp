@@ -80,8 +80,7 @@ struct Widened final : KernelState {
                     .parallel = run.parallel,
                     .step = run.step,
                     .iterations = {},
-                    .first = 0,
-                    .last = count};
+                    .piece = {0, count}};
     cast.run(inner);
   }
   /// The kernel's results as what was asked for.
@@ -136,7 +135,8 @@ void run_whole(KernelRun& run) {
                   .scratch = run.scratch.subspan(static_cast<std::size_t>(widened.wider.bytes)),
                   .parallel = run.parallel,
                   .step = run.step,
-                  .iterations = run.iterations};
+                  .iterations = run.iterations,
+                  .finish = widened.wider.places[inputs] == kAsItIs ? run.finish : nullptr};
   widened.kernel.run(inner);
   for (std::size_t a = inputs; a < all.size(); ++a) {
     const Array &narrow = run.outputs[a - inputs], &wide = all[a];
@@ -144,6 +144,7 @@ void run_whole(KernelRun& run) {
     over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
       widened.narrow(run, wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), narrow.dtype,
                      narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)), end - begin);
+      if (run.finish != nullptr && a == inputs) (*run.finish)({begin, end});
     });
   }
 }
@@ -177,8 +178,7 @@ class Blocks {
                       .parallel = run_.parallel,
                       .step = run_.step,
                       .iterations = run_.iterations,
-                      .first = 0,
-                      .last = n};
+                      .piece = {0, n}};
       widened_.kernel.run(inner);
       if (narrows) widened_.narrow(run_, out.dtype, out.data, output.dtype, to, n);
     }
@@ -225,8 +225,8 @@ void run_blocks(KernelRun& run) {
   const auto& widened = static_cast<const Widened&>(*run.state);
   cpu::set_extent(run.inputs, run.outputs[0]);
   const auto compute = [&](std::int64_t begin, std::int64_t end) { Blocks(widened, run).compute(begin, end); };
-  if (run.last >= 0)
-    compute(run.first, run.last);
+  if (run.piece.last >= 0)
+    run.piece.each_row(compute);
   else
     over(run, run.outputs[0], compute);
 }
