@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient.hpp"
+#include "ops/joined.hpp"
 
 namespace ferry {
 namespace {
@@ -350,6 +351,12 @@ Value transpose(const Value& x, Ints perm, source_location at) {
   if (perm.empty())
     for (int d = x.rank(); d > 0; --d) perm.push_back(d - 1);
   return make_one(kTranspose, {x}, at, {{"perm", std::move(perm)}});
+}
+
+std::optional<std::size_t> joined_dim(const OpDef& def, const Attrs& attrs, std::size_t rank) {
+  if (&def != &kConcat) return std::nullopt;
+  const std::int64_t axis = attrs.get<std::int64_t>("axis");
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
 }
 
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at) {
