@@ -20,6 +20,11 @@ bool KernelCapabilities::elementwise(std::string_view op, DeviceKind kind) const
   return kernel != nullptr && kernel->elementwise;
 }
 
+bool KernelCapabilities::finishes(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel != nullptr && kernel->finishes;
+}
+
 bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const {
   const Kernel* kernel = find(op, kind);
   return kernel != nullptr && kernel->scratch_bytes != nullptr;
@@ -28,6 +33,19 @@ bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const
 DTypeSet KernelCapabilities::takes(std::string_view op, DeviceKind kind) const {
   const Kernel* kernel = find(op, kind);
   return kernel == nullptr ? kAnyType : kernel->takes;
+}
+
+bool KernelCapabilities::packs(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel != nullptr && kernel->packing.elements != nullptr;
+}
+
+PackedInput KernelCapabilities::packed_input(std::string_view op, DeviceKind kind, const Attrs& attrs,
+                                             std::span<const Type> inputs, std::span<const Type> outputs) const {
+  if (!packs(op, kind)) return {};
+  const Packing& packing = find(op, kind)->packing;
+  return {packing.input, packing.op,
+          packing.elements({.name = {}, .attrs = attrs, .inputs = inputs, .outputs = outputs, .data_folder = {}})};
 }
 
 std::int64_t KernelCapabilities::scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,

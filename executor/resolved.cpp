@@ -329,6 +329,7 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
+  if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
   const Buffer& out = role_.buffers[operand(instruction.outputs, 0)];
   TileWork& work = tiles_.emplace_back(TileWork{.elements = static_cast<std::int64_t>(out.bytes / size_of(out.dtype)),
                                                 .tile = instruction.other,
@@ -341,30 +342,59 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   const Range members = role_.regions[instruction.target].instructions;
   for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
     const Instruction& member = role_.instructions[m];
-    const Kernel& kernel = kernel_of(member, context.kernels);
-    std::vector<Type> types;
     for (const Range range : {member.inputs, member.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) {
         const Buffer& buffer = role_.buffers[operand(range, k)];
         const bool slot = buffer.space == Buffer::Space::tile;
         const std::uint32_t b = operand(range, k);
-        types.push_back(type(b));
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory});
       }
-    const std::span<const Type> all(types);
-    const KernelSetup setup{.name = plan_.string(member.name),
-                            .attrs = attrs_of(member),
-                            .inputs = all.first(member.inputs.count),
-                            .outputs = all.subspan(member.inputs.count),
-                            .data_folder = {}};
-    if (!kernel.elementwise || scratch_of(kernel, setup) > 0)
-      throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
-          .at(plan_.line(member.line));
-    const auto [code, state] = bound(kernel, setup, member, context);
-    work.members.push_back({code, state, member.inputs.count, kernel.streams, false, &member});
+    work.members.push_back(tile_member(member, context));
   }
   work.finish();
   resolved.tiles = &work;
+}
+
+TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context) {
+  const Kernel& kernel = kernel_of(member, context.kernels);
+  std::vector<Type> types;
+  for (const Range range : {member.inputs, member.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
+  const std::span<const Type> all(types);
+  const KernelSetup setup{.name = plan_.string(member.name),
+                          .attrs = attrs_of(member),
+                          .inputs = all.first(member.inputs.count),
+                          .outputs = all.subspan(member.inputs.count),
+                          .data_folder = {}};
+  if (!kernel.elementwise || scratch_of(kernel, setup) > 0)
+    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+        .at(plan_.line(member.line));
+  const auto [code, state] = bound(kernel, setup, member, context);
+  return {code, state, member.inputs.count, kernel.streams, false, &member};
+}
+
+void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                    std::uint32_t depth) {
+  const Range region = role_.regions[instruction.target].instructions;
+  const Instruction& head = role_.instructions[region.begin];
+  if (!kernel_of(head, context.kernels).finishes)
+    throw Error(Code::plan,
+                "the kernel of " + std::string(plan_.string(head.op)) + " does not yield its output in pieces")
+        .at(plan_.line(head.line));
+  resolve_kernel(resolved, head, context, depth);
+  std::vector<TileMember> members;
+  std::vector<Array> arrays;
+  for (std::uint32_t m = region.begin + 1; m < region.begin + region.count; ++m) {
+    const Instruction& member = role_.instructions[m];
+    for (const Range range : {member.inputs, member.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
+    members.push_back(tile_member(member, context));
+  }
+  const std::span<const std::int64_t> iterations(iterations_[instruction.thread].data(), depth);
+  resolved.run->iterations = iterations;  // those of the thread that runs the region
+  resolved.epilogue =
+      &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, step_, iterations);
+  resolved.run->finish = resolved.epilogue;
 }
 
 void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,

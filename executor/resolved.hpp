@@ -15,6 +15,7 @@
 #include "comm/group.hpp"
 #include "comm/transport.hpp"
 #include "executor/arena.hpp"
+#include "executor/epilogue.hpp"
 #include "executor/tiles.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/plan.hpp"
@@ -73,8 +74,9 @@ struct Resolved {
   std::uint32_t target = kNone, other = kNone;
   Link* link = nullptr;  ///< of a kernel: output 0 is for this one alone, and may be written where it goes
   TileWork* tiles = nullptr;
-  std::uint32_t member = 0;           ///< of `tiles`: the one whose output `link` is for
-  const Instruction* plan = nullptr;  ///< for messages
+  const Epilogue* epilogue = nullptr;  ///< of `kernel`, the first one of a tile region
+  std::uint32_t member = 0;            ///< of `tiles`: the one whose output `link` is for
+  const Instruction* plan = nullptr;   ///< for messages
 };
 
 /// What resolving needs besides the plan.
@@ -134,6 +136,9 @@ class ResolvedPlan {
                       std::uint32_t depth);
   void resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                      std::uint32_t depth);
+  void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                        std::uint32_t depth);
+  [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const KernelTable& kernels) const;
@@ -166,6 +171,7 @@ class ResolvedPlan {
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
+  std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;
   std::vector<Link> links_;                        // of channels, then of collectives, by number

@@ -247,6 +247,7 @@ struct TaskExecutor::State {
       case Do::kernel:
         return run_kernel(r);
       case Do::tiles:
+        if (r.epilogue != nullptr) return run_epilogue(r);
         if (r.link != nullptr) place_output(r);
         return r.tiles->run();
       case Do::copy:
@@ -299,6 +300,14 @@ struct TaskExecutor::State {
     r.kernel(*r.run);
     for (const Extent& extent : r.extents)
       if (extent.output) *extent.header = *extent.size;
+  }
+
+  static void run_epilogue(const Resolved& r) {
+    try {
+      r.kernel(*r.run);
+    } catch (const Error& error) {
+      throw FailedMember{error, &r.epilogue->head()};
+    }
   }
 
   std::int64_t checked(const Extent& extent, const Resolved& r) const {

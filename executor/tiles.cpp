@@ -79,8 +79,7 @@ void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
                     .stream = member.stream,
                     .step = step,
                     .iterations = iterations,
-                    .first = begin,
-                    .last = std::min(end, begin + tile)};
+                    .piece = {begin, std::min(end, begin + tile)}};
       try {
         member.kernel(run);
       } catch (const Error& error) {

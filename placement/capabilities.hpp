@@ -10,6 +10,14 @@
 
 namespace ferry {
 
+/// An input that a kernel takes in another form where it is the same in every step: as the one output of another
+/// kernel.
+struct PackedInput {
+  std::uint32_t input = 0;
+  std::string_view by;        ///< that kernel's op
+  std::int64_t elements = 0;  ///< of the input's dtype; 0: it is taken as it is
+};
+
 class Capabilities {
  public:
   virtual ~Capabilities() = default;
@@ -18,10 +26,19 @@ class Capabilities {
   [[nodiscard]] virtual std::uint32_t in_place(std::string_view op, DeviceKind kind) const = 0;
   /// Whether the kernel can compute any run of elements of its output alone, from those of its inputs.
   [[nodiscard]] virtual bool elementwise(std::string_view op, DeviceKind kind) const = 0;
+  /// Whether the kernel tells of each piece of its output as soon as it is there.
+  [[nodiscard]] virtual bool finishes(std::string_view, DeviceKind) const { return false; }
   /// Whether scratch_bytes() may be other than 0 when the kernel takes all dtypes at hand as they are.
   [[nodiscard]] virtual bool has_scratch(std::string_view op, DeviceKind kind) const = 0;
   /// The dtypes that the kernel takes as they are. Others may need scratch, to be widened in.
   [[nodiscard]] virtual DTypeSet takes(std::string_view op, DeviceKind kind) const = 0;
+  /// Whether packed_input() may be other than none.
+  [[nodiscard]] virtual bool packs(std::string_view, DeviceKind) const { return false; }
+  /// What is to come as one more input of the kernel.
+  [[nodiscard]] virtual PackedInput packed_input(std::string_view, DeviceKind, const Attrs&, std::span<const Type>,
+                                                 std::span<const Type>) const {
+    return {};
+  }
   /// Bytes that one run of the kernel needs besides inputs and outputs.
   [[nodiscard]] virtual std::int64_t scratch_bytes(const OpDef& def, DeviceKind kind, const Attrs& attrs,
                                                    std::span<const Type> inputs,

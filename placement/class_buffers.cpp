@@ -1,5 +1,7 @@
 #include "placement/class_buffers.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "placement/classes.hpp"
 
@@ -71,7 +73,31 @@ std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
   plan_.buffers[id].view_of = storage_of(plan_, of);
   plan_.buffers[id].offset = plan_.buffers[of].offset;  // in what it is a view of, until memory is planned
   plan_.buffers[id].device = plan_.buffers[of].device;
+  views_[storage_of(plan_, of)].push_back(id);
   return id;
+}
+
+bool ClassBuffers::may_be_part(std::uint32_t buffer) const {
+  const Buffer& part = plan_.buffers[buffer];
+  const auto views = views_.find(buffer);
+  const auto is_like = [&](std::uint32_t view) {
+    return plan_.buffers[view].bytes == part.bytes && plan_.buffers[view].dtype == part.dtype;
+  };
+  return part.view_of == kNone && !part.bounded && part.bytes > 0 &&
+         (views == views_.end() || std::all_of(views->second.begin(), views->second.end(), is_like));
+}
+
+void ClassBuffers::place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset) {
+  const std::uint32_t root = storage_of(plan_, whole);
+  std::vector<std::uint32_t> moved = std::move(views_[part]);
+  views_.erase(part);
+  moved.push_back(part);
+  for (std::uint32_t b : moved) {
+    plan_.buffers[b].view_of = root;
+    plan_.buffers[b].offset += plan_.buffers[whole].offset + offset;
+  }
+  std::vector<std::uint32_t>& views = views_[root];
+  views.insert(views.end(), moved.begin(), moved.end());
 }
 
 std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
@@ -79,6 +105,17 @@ std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
   buffer.space = Buffer::Space::step;
   buffer.view_of = kNone;
   buffer.offset = 0;
+  return add(std::move(buffer));
+}
+
+std::uint32_t ClassBuffers::like(std::uint32_t other, std::int64_t elements) {
+  const Buffer& model = plan_.buffers[other];
+  Buffer buffer;
+  buffer.dtype = model.dtype;
+  buffer.sizes = {elements};
+  buffer.bytes = static_cast<std::uint64_t>(elements) * size_of(buffer.dtype);
+  buffer.device = model.device;
+  buffer.name = model.name;
   return add(std::move(buffer));
 }
 

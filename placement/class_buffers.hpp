@@ -34,8 +34,14 @@ class ClassBuffers {
   void alias(PValueId value, std::uint32_t buffer) { buffer_of_[value] = buffer; }
   /// The value has the bytes of `of` under its own shape.
   std::uint32_t view(PValueId value, std::uint32_t of);
+  /// It is no view, and all views of it have all of its bytes, as the same dtype.
+  [[nodiscard]] bool may_be_part(std::uint32_t buffer) const;
+  /// From now on the bytes of `part`, which may be one, and of its views are those of `whole` from `offset` on.
+  void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
   /// A buffer like `other`, with bytes of its own in the step.
   std::uint32_t copy_of(std::uint32_t other);
+  /// `elements` of the dtype and on the device of `other`.
+  std::uint32_t like(std::uint32_t other, std::int64_t elements);
   /// What stands for an input of which only the whole value's sizes are used.
   std::uint32_t sizes_only(PValueId value, WhereId where);
   std::uint32_t scratch(WhereId where, std::int64_t bytes);
@@ -78,6 +84,8 @@ class ClassBuffers {
   std::unordered_map<const Dim*, LocalSizes> sizes_of_;           // of whole values, by the dims that shapes share
   std::vector<Joined> joined_;
   std::unordered_map<PValueId, Place> place_of_;  // of joined values
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
+      views_;  // of buffers that are none, by view() and place_in()
 };
 
 }  // namespace ferry

@@ -109,7 +109,7 @@ class ElementFuser {
     std::size_t barrier = 0;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       groups.push_back(group_of(list[i], i));
-      if (list[i].what != Do::kernel && list[i].what != Do::copy) barrier = groups.size();
+      if (list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles) barrier = groups.size();
       if (groups.back().elements > 0) join(groups, barrier);
     }
     std::vector<Instruction> fused;

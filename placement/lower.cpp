@@ -8,11 +8,14 @@
 #include <numeric>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/core_ops.hpp"
+#include "ops/joined.hpp"
 #include "placement/class_buffers.hpp"
 #include "placement/classes.hpp"
 #include "placement/fuse_elements.hpp"
+#include "placement/fuse_epilogues.hpp"
 #include "placement/memory.hpp"
 #include "placement/messages.hpp"
 #include "placement/plan_tables.hpp"
@@ -54,7 +57,9 @@ class ClassBuilder {
     place_joined();
     emit_region(0, 1);
     finish_step();
+    place_packing();
     in_region(0, [&] { under_way_.finish(); });
+    fuse_epilogues(plan_class_, lists_, tables_, fusable_, heads_);
     fuse_elements(plan_class_, lists_, tables_, fusable_);
     settle_threads();
     lists_.join();
@@ -70,7 +75,7 @@ class ClassBuilder {
     DeviceKind kind = DeviceKind::cpu;
     std::uint32_t op = kNone;
     std::uint32_t in_place = 0;
-    bool scratch = false, elementwise = false;
+    bool scratch = false, elementwise = false, finishes = false, packs = false;
     DTypeSet takes = kAnyType;
   };
 
@@ -183,18 +188,74 @@ class ClassBuilder {
     if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
     instruction.op = facts_.op;
     instruction.attrs = tables_.attrs(node.attrs);
-    if ((spreads(lists_.region()) || facts_.elementwise) && is_free(node)) instruction.thread = kAnyThread;
+    if ((spreads(lists_.region()) || facts_.elementwise || facts_.finishes) && is_free(node))
+      instruction.thread = kAnyThread;
     in_.clear();
     out_.clear();
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
     for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(buffers_.define(node.first_output + o));
+    made_in_.resize(plan().buffers.size(), kNone);
+    for (std::uint32_t b : out_) made_in_[b] = lists_.region();
+    if (is_joined_in_place(node)) return;
+    if (facts_.packs && !node.once) add_packed(instruction, node);
     if (facts_.scratch || !takes_all(in_) || !takes_all(out_)) {
       const std::int64_t scratch =
           program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
       if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
     }
     lists_.push(instruction, in_, out_, facts_.in_place);
+  }
+
+  /// Has the inputs of an op that joins them made where its output lies, if there each is one run of bytes and a kernel
+  /// of this region makes it: then there is nothing to do for the op.
+  [[nodiscard]] bool is_joined_in_place(const Node& node) {
+    if (out_.size() != 1) return false;
+    const Buffer& whole = plan().buffers[out_[0]];
+    const std::vector<std::int64_t>& sizes = whole.sizes;
+    const auto dim = joined_dim(*node.def, *node.attrs, sizes.size());
+    if (!dim || whole.bounded || whole.view_of != kNone) return false;
+    for (std::size_t d = 0; d < *dim; ++d)
+      if (sizes[d] != 1) return false;
+    for (std::uint32_t b : in_) {
+      if (made_in_[b] != lists_.region() || !buffers_.may_be_part(b) || plan().buffers[b].device != whole.device ||
+          std::count(in_.begin(), in_.end(), b) != 1)
+        return false;
+    }
+    std::uint64_t offset = 0;
+    for (std::uint32_t b : in_) {
+      buffers_.place_in(b, out_[0], offset);
+      offset += plan().buffers[b].bytes;
+    }
+    return true;
+  }
+
+  /// The packed form of an input that the setup makes, as one more input.
+  void add_packed(const Instruction& user, const Node& node) {
+    const PackedInput packed =
+        program_.capabilities->packed_input(node.def->name, facts_.kind, *node.attrs, types_of(in_), types_of(out_));
+    const std::uint32_t from = packed.elements > 0 ? in_[packed.input] : kNone;
+    if (from == kNone || made_in_[storage_of(plan(), from)] != 0 || !takes_all(in_)) return;
+    Instruction instruction = user;
+    instruction.thread = 0;
+    instruction.op = tables_.string(packed.by);
+    const std::uint32_t to = buffers_.like(from, packed.elements);
+    lists_.add_operands(instruction, {from}, {to});
+    packing_[storage_of(plan(), from)].push_back(instruction);
+    in_.push_back(to);
+  }
+
+  /// What is packed is packed as soon as it is there, so that its bytes are free again.
+  void place_packing() {
+    if (packing_.empty()) return;
+    std::vector<Instruction> setup;
+    for (const Instruction& instruction : lists_.list(0)) {
+      setup.push_back(instruction);
+      for (std::uint32_t o = 0; o < instruction.outputs.count; ++o)
+        if (const auto found = packing_.find(plan().operands[instruction.outputs.begin + o]); found != packing_.end())
+          setup.insert(setup.end(), found->second.begin(), found->second.end());
+    }
+    lists_.list(0) = std::move(setup);
   }
 
   /// Threads other than the first may have instructions of the region.
@@ -222,8 +283,11 @@ class ClassBuilder {
                             kernels.in_place(def.name, kind),
                             kernels.has_scratch(def.name, kind),
                             kernels.elementwise(def.name, kind),
+                            kernels.finishes(def.name, kind),
+                            kernels.packs(def.name, kind),
                             kernels.takes(def.name, kind)};
     if (facts.elementwise) fusable_.ops.insert(facts.op);
+    if (facts.finishes) heads_.insert(facts.op);
     return facts;
   }
 
@@ -470,10 +534,13 @@ class ClassBuilder {
   ClassBuffers buffers_;
   RegionLists lists_;
   Fusable fusable_;
+  std::unordered_set<std::uint32_t> heads_;  // ops whose kernels finish their output piece by piece
   UnderWay under_way_;
   std::unordered_map<std::uint32_t, double> work_;  // nanoseconds for each output element, by op
   KernelFacts facts_;                               // of the last kernel
   std::vector<std::uint32_t> in_, out_;             // of the kernel at hand
+  std::vector<std::uint32_t> made_in_;              // of each buffer that a kernel makes: the region
+  std::unordered_map<std::uint32_t, std::vector<Instruction>> packing_;  // by the buffer of the setup that is packed
   std::vector<VariableUpdate> assigns_;
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };

@@ -286,8 +286,10 @@ class MemoryPlanner {
     }
   }
 
-  /// The instruction is done with input k, or with each element of it, before it writes output o.
+  /// The instruction is done with input k, or with each element of it, before it writes output o. The first kernel of
+  /// an epilogue needs all of its inputs while the others write.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
+    if (instruction.what == Do::tiles && instruction.other == 0) return false;
     if (instruction.what != Do::tiles) return o == 0 && in_place(instruction, k);
     const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
     const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];

@@ -97,7 +97,10 @@ enum class Do : std::uint8_t {
   loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
   branch,           ///< region `target` when input 0 (bool) is true, else region `other`
   collective_wait,  ///< until collective `target` is done: same input, output and scratch
-  tiles             ///< region `target` for `other` elements at a time of all that its values have; `op` lists its ops
+  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. other == 0: its
+  /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
+  /// soon as it is there; `scratch` is the first one's.
+  tiles
 };
 
 [[nodiscard]] std::string_view name_of(Do what);
@@ -128,7 +131,8 @@ struct Instruction {
 
 /// Instructions with an order of their own.
 struct Region {
-  /// tile: elementwise kernels on values of as many elements, each run for a few of them after another.
+  /// tile: elementwise kernels on values of as many elements, each run for a few of them after another; they may follow
+  /// one kernel of any kind.
   enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
   Kind kind = Kind::step;
   Range instructions;  ///< into PlanClass::instructions

@@ -199,7 +199,7 @@ std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& 
     case Do::tiles:
       text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
-             std::to_string(instruction.other);
+             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
       break;
     default:
       text = std::string(name_of(instruction.what));

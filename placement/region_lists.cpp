@@ -23,8 +23,7 @@ std::pair<std::uint32_t, std::uint32_t> RegionLists::add(Region::Kind first, Reg
 }
 
 void RegionLists::push(Instruction instruction, const Buffers& in, const Buffers& out, std::uint32_t in_place) {
-  instruction.inputs = operands(in.items);
-  instruction.outputs = operands(out.items);
+  add_operands(instruction, in, out);
   instruction.in_place = in_place;
   lists_[region_].push_back(instruction);
 }

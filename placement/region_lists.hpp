@@ -36,6 +36,11 @@ class RegionLists {
   /// Two new regions, of a loop or a branch.
   std::pair<std::uint32_t, std::uint32_t> add(Region::Kind first, Region::Kind second);
 
+  /// Gives the instruction its operands, without putting it anywhere.
+  void add_operands(Instruction& instruction, const Buffers& in, const Buffers& out) {
+    instruction.inputs = operands(in.items);
+    instruction.outputs = operands(out.items);
+  }
   void push(Instruction instruction, const Buffers& in, const Buffers& out, std::uint32_t in_place = 0);
   [[nodiscard]] std::vector<Instruction>& step() { return lists_[1]; }
 

@@ -60,16 +60,22 @@ class Tiles {
 
   void check_region(const Instruction& tiles) {
     const Region& region = class_.regions[tiles.target];
-    if (region.kind != Region::Kind::tile || tiles.other == 0 || region.instructions.count == 0 ||
-        region.instructions.count > kTileKernels)
+    if (region.kind != Region::Kind::tile || region.instructions.count == 0 || region.instructions.count > kTileKernels)
       reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.target) + " is no tile region");
     owned_.insert(tiles.target);
     elements_ = count(operand(tiles.outputs, 0));
+    const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.begin] : nullptr;
     std::set<std::uint32_t> read, written;
     each_instruction(tiles.target, [&](const Instruction& i) {
-      check_member(i, tiles);
+      if (&i == head)
+        check_head(i, tiles);
+      else
+        check_member(i, tiles);
+      if (head != nullptr && operand(i.outputs, 0) != operand(tiles.outputs, 0))
+        reject(describe(plan_, i) + " makes another value than " + describe(plan_, tiles));
       each(i.inputs, [&](std::uint32_t b) {
-        if (!in_slot(b) && !written.contains(whole(b))) read.insert(b);
+        if (!in_slot(b) && class_.buffers[b].space != Buffer::Space::none && !written.contains(whole(b)))
+          read.insert(b);
       });
       each(i.outputs, [&](std::uint32_t b) {
         if (!in_slot(b)) written.insert(whole(b));
@@ -81,6 +87,33 @@ class Tiles {
       for (std::uint32_t other : written) check_apart(tiles, w, other);
       for (std::uint32_t other : read) check_apart(tiles, w, other);
     }
+    if (head != nullptr) check_pieces(tiles, read);
+  }
+
+  /// The kernel whose pieces the others change.
+  void check_head(const Instruction& i, const Instruction& tiles) {
+    if (i.what != Do::kernel || i.thread != 0 || i.waits.count > 0 || i.scratch != tiles.scratch ||
+        i.outputs.count != 1)
+      reject(describe(plan_, i) + " cannot yield the pieces of " + describe(plan_, tiles));
+  }
+
+  /// While the others write, the first one still reads its inputs and uses its scratch: what they all work on shares no
+  /// byte with anything that is read.
+  void check_pieces(const Instruction& tiles, const std::set<std::uint32_t>& read) const {
+    const std::uint32_t made = operand(tiles.outputs, 0);
+    if (in_slot(made)) reject(describe(plan_, tiles) + " makes " + named(made) + ", which lies in a slot");
+    for (std::uint32_t b : read) {
+      if (in_slot(b) || overlap(b, made))
+        reject(describe(plan_, tiles) + " writes " + named(made) + " while it reads " + named(b));
+      if (tiles.scratch != kNone && overlap(b, tiles.scratch))
+        reject(describe(plan_, tiles) + ": its scratch buffer overlaps " + named(b));
+    }
+  }
+
+  [[nodiscard]] bool overlap(std::uint32_t a_id, std::uint32_t b_id) const {
+    const Buffer &a = class_.buffers[a_id], &b = class_.buffers[b_id];
+    return a.space != Buffer::Space::none && a.space == b.space && a.device == b.device &&
+           a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
 
   [[nodiscard]] std::set<std::uint32_t> listed(Range range) const {

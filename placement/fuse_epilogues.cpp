@@ -1,0 +1,239 @@
+#include "placement/fuse_epilogues.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/strands.hpp"
+
+namespace ferry {
+namespace {
+
+/// Instructions between two that are joined, at most.
+constexpr std::size_t kReach = 64;
+/// Elements of an output from which it pays, where tile regions pay later: the head is worth far more than a tile.
+constexpr std::int64_t kPays = 1024;
+
+using Storages = std::unordered_set<std::uint32_t>;
+
+class Joiner {
+ public:
+  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what, const Storages& heads)
+      : plan_(plan), lists_(lists), tables_(tables), elements_{what.ops, std::min(what.from, kPays)}, heads_(heads) {}
+
+  void run() {
+    const auto regions = static_cast<std::uint32_t>(lists_.regions());
+    for (std::uint32_t r = 0; r < regions; ++r) {
+      const auto& list = lists_.list(r);
+      if (std::none_of(list.begin(), list.end(), [&](const Instruction& i) { return is_head(i); })) continue;
+      if (touches_.empty()) count_touches(regions);
+      join(r);
+    }
+  }
+
+ private:
+  /// A head and those after it: places in the list, ascending.
+  struct Chain {
+    std::vector<std::uint32_t> members;
+    std::uint32_t made = kNone;  ///< by the last one
+    Storages reads, writes;
+  };
+
+  using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place where all members are to stand
+
+  // ---- What can be joined ----
+
+  [[nodiscard]] bool is_head(const Instruction& i) const {
+    if (i.what != Do::kernel || i.thread != kAnyThread || !heads_.contains(i.op) || i.outputs.count != 1) return false;
+    bool bounded = false;
+    for (const Range range : {i.inputs, i.outputs})
+      each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
+    const Buffer& out = plan_.buffers[output(i)];
+    return !bounded && out.bytes / size_of(out.dtype) >= static_cast<std::uint64_t>(elements_.from);
+  }
+
+  /// Where the kernel after the chain has what the chain makes; nothing when it cannot be joined.
+  [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
+    if (!is_fusable(plan_, i, elements_)) return false;
+    const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
+    const bool whole = to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // or a part of its own
+    if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
+        from.device != to.device)
+      return false;
+    bool in_place = false, others_apart = true;
+    const std::uint32_t taken = storage_of(plan_, output(i));
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
+      const std::uint32_t b = plan_.operands[i.inputs.begin + k];
+      if (b == chain.made)
+        in_place = (i.in_place >> k & 1U) != 0;
+      else
+        others_apart = others_apart && storage_of(plan_, b) != taken;
+    }
+    return in_place && others_apart && !chain.reads.contains(taken) && !chain.writes.contains(taken);
+  }
+
+  /// Only its maker and one instruction have to do with it, and its bytes are its own.
+  [[nodiscard]] bool is_passed_on(std::uint32_t b) const {
+    const Buffer& buffer = plan_.buffers[b];
+    return touches_[b] == 2 && buffer.space == Buffer::Space::step && buffer.view_of == kNone;
+  }
+
+  // ---- Chains ----
+
+  void join(std::uint32_t region) {
+    const std::vector<Instruction> list = std::move(lists_.list(region));
+    Chains starting;
+    std::vector<bool> taken(list.size(), false);
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      if (taken[i] || !is_head(list[i])) continue;
+      Chain chain;
+      add(chain, list, i);
+      taken[i] = true;
+      std::uint32_t place = i;
+      while (const auto next = next_of(chain, list, place, taken, starting)) {
+        add(chain, list, next->member);
+        taken[next->member] = true;
+        place = next->place;
+      }
+      if (chain.members.size() > 1)
+        starting[place] = std::move(chain);
+      else
+        taken[i] = false;
+    }
+    std::vector<Instruction> joined;
+    joined.reserve(list.size());
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      if (const auto chain = starting.find(i); chain != starting.end())
+        joined.push_back(make(list, chain->second));
+      else if (!taken[i])
+        joined.push_back(list[i]);
+    }
+    lists_.list(region) = std::move(joined);
+  }
+
+  struct Next {
+    std::uint32_t member, place;  ///< of the whole chain
+  };
+
+  /// The kernel that the chain at `place` goes on with.
+  std::optional<Next> next_of(const Chain& chain, const std::vector<Instruction>& list, std::uint32_t place,
+                              const std::vector<bool>& taken, const Chains& starting) const {
+    if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;
+    const std::size_t end = std::min(list.size(), std::size_t{place} + kReach);
+    for (std::uint32_t at = place + 1; at < end; ++at) {
+      if (list[at].what != Do::kernel && list[at].what != Do::copy) return std::nullopt;
+      if (taken[at] || !reads(list[at], chain.made)) continue;
+      if (!follows(chain, list[at])) return std::nullopt;
+      Chain member;
+      add(member, list, at);
+      const auto free = [&](const Chain& moved) {
+        for (std::uint32_t between = place + 1; between < at; ++between) {
+          const auto chain = starting.find(between);
+          if (chain != starting.end() && conflict(chain->second, moved)) return false;
+          if (taken[between]) continue;
+          Chain alone;
+          add(alone, list, between);
+          if (conflict(alone, moved)) return false;
+        }
+        return true;
+      };
+      if (free(member)) return Next{at, place};
+      if (free(chain)) return Next{at, at};
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  void add(Chain& chain, const std::vector<Instruction>& list, std::uint32_t i) const {
+    chain.members.push_back(i);
+    each(list[i].inputs, [&](std::uint32_t b) { chain.reads.insert(storage_of(plan_, b)); });
+    each(list[i].outputs, [&](std::uint32_t b) { chain.writes.insert(storage_of(plan_, b)); });
+    if (list[i].scratch != kNone) chain.writes.insert(list[i].scratch);
+    if (list[i].outputs.count == 1) chain.made = output(list[i]);
+  }
+
+  [[nodiscard]] bool reads(const Instruction& i, std::uint32_t b) const {
+    bool found = false;
+    each(i.inputs, [&](std::uint32_t input) { found = found || input == b; });
+    return found;
+  }
+
+  static bool conflict(const Chain& a, const Chain& b) {
+    const auto meet = [](const Storages& some, const Storages& others) {
+      return std::any_of(some.begin(), some.end(), [&](std::uint32_t s) { return others.contains(s); });
+    };
+    return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes);
+  }
+
+  // ---- The region ----
+
+  Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
+    const std::uint32_t region = lists_.add(Region::Kind::tile);
+    std::vector<Instruction>& body = lists_.list(region);
+    std::vector<std::uint32_t> in, between;
+    std::string ops;
+    for (std::uint32_t m : chain.members) {
+      body.push_back(list[m]);
+      body.back().thread = 0;
+      ops.append(ops.empty() ? "" : "+").append(tables_.text(list[m].op));
+      each(list[m].inputs, [&](std::uint32_t b) {
+        if (plan_.buffers[b].space != Buffer::Space::none && std::find(in.begin(), in.end(), b) == in.end() &&
+            std::find(between.begin(), between.end(), b) == between.end())
+          in.push_back(b);
+      });
+      between.push_back(output(list[m]));
+    }
+    for (const Instruction& member : body)
+      for (const Range range : {member.inputs, member.outputs})
+        for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
+          if (std::find(between.begin(), between.end(), plan_.operands[k]) != between.end())
+            plan_.operands[k] = chain.made;
+    Instruction tiles = body.back();
+    tiles.what = Do::tiles;
+    tiles.thread = kAnyThread;
+    tiles.attrs = kNone;
+    tiles.in_place = 0;
+    tiles.op = tables_.string(ops);
+    tiles.target = region;
+    tiles.other = 0;
+    tiles.scratch = body.front().scratch;
+    lists_.add_operands(tiles, in, {chain.made});
+    return tiles;
+  }
+
+  // ---- Buffers ----
+
+  void count_touches(std::uint32_t regions) {
+    touches_.assign(plan_.buffers.size(), 0);
+    for (std::uint32_t r = 0; r < regions; ++r)
+      for (const Instruction& i : lists_.list(r))
+        for (const Range range : {i.inputs, i.outputs}) each(range, [&](std::uint32_t b) { ++touches_[b]; });
+    for (const Buffer& buffer : plan_.buffers)
+      if (buffer.view_of != kNone) ++touches_[buffer.view_of];
+  }
+
+  [[nodiscard]] std::uint32_t output(const Instruction& i) const { return plan_.operands[i.outputs.begin]; }
+
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
+  }
+
+  PlanClass& plan_;
+  RegionLists& lists_;
+  PlanTables& tables_;
+  const Fusable elements_;
+  const Storages& heads_;
+  std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
+};
+
+}  // namespace
+
+void fuse_epilogues(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
+                    const std::unordered_set<std::uint32_t>& heads) {
+  if (what.from > 0 && !heads.empty()) Joiner(plan, lists, tables, what, heads).run();
+}
+
+}  // namespace ferry
