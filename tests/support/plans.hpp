@@ -9,7 +9,7 @@
 
 namespace ferry::test {
 
-/// Every op has a CPU kernel; elementwise sums and products may work in place.
+/// Every op has a CPU kernel; elementwise sums and products may work in place, products of matrices come in pieces.
 class AllKernels final : public Capabilities {
  public:
   [[nodiscard]] bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
@@ -19,6 +19,7 @@ class AllKernels final : public Capabilities {
   [[nodiscard]] bool elementwise(std::string_view op, DeviceKind) const override {
     return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less";
   }
+  [[nodiscard]] bool finishes(std::string_view op, DeviceKind) const override { return op == "MatMul"; }
   [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
   [[nodiscard]] DTypeSet takes(std::string_view, DeviceKind) const override { return kAnyType; }
   [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,

@@ -11,11 +11,15 @@ bool in_slot(const PlanClass& c, std::uint32_t b) {
   return c.buffers[b].space == Buffer::Space::tile;
 }
 
-/// Kernels of tile regions.
+/// Kernels of tile regions that go over their values tile by tile.
 std::vector<At> members(const Plan& plan, const Wanted& wanted) {
   return all_of(plan, [&](const PlanClass& c, const Instruction& i) {
-    const auto index = static_cast<std::size_t>(&i - c.instructions.data());
-    return c.regions[region_of(c, index)].kind == Region::Kind::tile && wanted(c, i);
+    const auto region = region_of(c, static_cast<std::size_t>(&i - c.instructions.data()));
+    const auto runs = [&](const Instruction& tiles) {
+      return tiles.what == Do::tiles && tiles.target == region && tiles.other != 0;
+    };
+    return c.regions[region].kind == Region::Kind::tile && wanted(c, i) &&
+           std::any_of(c.instructions.begin(), c.instructions.end(), runs);
   });
 }
 
@@ -72,7 +76,8 @@ bool larger_tile(Plan& plan, Dice& dice) {
   return at != nullptr;
 }
 bool empty_tile(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, Do::tiles);
+  const std::vector<At> all =
+      all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Do::tiles && i.other != 0; });
   const At* at = one_of(all, dice);
   if (at != nullptr) at->in(plan).other = 0;
   return at != nullptr;
@@ -155,6 +160,30 @@ bool output_beside_input(Plan& plan, Dice& dice) {
   c.devices[c.buffers[pair->second].device].step_bytes += 64;
   return true;
 }
+/// What follows a product writes over a factor of it.
+bool pieces_over_input(Plan& plan, Dice& dice) {
+  std::vector<std::pair<At, std::uint32_t>> found;
+  for (const At& at :
+       all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Do::tiles && i.other == 0; })) {
+    const PlanClass& c = at.of(plan);
+    const Buffer& out = c.buffers[operand(c, at.in(plan).outputs, 0)];
+    for (std::uint32_t k = 0; k < at.in(plan).inputs.count; ++k) {
+      const Buffer& in = c.buffers[operand(c, at.in(plan).inputs, k)];
+      if (out.view_of == kNone && in.space == out.space && in.device == out.device && in.bytes > 0 && out.bytes > 0)
+        found.emplace_back(at, operand(c, at.in(plan).inputs, k));
+    }
+  }
+  const auto* pair = one_of(found, dice);
+  if (pair == nullptr) return false;
+  PlanClass& c = pair->first.of(plan);
+  const std::uint32_t out = operand(c, pair->first.in(plan).outputs, 0);
+  const std::uint64_t from = c.buffers[out].offset, to = c.buffers[pair->second].offset;
+  for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
+    if (storage(c, b) == out) c.buffers[b].offset = c.buffers[b].offset - from + to;
+  PlanDevice& device = c.devices[c.buffers[out].device];
+  (c.buffers[out].space == Buffer::Space::step ? device.step_bytes : device.state_bytes) += c.buffers[out].bytes;
+  return true;
+}
 bool not_run_as_tiles(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, Do::tiles);
   const At* at = one_of(all, dice);
@@ -175,6 +204,7 @@ constexpr Mutation kTileMutations[] = {
     {"slot in memory", slot_in_memory},
     {"kernel of tiles too early", kernel_too_early},
     {"output beside an input", output_beside_input},
+    {"pieces over an input", pieces_over_input},
     {"tile region of another kind", not_run_as_tiles},
 };
 

@@ -1,0 +1,157 @@
+// The pass that lets elementwise ops run on the pieces of a product: what it joins, what it leaves, and where values
+// that an op joins lie.
+#include "placement/fuse_epilogues.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/text.hpp"
+#include "graph/core_ops.hpp"
+#include "ops/array.hpp"
+#include "ops/linalg.hpp"
+#include "ops/math.hpp"
+#include "ops/optim.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
+#include "ops/state.hpp"
+#include "placement/plan_text.hpp"
+#include "placement/verify.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+Plan verified(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets = {}, int tasks = 1,
+              std::int64_t fuse_from = 10000) {
+  test::Feeds feeds;
+  for (OpId op = 0; op < g.size(); ++op)
+    if (&g.op(op).def() == &kInput) feeds[g.op(op).output(0)] = g.type(g.op(op).output(0)).shape.sizes();
+  PlanOptions options;
+  options.fuse_from = fuse_from;
+  Plan plan = test::planned(g, fetches, tasks, targets, feeds, options);
+  const Verdict verdict = verify(plan);
+  CHECK_MESSAGE(verdict.pass, verdict.reason);
+  return plan;
+}
+
+/// The step's kernels and tile regions in order: "MatMul+Add, Exp".
+std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
+  const PlanClass& role = plan.classes[0];
+  std::vector<std::string> ops;
+  for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
+    const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
+    if (i.what == Do::kernel || i.what == Do::tiles) ops.emplace_back(plan.string(i.op));
+  }
+  return join(ops, ", ");
+}
+
+std::string lines_with(const Plan& plan, const std::string& part) {
+  std::string found;
+  const std::string text = text_of(plan);
+  for (const std::string_view line : split(text, '\n'))
+    if (line.find(part) != std::string_view::npos) found.append(line) += "\n";
+  return found;
+}
+
+struct Dense {
+  Graph g;
+  Value x = g.input("x", DType::float32, {300, 400}), w = g.input("w", DType::float32, {400, 400});
+  Value bias = g.input("bias", DType::float32, {400});
+};
+
+TEST_CASE("a chain behind a product becomes one instruction that works on its last value alone") {
+  Dense d;
+  const auto here = d.g.line({"model.cpp", 7});
+  const Plan plan = verified(d.g, {((matmul(d.x, d.w) + d.bias) * 2.0).named("z")});
+  CHECK(kernels_of(plan) == "MatMul+Add+Mul");
+  CHECK(lines_with(plan, "MatMul+Add+Mul") ==
+        "    3 MatMul+Add+Mul z (%0, %1, %2, %5) region 2 by pieces -> %6  at model.cpp:7\n");
+  CHECK(kernels_of(plan, 2) == "MatMul, Add, Mul");
+  CHECK(lines_with(plan, "-> %6").find("Add add (%6, %2) -> %6") != std::string::npos);
+  CHECK(plan.classes[0].devices[0].step_bytes == (300 * 400 + 400 * 400 + 300 * 400) * 4 + 1600);
+}
+
+TEST_CASE("nothing is joined where that is 0, and little is not worth it") {
+  Dense d;
+  CHECK(kernels_of(verified(d.g, {matmul(d.x, d.w) + d.bias}, {}, 1, 0)) == "MatMul, Add");
+  const Value few = d.g.input("few", DType::float32, {2, 400});
+  CHECK(kernels_of(verified(d.g, {matmul(few, d.w) + d.bias})) == "MatMul, Add");
+}
+
+TEST_CASE("a product that others need too keeps its value, and a view of it is no link") {
+  Dense d;
+  const Value product = matmul(d.x, d.w);
+  CHECK(kernels_of(verified(d.g, {product + d.bias, product})) == "MatMul, Add");
+  CHECK(kernels_of(verified(d.g, {reshape(product, {-1}) * 2.0})) == "MatMul, Mul");
+  CHECK(kernels_of(verified(d.g, {product * product})) == "MatMul, Mul");
+}
+
+TEST_CASE("an op that may not work in place ends the chain") {
+  Dense d;
+  CHECK(kernels_of(verified(d.g, {maximum(matmul(d.x, d.w) + d.bias, 0.0)})) == "MatMul+Add, Maximum");
+}
+
+TEST_CASE("what is added is there before the product, or the product waits for it") {
+  Dense d;
+  SUBCASE("the sum may come earlier") {
+    const Value product = matmul(d.x, d.w);
+    const Value other = exp(d.bias);
+    CHECK(kernels_of(verified(d.g, {product + d.x, other})) == "MatMul+Add, Exp");
+  }
+  SUBCASE("the product may come later") {
+    const Value product = matmul(d.x, d.w);
+    const Value other = exp(d.x);
+    CHECK(kernels_of(verified(d.g, {product + other})) == "Exp, MatMul+Add");
+  }
+  SUBCASE("both are products: the second goes on with the first") {
+    const Value a = matmul(d.x, d.w), b = matmul(exp(d.x), d.w);
+    CHECK(kernels_of(verified(d.g, {a + d.bias + (b + d.bias)})) == "Exp, MatMul+Add, MatMul+Add+Add");
+  }
+}
+
+TEST_CASE("a variable that its own update reads is not written early") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {64, 300}), y = g.input("y", DType::float32, {64, 200});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {300, 200})));
+  const Value step = matmul(x, y, true) * 0.1;
+  CHECK(kernels_of(verified(g, {}, {assign(w, w - step)})) == "MatMul+Mul, Sub");
+}
+
+TEST_CASE("messages start no later") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::float32, {300, 300}), on("/task:0"));
+  Value product, sent, there, kept;
+  {
+    const auto here = g.device("/task:0");
+    product = matmul(x, x);
+    sent = exp(x);
+  }
+  {
+    const auto other = g.device("/task:1");
+    there = sent - 1.0;
+  }
+  {
+    const auto here = g.device("/task:0");
+    kept = product + sent;
+  }
+  CHECK(kernels_of(verified(g, {there, kept}, {}, 2)).find('+') == std::string::npos);
+}
+
+TEST_CASE("joined values lie side by side, and nothing is done to join them") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1, 30, 10}), y = g.input("y", DType::float32, {1, 20, 10});
+  const Value a = exp(x), b = exp(y), all = concat(Values{a, b}, 1).named("all");
+  const Plan plan = verified(g, {all * 2.0, a});
+  CHECK(kernels_of(plan) == "Exp, Exp, Mul");
+  CHECK(lines_with(plan, "from byte") ==
+        "  %2 exp float32[1,30,10] in %4 from byte 0\n  %3 exp_1 float32[1,20,10] in %4 from byte 1200\n");
+  CHECK(kernels_of(verified(g, {concat(Values{x, b}, 1)})) == "Exp, Concat");
+  CHECK(kernels_of(verified(g, {concat(Values{a, a}, 1)})) == "Exp, Concat");
+  CHECK(kernels_of(verified(g, {concat(Values{a, exp(a)}, 2)})) == "Exp, Exp, Concat");
+  const Value twice = concat(Values{all, exp(all)}, 0);
+  CHECK(kernels_of(verified(g, {concat(Values{reshape(a, {1, 300}), exp(reshape(a, {1, 300}))}, 1)})) ==
+        "Exp, Exp, Concat");
+  CHECK(kernels_of(verified(g, {twice})) == "Exp, Exp, Exp, Concat");
+}
+
+}  // namespace
+}  // namespace ferry
