@@ -12,15 +12,15 @@ namespace ferry {
 namespace {
 
 /// Instructions between two that are joined, at most.
-constexpr std::size_t kReach = 64;
+constexpr std::size_t kEpilogueReach = 64;
 /// Elements of an output from which it pays, where tile regions pay later: the head is worth far more than a tile.
 constexpr std::int64_t kPays = 1024;
 
-using Storages = std::unordered_set<std::uint32_t>;
+using HeadStorages = std::unordered_set<std::uint32_t>;
 
 class Joiner {
  public:
-  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what, const Storages& heads)
+  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what, const HeadStorages& heads)
       : plan_(plan), lists_(lists), tables_(tables), elements_{what.ops, std::min(what.from, kPays)}, heads_(heads) {}
 
   void run() {
@@ -38,7 +38,7 @@ class Joiner {
   struct Chain {
     std::vector<std::uint32_t> members;
     std::uint32_t made = kNone;  ///< by the last one
-    Storages reads, writes;
+    HeadStorages reads, writes;
   };
 
   using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place where all members are to stand
@@ -121,7 +121,7 @@ class Joiner {
   std::optional<Next> next_of(const Chain& chain, const std::vector<Instruction>& list, std::uint32_t place,
                               const std::vector<bool>& taken, const Chains& starting) const {
     if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;
-    const std::size_t end = std::min(list.size(), std::size_t{place} + kReach);
+    const std::size_t end = std::min(list.size(), std::size_t{place} + kEpilogueReach);
     for (std::uint32_t at = place + 1; at < end; ++at) {
       if (list[at].what != Do::kernel && list[at].what != Do::copy) return std::nullopt;
       if (taken[at] || !reads(list[at], chain.made)) continue;
@@ -161,7 +161,7 @@ class Joiner {
   }
 
   static bool conflict(const Chain& a, const Chain& b) {
-    const auto meet = [](const Storages& some, const Storages& others) {
+    const auto meet = [](const HeadStorages& some, const HeadStorages& others) {
       return std::any_of(some.begin(), some.end(), [&](std::uint32_t s) { return others.contains(s); });
     };
     return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes);
@@ -225,7 +225,7 @@ class Joiner {
   RegionLists& lists_;
   PlanTables& tables_;
   const Fusable elements_;
-  const Storages& heads_;
+  const HeadStorages& heads_;
   std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
 };
 

@@ -36,6 +36,7 @@ struct Shared {
   PlanTables& tables;
   const MessageNumbers& messages;
   std::vector<bool> ordered;  ///< of the graph's ops: others are to run after it
+  std::vector<bool> told;     ///< of values: a message takes its bytes, as they are or as a view of them
 };
 
 /// Makes one class's part of the plan.
@@ -208,9 +209,9 @@ class ClassBuilder {
   }
 
   /// Has the inputs of an op that joins them made where its output lies, if there each is one run of bytes and a kernel
-  /// of this region makes it: then there is nothing to do for the op.
+  /// of this region makes it: then there is nothing to do for the op. A message takes one buffer, not parts.
   [[nodiscard]] bool is_joined_in_place(const Node& node) {
-    if (out_.size() != 1) return false;
+    if (out_.size() != 1 || shared_.told[node.first_output]) return false;
     const Buffer& whole = plan().buffers[out_[0]];
     const std::vector<std::int64_t>& sizes = whole.sizes;
     const auto dim = joined_dim(*node.def, *node.attrs, sizes.size());
@@ -568,6 +569,22 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   }
 }
 
+/// Of each value: Shared::told.
+std::vector<bool> told(const Program& program) {
+  std::vector<bool> told(program.values.size());
+  for (const Node& message : program.nodes) {
+    if (message.kind != NodeKind::transfer && message.kind != NodeKind::collective) continue;
+    for (PValueId value : program.inputs(message)) {
+      for (const Node* made = nullptr; !told[value]; value = program.inputs(*made)[0]) {
+        told[value] = true;
+        made = &program.nodes[program.values[value].producer];
+        if (made->kind != NodeKind::compute || !made->def->is(kView)) break;
+      }
+    }
+  }
+  return told;
+}
+
 }  // namespace
 
 Plan lower(const Program& program) {
@@ -577,7 +594,7 @@ Plan lower(const Program& program) {
   add_ports(program, plan, tables);
   HostPatterns hosts(program);
   const MessageNumbers messages = number_messages(program, plan, tables, hosts);
-  const Shared shared{program, plan, tables, messages, followed(*program.graph)};
+  const Shared shared{program, plan, tables, messages, followed(*program.graph), told(program)};
   plan.class_of = task_classes(program, hosts);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())
