@@ -54,7 +54,7 @@ def times(events, task, op):
 
 def both_stages_are_busy_at_once(folder, ranks=0):
     events = streamed(folder, ranks)
-    first, last = times(events, 0, "Conv2D r0/conv2d"), times(events, 1, "Conv2D r63/conv2d")
+    first, last = times(events, 0, "Conv2D+Add+Relu r1"), times(events, 1, "Conv2D+Add r63")
     ahead = [step for step in range(STEPS - 1) if first[step + 1][0] < last[step][1]]
     assert ahead, (first, last)
 
