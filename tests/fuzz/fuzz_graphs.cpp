@@ -2,6 +2,7 @@
 // reader and the shape inference of each op. A file must be refused with a reason, or be taken; what is taken must be
 // written and read again as the same graph. Begun from the graphs of the op cases, loops and branches, and random
 // graphs.
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,9 @@ bool read_and_written(const std::string& content) {
 }  // namespace
 }  // namespace ferry::test
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   using namespace ferry::test;
+  if (argc != 3) return std::fputs("usage: fuzz_graphs FIRST COUNT\n", stderr), 2;
   ferry::file::GraphFile message;
   return fuzz(argv[1], argv[2], seeds(), message, [&] {
     message.set_magic(0);  // the head is put right, as a forger would

@@ -2,6 +2,7 @@
 // model must be refused with a reason, or give a legal graph. Begun from the small models in the folder CASES: ONNX's
 // own tests.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "graph/legality.hpp"
@@ -39,8 +40,9 @@ bool imported(const std::string& content, const onnx::Evaluate& evaluate) {
 }  // namespace
 }  // namespace ferry::test
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   using namespace ferry::test;
+  if (argc != 4) return std::fputs("usage: fuzz_onnx FOLDER FIRST COUNT\n", stderr), 2;
   using ferry::Code;
   if (!std::filesystem::exists(argv[1])) return 77;  // skipped
   const ferry::onnx::Evaluate evaluate = ferry::constant_evaluator();
