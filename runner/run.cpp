@@ -53,7 +53,8 @@ class Run {
     if (options_.tune) tune(session);
     Results results{selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr), {}, {}};
     if (checkpoints) checkpoints->save();
-    if (!options_.stats.empty() && !results.fetched.empty()) results.stats = session.stats();
+    const bool ran = !checkpoints || checkpoints->step() < total_;  // else none was left
+    if (!options_.stats.empty() && ran) results.stats = session.stats();
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) save_plan(session);

@@ -66,6 +66,14 @@ def add(folder, ranks):
     check_stats(folder / "stats.json")
 
 
+def counters_without_fetches(folder):
+    graph = folder / "target.pbtxt"
+    graph.write_text('version: 1 graph { op { name: "a" op: "Constant" attr { name: "value" tensor { dtype: FLOAT32 '
+                     'floats { value: 1 } } } } } entry { name: "run" target: "a" }')
+    assert run("run", graph, "--stats", folder / "stats.json") == ""
+    check_stats(folder / "stats.json")
+
+
 def add_in_process(folder):
     add(folder, 0)
 
@@ -175,7 +183,7 @@ def charlm_over_mpi(folder):
     assert abs(charlm(folder / "model", ranks=2) - charlm(folder / "here", "--tasks", 2)) == 0
 
 
-CASES = [add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
+CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
          jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
          charlm_learns_and_writes, charlm_over_mpi]
