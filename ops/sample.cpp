@@ -231,8 +231,14 @@ void expand(std::vector<Neighbour>& neighbours, const Ints& axes) {
 }
 
 std::vector<Shape> regions_shape(const OpFacts& facts) {
-  const Shape& regions = facts.shape(1);
-  if (regions[1].known() && regions[1] != Dim(4)) OpFacts::fail("regions are [r,4], not " + regions.str());
+  const Shape &images = facts.shape(0), &regions = facts.shape(1), &of = facts.shape(2);
+  if (images.rank() != 4) OpFacts::fail("images are [n,channels,rows,columns], not " + images.str());
+  if (regions.rank() != 2 || (regions[1].known() && regions[1] != Dim(4)))
+    OpFacts::fail("regions are [r,4], not " + regions.str());
+  if (of.rank() != 1 || (of[0].known() && regions[0].known() && of[0] != regions[0]))
+    OpFacts::fail("each region has the number of its image, [r], not " + of.str() + " for " + regions.str());
+  for (const char* parts : {"rows", "columns"})
+    if (facts.attr<std::int64_t>(parts) < 1) OpFacts::fail(std::string(parts) + " are not positive");
   return {Shape{regions[0], facts.shape(0)[1], facts.attr<std::int64_t>("rows"), facts.attr<std::int64_t>("columns")}};
 }
 

@@ -275,6 +275,12 @@ TEST_CASE("020 dtype mismatch") {
 }
 
 TEST_CASE("021 shape mismatch") {
+  CHECK(
+      has(refused_ops(kA + constant("i", "dtype: INT64 size: 1 ints { value: 0 }") +
+                      "op { name: 'r' op: 'RoiAlign' input: 'a' input: 'a' input: 'i' attr { name: 'columns' int: 1 } "
+                      "attr { name: 'half_pixel' bool: true } attr { name: 'largest' bool: false } attr { name: "
+                      "'rows' int: 1 } attr { name: 'scale' float: 1 } }"),
+          "images are [n,channels,rows,columns], not [2]"));
   const std::string b = constant("b", "dtype: FLOAT32 size: 3 floats { value: [1, 2, 3] }");
   CHECK(has(refused_ops(kA + b + "op { name: 'x' op: 'Add' input: 'a' input: 'b' }"), "2 and 3"));
   CHECK(has(refused_ops(kA + "op { name: 'x' op: 'Neg' input: 'a' type_of_output: 0 }",
