@@ -5,17 +5,13 @@
 // overlap what lies between. Who gets nothing waits a few messages later or at the region's end. So the least
 // unfinished instruction of the job can always run, also when nothing is buffered.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "graph/core_ops.hpp"
-#include "ops/joined.hpp"
-#include "placement/class_buffers.hpp"
+#include "placement/class_kernels.hpp"
 #include "placement/classes.hpp"
-#include "placement/fuse_elements.hpp"
-#include "placement/fuse_epilogues.hpp"
 #include "placement/memory.hpp"
 #include "placement/messages.hpp"
 #include "placement/plan_tables.hpp"
@@ -29,27 +25,17 @@
 namespace ferry {
 namespace {
 
-/// What the classes share.
-struct Shared {
-  const Program& program;
-  const Plan& plan;
-  PlanTables& tables;
-  const MessageNumbers& messages;
-  std::vector<bool> ordered;  ///< of the graph's ops: others are to run after it
-  std::vector<bool> told;     ///< of values: a message takes its bytes, as they are or as a view of them
-};
-
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
-  ClassBuilder(const Shared& shared, std::int32_t task)
+  ClassBuilder(const Lowering& shared, std::int32_t task)
       : shared_(shared),
         program_(shared.program),
         tables_(shared.tables),
         task_(task),
         buffers_(program_, tables_, task, plan_class_),
         lists_(plan_class_),
-        fusable_{{}, program_.options.fuse_from},
+        kernels_(shared, plan_class_, buffers_, lists_),
         under_way_(lists_, program_, shared.plan, shared.messages) {}
 
   PlanClass build() {
@@ -58,28 +44,15 @@ class ClassBuilder {
     place_joined();
     emit_region(0, 1);
     finish_step();
-    place_packing();
     in_region(0, [&] { under_way_.finish(); });
-    fuse_epilogues(plan_class_, lists_, tables_, fusable_, heads_);
-    fuse_elements(plan_class_, lists_, tables_, fusable_);
-    settle_threads();
+    kernels_.finish();
     lists_.join();
-    place_strands(plan_class_, work_);
+    place_strands(plan_class_, kernels_.work());
     plan_memory(plan_class_);
     return std::move(plan_class_);
   }
 
  private:
-  /// What is the same for all kernels of an op on a kind of device.
-  struct KernelFacts {
-    const OpDef* def = nullptr;
-    DeviceKind kind = DeviceKind::cpu;
-    std::uint32_t op = kNone;
-    std::uint32_t in_place = 0;
-    bool scratch = false, elementwise = false, finishes = false, packs = false;
-    DTypeSet takes = kAnyType;
-  };
-
   PlanClass& plan() { return plan_class_; }
 
   /// Room for what the step will have, so that nothing is moved while the lists grow.
@@ -178,130 +151,16 @@ class ClassBuilder {
   // ---- Nodes ----
 
   void compute(const Node& node) {
-    Instruction instruction = named(Do::kernel, node);
     const auto inputs = program_.inputs(node);
     if (node.def->is(kView)) {
       buffers_.view(node.first_output, buffers_.of(inputs[0]));
       if (under_way_.brings(inputs[0])) under_way_.bring_too(node.first_output, inputs[0]);
       return;
     }
-    const DeviceKind kind = program_.where(node).kind;
-    if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
-    instruction.op = facts_.op;
-    instruction.attrs = tables_.attrs(node.attrs);
-    if ((spreads(lists_.region()) || facts_.elementwise || facts_.finishes) && is_free(node))
-      instruction.thread = kAnyThread;
     in_.clear();
-    out_.clear();
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
-    for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(buffers_.define(node.first_output + o));
-    made_in_.resize(plan().buffers.size(), kNone);
-    for (std::uint32_t b : out_) made_in_[b] = lists_.region();
-    if (is_joined_in_place(node)) return;
-    if (facts_.packs && !node.once) add_packed(instruction, node);
-    if (facts_.scratch || !takes_all(in_) || !takes_all(out_)) {
-      const std::int64_t scratch =
-          program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
-      if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
-    }
-    lists_.push(instruction, in_, out_, facts_.in_place);
-  }
-
-  /// Has the inputs of an op that joins them made where its output lies, if there each is one run of bytes and a kernel
-  /// of this region makes it: then there is nothing to do for the op. A message takes one buffer, not parts.
-  [[nodiscard]] bool is_joined_in_place(const Node& node) {
-    if (out_.size() != 1 || shared_.told[node.first_output]) return false;
-    const Buffer& whole = plan().buffers[out_[0]];
-    const std::vector<std::int64_t>& sizes = whole.sizes;
-    const auto dim = joined_dim(*node.def, *node.attrs, sizes.size());
-    if (!dim || whole.bounded || whole.view_of != kNone) return false;
-    for (std::size_t d = 0; d < *dim; ++d)
-      if (sizes[d] != 1) return false;
-    for (std::uint32_t b : in_) {
-      if (made_in_[b] != lists_.region() || !buffers_.may_be_part(b) || plan().buffers[b].device != whole.device ||
-          std::count(in_.begin(), in_.end(), b) != 1)
-        return false;
-    }
-    std::uint64_t offset = 0;
-    for (std::uint32_t b : in_) {
-      buffers_.place_in(b, out_[0], offset);
-      offset += plan().buffers[b].bytes;
-    }
-    return true;
-  }
-
-  /// The packed form of an input that the setup makes, as one more input.
-  void add_packed(const Instruction& user, const Node& node) {
-    const PackedInput packed =
-        program_.capabilities->packed_input(node.def->name, facts_.kind, *node.attrs, types_of(in_), types_of(out_));
-    const std::uint32_t from = packed.elements > 0 ? in_[packed.input] : kNone;
-    if (from == kNone || made_in_[storage_of(plan(), from)] != 0 || !takes_all(in_)) return;
-    Instruction instruction = user;
-    instruction.thread = 0;
-    instruction.op = tables_.string(packed.by);
-    const std::uint32_t to = buffers_.like(from, packed.elements);
-    lists_.add_operands(instruction, {from}, {to});
-    packing_[storage_of(plan(), from)].push_back(instruction);
-    in_.push_back(to);
-  }
-
-  /// What is packed is packed as soon as it is there, so that its bytes are free again.
-  void place_packing() {
-    if (packing_.empty()) return;
-    std::vector<Instruction> setup;
-    for (const Instruction& instruction : lists_.list(0)) {
-      setup.push_back(instruction);
-      for (std::uint32_t o = 0; o < instruction.outputs.count; ++o)
-        if (const auto found = packing_.find(plan().operands[instruction.outputs.begin + o]); found != packing_.end())
-          setup.insert(setup.end(), found->second.begin(), found->second.end());
-    }
-    lists_.list(0) = std::move(setup);
-  }
-
-  /// Threads other than the first may have instructions of the region.
-  [[nodiscard]] bool spreads(std::uint32_t region) const { return region == 1 && plan_class_.threads > 1; }
-
-  void settle_threads() {
-    for (std::uint32_t region = 0; region < lists_.regions(); ++region)
-      for (Instruction& instruction : lists_.list(region))
-        if (!spreads(region)) instruction.thread = 0;
-  }
-
-  /// Any thread may run it: it has no effect, and the user did not order it among others.
-  bool is_free(const Node& node) const {
-    const Op op = node.graph->op(node.op);
-    const bool ordered = &op.graph() == program_.graph && shared_.ordered[op.id()];
-    return !ordered && op.after().empty() && !node.def->is(kEffect) && !node.def->is(kStateful);
-  }
-
-  KernelFacts facts_of(const OpDef& def, DeviceKind kind) {
-    if (def.flops > 0) work_[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
-    const Capabilities& kernels = *program_.capabilities;
-    const KernelFacts facts{&def,
-                            kind,
-                            tables_.string(def.name),
-                            kernels.in_place(def.name, kind),
-                            kernels.has_scratch(def.name, kind),
-                            kernels.elementwise(def.name, kind),
-                            kernels.finishes(def.name, kind),
-                            kernels.packs(def.name, kind),
-                            kernels.takes(def.name, kind)};
-    if (facts.elementwise) fusable_.ops.insert(facts.op);
-    if (facts.finishes) heads_.insert(facts.op);
-    return facts;
-  }
-
-  [[nodiscard]] bool takes_all(const std::vector<std::uint32_t>& buffers) {
-    return std::all_of(buffers.begin(), buffers.end(),
-                       [this](std::uint32_t b) { return facts_.takes.has(plan().buffers[b].dtype); });
-  }
-
-  std::vector<Type> types_of(const std::vector<std::uint32_t>& buffers) {
-    std::vector<Type> types;
-    types.reserve(buffers.size());
-    for (std::uint32_t b : buffers) types.push_back(buffers_.type_of(b));
-    return types;
+    kernels_.add(node, named(Do::kernel, node), in_);
   }
 
   void port(const Node& node, Do what) {
@@ -525,23 +384,16 @@ class ClassBuilder {
     return tables_.op_name(*node.graph, node.op);
   }
 
-  static constexpr double kNanosecondsPerFlop = 1.0 / 16;
-
-  const Shared& shared_;
+  const Lowering& shared_;
   const Program& program_;
   PlanTables& tables_;
   std::int32_t task_;
   PlanClass plan_class_;
   ClassBuffers buffers_;
   RegionLists lists_;
-  Fusable fusable_;
-  std::unordered_set<std::uint32_t> heads_;  // ops whose kernels finish their output piece by piece
+  ClassKernels kernels_;
   UnderWay under_way_;
-  std::unordered_map<std::uint32_t, double> work_;  // nanoseconds for each output element, by op
-  KernelFacts facts_;                               // of the last kernel
-  std::vector<std::uint32_t> in_, out_;             // of the kernel at hand
-  std::vector<std::uint32_t> made_in_;              // of each buffer that a kernel makes: the region
-  std::unordered_map<std::uint32_t, std::vector<Instruction>> packing_;  // by the buffer of the setup that is packed
+  std::vector<std::uint32_t> in_;  // of the kernel at hand
   std::vector<VariableUpdate> assigns_;
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };
@@ -569,22 +421,6 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   }
 }
 
-/// Of each value: Shared::told.
-std::vector<bool> told(const Program& program) {
-  std::vector<bool> told(program.values.size());
-  for (const Node& message : program.nodes) {
-    if (message.kind != NodeKind::transfer && message.kind != NodeKind::collective) continue;
-    for (PValueId value : program.inputs(message)) {
-      for (const Node* made = nullptr; !told[value]; value = program.inputs(*made)[0]) {
-        told[value] = true;
-        made = &program.nodes[program.values[value].producer];
-        if (made->kind != NodeKind::compute || !made->def->is(kView)) break;
-      }
-    }
-  }
-  return told;
-}
-
 }  // namespace
 
 Plan lower(const Program& program) {
@@ -593,8 +429,7 @@ Plan lower(const Program& program) {
   PlanTables tables(plan);
   add_ports(program, plan, tables);
   HostPatterns hosts(program);
-  const MessageNumbers messages = number_messages(program, plan, tables, hosts);
-  const Shared shared{program, plan, tables, messages, followed(*program.graph), told(program)};
+  const Lowering shared{program, plan, tables, number_messages(program, plan, tables, hosts), followed(*program.graph)};
   plan.class_of = task_classes(program, hosts);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())

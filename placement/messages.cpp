@@ -21,6 +21,7 @@ class Numberer {
 
   MessageNumbers run() {
     numbers_.sent_on.resize(program_.nodes.size());
+    numbers_.carried.resize(program_.values.size());
     place_.resize(program_.nodes.size());
     region(0);
     return std::move(numbers_);
@@ -34,11 +35,23 @@ class Numberer {
       place_[node_id] = at++;
       if (node.kind == NodeKind::transfer) {
         channel(node_id);
+        carry(node);
       } else if (node.kind == NodeKind::collective) {
         collective(node_id);
+        carry(node);
       } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
         region(node.detail);
         region(node.detail + 1);
+      }
+    }
+  }
+
+  void carry(const Node& message) {
+    for (PValueId value : program_.inputs(message)) {
+      while (!numbers_.carried[value]) {
+        numbers_.carried[value] = true;
+        const Node& made = program_.nodes[program_.values[value].producer];
+        if (made.kind == NodeKind::compute && made.def->is(kView)) value = program_.inputs(made)[0];
       }
     }
   }

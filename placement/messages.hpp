@@ -23,6 +23,7 @@ struct MessageNumbers {
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
   std::vector<Journey> journeys;  ///< of each channel
   std::vector<bool> sent_on;      ///< of each node: a transfer has its value
+  std::vector<bool> carried;      ///< of each value: a message takes its bytes, as they are or as a view of them
   /// Transfers of one value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };
