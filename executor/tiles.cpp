@@ -14,6 +14,25 @@ constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
 }  // namespace
 
+std::span<Array> TileMember::run(std::span<Array> arrays, const Piece& piece, Parallel& parallel, std::int64_t step,
+                                 std::span<const std::int64_t> iterations) const {
+  KernelRun run{.inputs = arrays.first(inputs),
+                .outputs = arrays.subspan(inputs, 1),
+                .state = state,
+                .scratch = {},
+                .parallel = parallel,
+                .stream = stream,
+                .step = step,
+                .iterations = iterations,
+                .piece = piece};
+  try {
+    kernel(run);
+  } catch (const Error& error) {
+    throw FailedMember{error, plan};
+  }
+  return arrays.subspan(inputs + 1);
+}
+
 void TileWork::place(std::uint32_t member, std::byte* where) {
   std::size_t output = members[member].inputs;
   for (std::uint32_t m = 0; m < member; ++m) output += members[m].inputs + 1;
@@ -71,21 +90,7 @@ void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
     std::span<Array> next = here;
     for (const TileMember& member : members) {
       if (begin + tile < elements) fetch_ahead(begin + tile, static_cast<std::size_t>(&member - members.data()));
-      KernelRun run{.inputs = next.first(member.inputs),
-                    .outputs = next.subspan(member.inputs, 1),
-                    .state = member.state,
-                    .scratch = {},
-                    .parallel = parallel,
-                    .stream = member.stream,
-                    .step = step,
-                    .iterations = iterations,
-                    .piece = {begin, std::min(end, begin + tile)}};
-      try {
-        member.kernel(run);
-      } catch (const Error& error) {
-        throw FailedMember{error, member.plan};
-      }
-      next = next.subspan(member.inputs + 1);
+      next = member.run(next, {begin, std::min(end, begin + tile)}, parallel, step, iterations);
     }
   }
 }

@@ -39,6 +39,11 @@ struct TileMember {
   bool streams;             ///< the kernel heeds KernelRun::stream
   bool stream = false;      ///< KernelRun::stream
   const Instruction* plan;  ///< for messages
+
+  /// Computes a piece of its output: `arrays` begins with its inputs and the output. Gives what follows these. Throws
+  /// FailedMember.
+  std::span<Array> run(std::span<Array> arrays, const Piece& piece, Parallel& parallel, std::int64_t step,
+                       std::span<const std::int64_t> iterations) const;
 };
 
 /// A tile region, ready to run.
