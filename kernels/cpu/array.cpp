@@ -175,14 +175,7 @@ void pad(KernelRun& run) {
 void constant(KernelRun& run) {
   const auto& value = kept<Tensor>(run);
   const Array& output = run.outputs[0];
-  const Steps from = steps_of(value.sizes());
-  const Steps to = steps_of(output.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d) {
-    copy.add_dim(output.sizes[d], from[d], to[d]);
-    copy.from_begin += output.begin[d] * from[d];
-  }
-  copy.run(run.parallel, output.dtype, value.bytes().data(), output.data);
+  copy_of_part(output).run(run.parallel, output.dtype, value.bytes().data(), output.data);
 }
 
 std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {

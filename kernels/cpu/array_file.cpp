@@ -31,14 +31,8 @@ void require_folder(const KernelSetup& setup, const std::string& path) {
 }
 
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row) {
-  const Steps from = steps_of(output.whole);
-  const Steps to = steps_of(output.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d) {
-    copy.add_dim(output.sizes[d], from[d], to[d]);
-    copy.from_begin += output.begin[d] * from[d];
-  }
-  if (first_row > 0) copy.from_begin -= first_row * from[0];
+  StridedCopy copy = copy_of_part(output);
+  if (first_row > 0) copy.from_begin -= first_row * steps_of(output.whole)[0];
   copy.run(run.parallel, output.dtype, rows, output.data);
 }
 

@@ -133,6 +133,18 @@ class StridedCopy {
   std::int64_t count_ = 1;
 };
 
+/// The copy that fills `part` from the whole value that it is a part of.
+[[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
+  const Steps from = steps_of(part.whole);
+  const Steps to = steps_of(part.sizes);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < part.sizes.size(); ++d) {
+    copy.add_dim(part.sizes[d], from[d], to[d]);
+    copy.from_begin += part.begin[d] * from[d];
+  }
+  return copy;
+}
+
 /// Every element = `value`, whose bytes are those of one element.
 inline void fill(Parallel& parallel, const Array& array, const void* value) {
   dispatch_sizes(array.dtype, [&](auto zero) {
