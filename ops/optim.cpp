@@ -92,6 +92,18 @@ Value decayed(const Value& g, const Value& w, double factor) {
   return factor == 0 ? g : g + w * factor;
 }
 
+/// next(variable, Adam's direction with decay) is what each variable becomes; state is named after `name`.
+template <class Next>
+Values update_by_adam(const Gradients& gradients, const std::string& name, double decay, const AdamOptions& options,
+                      const SourceLine& line, Next&& next) {
+  Value step;
+  return update_each(gradients, line, [&](const Value& w, const Value& g, Values& updates) {
+    if (!step.defined()) step = count_steps(w, name, line, updates);
+    const Value direction = decayed(adam_direction(w, g, step, options, name, updates), w, decay);
+    updates.push_back(assign(w, next(w, direction)));
+  });
+}
+
 }  // namespace
 
 Annotation place_of(const Value& variable) {
@@ -187,37 +199,23 @@ Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOpt
 }
 
 Values adam(const Gradients& gradients, const Operand& rate, const AdamOptions& options, source_location at) {
-  Value step;
-  return update_each(gradients, at, [&](const Value& w, const Value& g, Values& updates) {
-    if (!step.defined()) step = count_steps(w, "adam", at, updates);
-    const Value direction = adam_direction(w, g, step, options, "adam", updates);
-    updates.push_back(assign(w, w - direction * rate_for(rate, w)));
-  });
+  return adamw(gradients, rate, 0, options, at);
 }
 
 Values adamw(const Gradients& gradients, const Operand& rate, double decay, const AdamOptions& options,
              source_location at) {
-  Value step;
-  return update_each(gradients, at, [&](const Value& w, const Value& g, Values& updates) {
-    if (!step.defined()) step = count_steps(w, "adam", at, updates);
-    const Value direction = adam_direction(w, g, step, options, "adam", updates);
-    const Value whole = decayed(direction, w, decay);
-    updates.push_back(assign(w, w - whole * rate_for(rate, w)));
-  });
+  return update_by_adam(gradients, "adam", decay, options, at,
+                        [&](const Value& w, const Value& direction) { return w - direction * rate_for(rate, w); });
 }
 
 Values lamb(const Gradients& gradients, const Operand& rate, double decay, const AdamOptions& options,
             source_location at) {
-  Value step;
-  return update_each(gradients, at, [&](const Value& w, const Value& g, Values& updates) {
-    if (!step.defined()) step = count_steps(w, "lamb", at, updates);
-    const Value direction = adam_direction(w, g, step, options, "lamb", updates);
-    const Value whole = decayed(direction, w, decay);
+  return update_by_adam(gradients, "lamb", decay, options, at, [&](const Value& w, const Value& direction) {
     const Value of_w = norm_of(w);
-    const Value of_step = norm_of(whole);
+    const Value of_step = norm_of(direction);
     const Value trust = trusted(of_w / of_step, of_w, of_step);
     const Value own_rate = trust * rate_for(rate, w);
-    updates.push_back(assign(w, w - whole * own_rate));
+    return w - direction * own_rate;
   });
 }
 
