@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "base/text.hpp"
 #include "executor/session.hpp"
 #include "ops/activation.hpp"
 #include "ops/array.hpp"
@@ -18,6 +17,7 @@
 #include "ops/reduce.hpp"
 #include "ops/state.hpp"
 #include "tests/support/throws.hpp"
+#include "tests/support/verified_plans.hpp"
 
 namespace ferry {
 namespace {
@@ -27,18 +27,6 @@ std::unique_ptr<Session> session_on(const Graph& g, int threads, std::int64_t fu
   options.fuse_from = fuse_from;
   return std::make_unique<Session>(
       g, Cluster::connect(ClusterOptions{.tasks = 1, .threads = threads, .transport = "inproc", .jobs = ""}), options);
-}
-
-/// "Conv2D+Add+Relu, Concat": what the step runs, in order.
-std::string kernels_of(Session& session, const RunRequest& request, std::uint32_t region = 1) {
-  const Plan& plan = session.plan(request).plan;
-  const PlanClass& role = plan.classes[0];
-  std::vector<std::string> ops;
-  for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
-    const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
-    if (i.what == Do::kernel || i.what == Do::tiles) ops.emplace_back(plan.string(i.op));
-  }
-  return join(ops, ", ");
 }
 
 RunRequest fetching(std::vector<Value> fetches) {
@@ -54,7 +42,7 @@ std::string same_bits(const Graph& g, const RunRequest& request) {
   for (int threads : {1, 2}) {
     CAPTURE(threads);
     const auto session = session_on(g, threads, 1000);
-    kernels = kernels_of(*session, request);
+    kernels = test::kernels_of(session->plan(request).plan);
     const std::vector<Tensor> got = session->run(request);
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].same_bits(expected[i]));
     for (const TaskStats& task : session->stats().tasks) CHECK(task.measured == task.planned);
@@ -133,7 +121,7 @@ TEST_CASE("what an epilogue throws names its op and the user's line") {
   RunRequest request = fetching({quotient});
   request.feeds["d"] = Tensor(DType::int32, {50});
   const auto session = session_on(g, 2, 1000);
-  if (kernels_of(*session, request) != "MatMul+Div") return;
+  if (test::kernels_of(session->plan(request).plan) != "MatMul+Div") return;
   const Error error = test::error_of([&] { session->run(request); });
   CHECK(test::says(error, "Div \"quotient\" on task 0: an integer is divided by zero"));
 }
@@ -166,8 +154,8 @@ TEST_CASE("a constant filter is packed once, to the same bits") {
   constant.steps = 2;
   const auto session = session_on(g, 2, 0);
   CHECK(session->run(constant)[0].same_bits(expected[0]));
-  CHECK(kernels_of(*session, constant) == "Conv2D");
-  CHECK(kernels_of(*session, constant, 0).find("Constant, PackedFilter") != std::string::npos);
+  CHECK(test::kernels_of(session->plan(constant).plan) == "Conv2D");
+  CHECK(test::kernels_of(session->plan(constant).plan, 0).find("Constant, PackedFilter") != std::string::npos);
 }
 
 }  // namespace

@@ -74,6 +74,24 @@ std::vector<std::size_t> smooth_inputs(const Case& which, const std::vector<Tens
   return smooth;
 }
 
+void for_each_smooth(const std::function<void(const Case&, std::size_t, const std::vector<Tensor>&,
+                                              const std::vector<std::size_t>&)>& f) {
+  for (const Case& which : op_cases()) {
+    if (!dtypes_of(which).has(DType::float64)) continue;
+    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
+      const std::vector<Tensor> inputs = inputs_for(which, shape, DType::float64);
+      const std::vector<std::size_t> asked = smooth_inputs(which, inputs);
+      if (!asked.empty()) f(which, shape, inputs, asked);
+    }
+  }
+}
+
+std::int64_t elements_of(const std::vector<Tensor>& tensors) {
+  std::int64_t elements = 0;
+  for (const Tensor& tensor : tensors) elements += tensor.count();
+  return elements;
+}
+
 Value weighted_sum(Graph& graph, const Values& y) {
   Value total;
   double weight = 0.7;

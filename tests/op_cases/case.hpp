@@ -1,6 +1,7 @@
 // A case: one line that says how to make an op, on what, and what it must give. All the tests here run every case.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -51,6 +52,11 @@ struct CaseGraph {
 
 /// The inputs of float64 in which the case has a gradient; none of an op without one.
 [[nodiscard]] std::vector<std::size_t> smooth_inputs(const Case& which, const std::vector<Tensor>& inputs);
+/// f(case, shape, inputs, smooth_inputs) for all that have some.
+void for_each_smooth(const std::function<void(const Case&, std::size_t, const std::vector<Tensor>&,
+                                              const std::vector<std::size_t>&)>& f);
+/// The elements of all of them.
+[[nodiscard]] std::int64_t elements_of(const std::vector<Tensor>& tensors);
 /// The sum of all elements of `y`, each times another number.
 [[nodiscard]] Value weighted_sum(Graph& graph, const Values& y);
 

@@ -121,19 +121,12 @@ void check_gradients(const Case& which, const std::vector<Tensor>& inputs, const
 }  // namespace
 
 TEST_CASE("gradients are the same however values are split") {
-  for (const Case& which : op_cases()) {
-    if (!dtypes_of(which).has(DType::float64)) continue;
-    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
-      const std::vector<Tensor> inputs = inputs_for(which, shape, DType::float64);
-      const std::vector<std::size_t> asked = smooth_inputs(which, inputs);
-      std::int64_t elements = 0;
-      for (const Tensor& input : inputs) elements += input.count();
-      if (asked.empty() || elements > 500) continue;
-      CAPTURE(which.op);
-      CAPTURE(shape);
-      check_gradients(which, inputs, asked);
-    }
-  }
+  for_each_smooth([](const Case& which, std::size_t shape, const auto& inputs, const auto& asked) {
+    if (elements_of(inputs) > 500) return;
+    CAPTURE(which.op);
+    CAPTURE(shape);
+    check_gradients(which, inputs, asked);
+  });
 }
 
 TEST_CASE("ops give the same however their values are split") {
@@ -141,9 +134,7 @@ TEST_CASE("ops give the same however their values are split") {
     for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
       for (DType dtype : dtypes_for(which, shape)) {
         const std::vector<Tensor> inputs = inputs_for(which, shape, dtype);
-        std::int64_t elements = 0;
-        for (const Tensor& input : inputs) elements += input.count();
-        if (elements > 500) continue;
+        if (elements_of(inputs) > 500) continue;
         CAPTURE(which.op);
         CAPTURE(shape);
         CAPTURE(name_of(dtype));

@@ -24,13 +24,7 @@ namespace {
 using nn::Phase;
 using test::error_of;
 using test::Evaluator;
-
-Tensor numbers(std::vector<std::int64_t> sizes) {
-  Tensor tensor(DType::float64, std::move(sizes));
-  auto data = tensor.mutable_data<double>();
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = 0.2 + std::sin(static_cast<double>(i) * 1.7 + 0.4);
-  return tensor;
-}
+using test::numbers;
 
 std::vector<std::string> names_of(const Values& variables) {
   std::vector<std::string> names;

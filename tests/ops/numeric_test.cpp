@@ -17,20 +17,14 @@
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
 namespace ferry {
 namespace {
 
 using test::Evaluator;
-
-/// Numbers that are unlike each other and away from 0.
-Tensor numbers(std::vector<std::int64_t> sizes) {
-  Tensor tensor(DType::float64, std::move(sizes));
-  auto data = tensor.mutable_data<double>();
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = 0.3 + std::sin(static_cast<double>(i) * 1.7 + 0.4);
-  return tensor;
-}
+using test::numbers;
 
 /// Checks the gradient of loss(x), x being float64 of `shape` in the graph and of `sizes` when it runs.
 void check_gradient(const Shape& shape, std::vector<std::int64_t> sizes,

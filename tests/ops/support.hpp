@@ -19,6 +19,14 @@ inline Tensor some(const Ints& sizes, double seed = 0.37) {
   return tensor;
 }
 
+/// Numbers from -0.7 to 1.3 that are unlike each other and away from 0, of these sizes.
+inline Tensor numbers(Ints sizes) {
+  Tensor tensor(DType::float64, std::move(sizes));
+  auto data = tensor.mutable_data<double>();
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = 0.3 + std::sin(static_cast<double>(i) * 1.7 + 0.4);
+  return tensor;
+}
+
 inline std::string notation(const Value& value) {
   return notation_of(value.op().def(), GraphFacts(value.op()));
 }

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "base/text.hpp"
-#include "graph/core_ops.hpp"
 #include "ops/control.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -12,47 +10,14 @@
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 #include "ops/state.hpp"
-#include "placement/plan_text.hpp"
-#include "placement/verify.hpp"
-#include "tests/support/plans.hpp"
+#include "tests/support/verified_plans.hpp"
 
 namespace ferry {
 namespace {
 
+using test::kernels_of, test::lines_with, test::verified;
+
 constexpr std::int64_t kMany = 100000;
-
-Plan verified(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets = {},
-              std::int64_t fuse_from = 10000) {
-  test::Feeds feeds;
-  for (OpId op = 0; op < g.size(); ++op)
-    if (&g.op(op).def() == &kInput) feeds[g.op(op).output(0)] = g.type(g.op(op).output(0)).shape.sizes();
-  PlanOptions options;
-  options.fuse_from = fuse_from;
-  Plan plan = test::planned(g, fetches, 1, targets, feeds, options);
-  const Verdict verdict = verify(plan);
-  CHECK_MESSAGE(verdict.pass, verdict.reason);
-  return plan;
-}
-
-/// The step's kernels and tile regions in order: "Exp, Mul+Add".
-std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
-  const PlanClass& role = plan.classes[0];
-  std::vector<std::string> ops;
-  for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
-    const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
-    if (i.what == Do::kernel || i.what == Do::tiles) ops.emplace_back(plan.string(i.op));
-  }
-  return join(ops, ", ");
-}
-
-/// Lines of the plan's text that have `part`.
-std::string lines_with(const Plan& plan, const std::string& part) {
-  std::string found;
-  const std::string text = text_of(plan);
-  for (const std::string_view line : split(text, '\n'))
-    if (line.find(part) != std::string_view::npos) found.append(line) += "\n";
-  return found;
-}
 
 Value many(Graph& g, const std::string& name, std::int64_t n = kMany) {
   return g.input(name, DType::float32, {n});
@@ -74,9 +39,9 @@ TEST_CASE("nothing is joined below the number of elements from which it pays, or
   Graph g;
   const Value x = many(g, "x");
   const Value z = (x * 2.0 + 1.0).named("z");
-  CHECK(kernels_of(verified(g, {z}, {}, kMany)) == "Mul+Add");
-  CHECK(kernels_of(verified(g, {z}, {}, kMany + 1)) == "Mul, Add");
-  CHECK(kernels_of(verified(g, {z}, {}, 0)) == "Mul, Add");
+  CHECK(kernels_of(verified(g, {z}, {}, 1, kMany)) == "Mul+Add");
+  CHECK(kernels_of(verified(g, {z}, {}, 1, kMany + 1)) == "Mul, Add");
+  CHECK(kernels_of(verified(g, {z}, {}, 1, 0)) == "Mul, Add");
 }
 
 TEST_CASE("a momentum update reads weights, velocity and gradient once and writes two of them in place") {
