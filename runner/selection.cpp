@@ -147,9 +147,10 @@ DataSize data_of(const Graph& graph, const Selection& selection) {
   DataSize size;
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);
-    if (!needed[id] || op.def().name != "Batch") continue;
+    const bool streams = op.def().name == "BatchFile";
+    if (!needed[id] || (!streams && op.def().name != "Batch")) continue;
     const std::int64_t batch = op.attrs().get<std::int64_t>("batch");
-    const std::int64_t rows = graph.type(op.inputs()[0]).shape[0].size();
+    const std::int64_t rows = (streams ? op.attrs().get<Shape>("shape") : graph.type(op.inputs()[0]).shape)[0].size();
     size = {std::max(size.batch, batch), std::max(size.steps, batch > 0 ? rows / batch : 0)};
   }
   return size;

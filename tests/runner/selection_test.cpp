@@ -91,6 +91,12 @@ TEST_CASE("an entry's data gives the length of an epoch") {
   const DataSize size = data_of(g, select_entry(g, "", {}));
   CHECK(size.batch == 30);
   CHECK(size.steps == 3);
+  Graph streamed;
+  streamed.fetch("run", "rows",
+                 batch(Values{read_npy(streamed, "x.npy", DType::float32, {100, 2})}, 30, {.stream_from = 1})[0]);
+  const DataSize ahead = data_of(streamed, select_entry(streamed, "", {}));
+  CHECK(ahead.batch == 30);
+  CHECK(ahead.steps == 3);
   Fixture f;
   CHECK(data_of(f.g, select_entry(f.g, "", {})).steps == 0);
 }
