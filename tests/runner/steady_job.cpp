@@ -1,0 +1,59 @@
+// A job of what long jobs do, small enough for many steps a second: rows read ahead from files in a random order,
+// augmented, dropout, sums of gradients over the tasks, a schedule, and now and then a line on stderr.
+#include <cstdint>
+
+#include "graph/graph.hpp"
+#include "ops/array.hpp"
+#include "ops/augment.hpp"
+#include "ops/control.hpp"
+#include "ops/data.hpp"
+#include "ops/gradient.hpp"
+#include "ops/layers.hpp"
+#include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/optim.hpp"
+#include "ops/reduce.hpp"
+#include "ops/regularize.hpp"
+#include "ops/schedule.hpp"
+#include "runner/run_main.hpp"
+
+namespace {
+
+using namespace ferry;
+
+constexpr std::int64_t kRows = 1024, kSize = 8, kBatch = 16, kClasses = 10, kHidden = 32;
+
+/// Rows of the two files, which steady_test.py writes, by rows over the tasks.
+Values read(Graph& g, bool shuffle) {
+  const Values batch_now = batch({read_npy(g, "images.npy", DType::float32, {kRows, kSize, kSize}),
+                                  read_npy(g, "labels.npy", DType::int32, {kRows})},
+                                 kBatch, {.shuffle = shuffle, .stream_from = 1});
+  batch_now[0].laid({split(0)});
+  return batch_now;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Graph g;
+  auto everywhere = g.on(g.mesh("dp"));
+  nn::Parameters parameters(g);
+  const nn::Dense hidden(parameters, "hidden", kSize * kSize, kHidden), last(parameters, "last", kHidden, kClasses);
+  const auto network = [&](const Value& images, nn::Phase phase) {
+    return last(nn::dropout(relu(hidden(nn::flatten(images))), 0.2, phase));
+  };
+
+  const Values trained = read(g, true);
+  const Value loss = mean(softmax_cross_entropy(network(random_flip(trained[0], 1), nn::Phase::train), trained[1]));
+  const StepCount count = count_steps(g);
+  const Value rate = cosine_decay(0.05, count.steps, 10000);
+  for (const Value& update : momentum(weight_decay(gradients_of(loss, parameters.trained()), 1e-4), rate, 0.9))
+    g.target("train", update);
+  g.target("train", count.update);
+  g.target("train", print(loss, "loss"));
+  g.fetch("train", "loss", loss);
+
+  const Values tested = read(g, false);
+  g.fetch("eval", "accuracy", nn::accuracy(network(tested[0], nn::Phase::eval), tested[1]));
+  return run_main(argc, argv, g);
+}

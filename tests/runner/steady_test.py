@@ -1,0 +1,173 @@
+"""Jobs that run for long keep their memory, descriptors and threads: steady_test.py JOB [SECONDS]
+
+Two jobs of two tasks train side by side (steady_job.cpp): one of two processes, under mpirun, saves a checkpoint every
+second; one in a process also evaluates every 20 steps. Both read their data ahead and print in every step. After SECONDS
+(default: an hour) they are told to stop. The first twelfth of the time is theirs to warm up; after that nothing may grow.
+Prints what was seen; the last line is "N passed, N failed, N skipped".
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from npy import write_npy
+
+JOB = str(Path(sys.argv[1]).resolve())
+SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 3600.0
+MPIRUN = shutil.which("mpirun")
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+LONG = "1000000000"  # steps or epochs of a run that never ends by itself
+ROWS, SIZE = 1024, 8
+SAMPLES = 720  # of a process, over the whole time
+# By how much the median of the last third of the samples may exceed that of the first third: KiB, which malloc may
+# spread further; a number that differs from sample to sample, as those of open files do, has a median that does not.
+GROWTH = {"memory": 1024, "descriptors": 0, "threads": 0}
+
+
+def write_data(folder):
+    dice = random.Random(0)
+    pixels = [dice.random() for _ in range(ROWS * SIZE * SIZE)]
+    labels = [dice.randrange(10) for _ in range(ROWS)]
+    write_npy(folder / "images.npy", "<f4", (ROWS, SIZE, SIZE), struct.pack(f"<{len(pixels)}f", *pixels))
+    write_npy(folder / "labels.npy", "<i4", (ROWS,), struct.pack(f"<{ROWS}i", *labels))
+
+
+def sample(process):
+    """What the process holds now."""
+    status = Path(f"/proc/{process}/status").read_text()
+    field = {name: int(value) for name, value in re.findall(r"^(VmRSS|Threads):\s+(\d+)", status, re.M)}
+    return {"memory": field["VmRSS"], "descriptors": len(os.listdir(f"/proc/{process}/fd")), "threads": field["Threads"]}
+
+
+def medians(samples, what):
+    """Of the first and of the last third."""
+    values, third = [each[what] for each in samples], max(1, len(samples) // 3)
+    return statistics.median(values[:third]), statistics.median(values[-third:])
+
+
+def grown(samples):
+    """What has grown by more than it may."""
+    return [what for what, limit in GROWTH.items() if medians(samples, what)[1] - medians(samples, what)[0] > limit]
+
+
+def sees_leaks():
+    """Of memory, descriptors and threads, and none in what only differs from sample to sample."""
+    dice = random.Random(1)
+    still = [{"memory": 40000 + dice.randrange(900), "descriptors": 20 + dice.randrange(4) // 3, "threads": 7} for _ in range(300)]
+    assert grown(still) == [], grown(still)
+    for what, more in {"memory": 3072, "descriptors": 2, "threads": 2}.items():
+        leaking = [dict(each, **{what: each[what] + more * at // 300}) for at, each in enumerate(still)]
+        assert grown(leaking) == [what], (what, grown(leaking))
+
+
+class Job:
+    """A job that runs, and samples of its processes. What it prints is counted, and its last lines are kept."""
+
+    def __init__(self, name, launch, words):
+        self.name, self.samples, self.lines, self.last = name, {}, 0, []
+        self.process = subprocess.Popen([*launch, JOB, "--threads", "1", *map(str, words)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines += 1
+            self.last = [*self.last[-20:], line]
+
+    def processes(self):
+        """Those that run the job, not mpirun."""
+        found = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+                number = int(stat.parent.name)
+                if self.process.pid in (number, parent) and os.readlink(stat.parent / "exe") == os.path.realpath(JOB):
+                    found.append(number)
+            except OSError:
+                continue  # it has ended
+        return sorted(found)
+
+    def take_samples(self):
+        for process in self.processes():
+            self.samples.setdefault(process, []).append(sample(process))
+
+    def stop(self):
+        """Tells it to save and stop; what is wrong with how it ended."""
+        running = self.processes()
+        if running:
+            os.kill(running[-1], signal.SIGTERM)
+        try:
+            self.process.wait(timeout=300)
+        finally:
+            self.process.kill()
+            self.reader.join()
+        said = "".join(self.last)
+        wrong = [] if self.process.returncode == 75 else [f"exit code {self.process.returncode}, not 75:\n{said}"]
+        step = re.search(r"stopped after step (\d+)", said)
+        print(f"{self.name}: {step.group(1) if step else 'unknown'} steps, {self.lines} lines")
+        return wrong
+
+    def growth(self):
+        """What has grown, by process; prints all that was seen."""
+        wrong = []
+        for rank, samples in enumerate(self.samples.values()):
+            for what in GROWTH:
+                first, last = medians(samples, what)
+                values = [each[what] for each in samples]
+                print(f"  process {rank}: {what} {first:g} -> {last:g}, least {min(values)}, most {max(values)}")
+            wrong += [f"process {rank}: {what} grew" for what in grown(samples)]
+        return wrong
+
+
+def jobs(folder):
+    steps = ["--steps", LONG, "--checkpoint-every", "1s"]
+    epochs = ["--epochs", LONG, "--eval-every", "20", "--checkpoint-every", "1000", "--tasks", "2"]
+    for name, launch, words in (("two processes", [MPIRUN, "--oversubscribe", "-np", "2"], steps), ("two tasks of a process", [], epochs)):
+        if launch and not MPIRUN:
+            print(f"[skip] {name}: there is no mpirun")
+            continue
+        yield Job(name, launch, [*words, "--data", folder, "--print-every", "100", "--checkpoint", folder / name.replace(" ", "-")])
+
+
+def observe(running):
+    """Samples of the jobs over the time, without those of the warm-up; ends early when a job does."""
+    begin = time.monotonic()
+    for number in range(SAMPLES):
+        time.sleep(max(0.0, begin + SECONDS * number / SAMPLES - time.monotonic()))
+        if any(job.process.poll() is not None for job in running):
+            return
+        if number >= SAMPLES // 12:
+            for job in running:
+                job.take_samples()
+
+
+def main():
+    sees_leaks()
+    failed = passed = 0
+    with tempfile.TemporaryDirectory(prefix="ferry-steady-") as name:
+        folder = Path(name)
+        write_data(folder)
+        running = list(jobs(folder))
+        observe(running)
+        for job in running:
+            wrong = job.stop() + job.growth()
+            print(*(f"FAILED {job.name}: {what}" for what in wrong), sep="\n")
+            failed, passed = failed + bool(wrong), passed + (not wrong)
+    print(f"{passed} passed, {failed} failed, {2 - passed - failed} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
