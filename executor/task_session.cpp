@@ -276,7 +276,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
     const std::vector<Tensor> given = given_feeds(plan, feeds);
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && task_ == (fetched.empty() ? 0 : plan.fetches[0].task);
-    step_seconds_.clear();
+    step_times_.clear();
     TimePoint looked = system_clock().now();
     for (std::int64_t i = 0; i < steps; ++i) {
       const TimePoint start = system_clock().now();
@@ -287,7 +287,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
       const WireCount before = i + 1 == steps ? transport_.sent() : WireCount();
       prepared.executor->step(step++, given, fetched);
       if (i + 1 == steps) wire_ = transport_.sent() - before;
-      step_seconds_.push_back(seconds(system_clock().now() - start));
+      step_times_.add(seconds(system_clock().now() - start));
       if (tells) on_step(i, fetched);
       if (after_step && after_step(step)) break;
     }
@@ -369,14 +369,12 @@ RunStats TaskSession::stats() {
     for (const PlanDevice& device : plan.class_for(task_).devices)
       planned_bytes += device.step_bytes + device.state_bytes;
     const TaskInfo& info = plan.topology.tasks[static_cast<std::size_t>(task_)];
-    std::vector<double> sorted = step_seconds_;
-    std::sort(sorted.begin(), sorted.end());
     BlobWriter writer;
     writer.add(info.host_name).add(workers_.threads());
     add(writer, executor.measured());
     add(writer, planned);
     writer.add(wire_.messages).add(wire_.bytes).add(executor.arena_bytes()).add(planned_bytes);
-    writer.add(sorted.size()).add(sorted.front()).add(sorted[sorted.size() / 2]).add(sorted.back());
+    writer.add(step_times_.count()).add(step_times_.least()).add(step_times_.median()).add(step_times_.most());
     const auto all = transport_.exchange(writer.take(), deadline());
     RunStats stats;
     stats.fingerprint = last_->planned->fingerprint;

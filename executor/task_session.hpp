@@ -15,6 +15,7 @@
 #include "executor/checkpoint_saver.hpp"
 #include "executor/cluster_state.hpp"
 #include "executor/session.hpp"
+#include "executor/step_times.hpp"
 #include "executor/task_executor.hpp"
 #include "executor/trace.hpp"
 #include "executor/variables.hpp"
@@ -170,7 +171,7 @@ class TaskSession {
   Prepared* last_ = nullptr;
   BucketBytes bucket_bytes_;  ///< of all plans from now on
   WireCount wire_;            ///< of its last step
-  std::vector<double> step_seconds_;
+  StepTimes step_times_;      ///< of the last run
   bool compared_ = false;
   bool failed_ = false;
 };
