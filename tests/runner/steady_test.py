@@ -1,6 +1,6 @@
 """Jobs that run for long keep their memory, descriptors and threads: steady_test.py JOB [SECONDS]
 
-Two jobs of two tasks train side by side (steady_job.cpp): one of two processes, under mpirun, saves a checkpoint every
+Two jobs of two tasks train side by side (training_job.cpp): one of two processes, under mpirun, saves a checkpoint every
 second; one in a process also evaluates every 20 steps. Both read their data ahead and print in every step. After SECONDS
 (default: an hour) they are told to stop. The first twelfth of the time is theirs to warm up; after that nothing may grow.
 Prints what was seen; the last line is "N passed, N failed, N skipped".
@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -21,26 +20,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from npy import write_npy
+from training_data import write_training_data
 
 JOB = str(Path(sys.argv[1]).resolve())
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 3600.0
 MPIRUN = shutil.which("mpirun")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 LONG = "1000000000"  # steps or epochs of a run that never ends by itself
-ROWS, SIZE = 1024, 8
 SAMPLES = 720  # of a process, over the whole time
 # By how much the median of the last third of the samples may exceed that of the first third: KiB, which malloc may
 # spread further; a number that differs from sample to sample, as those of open files do, has a median that does not.
 GROWTH = {"memory": 1024, "descriptors": 0, "threads": 0}
-
-
-def write_data(folder):
-    dice = random.Random(0)
-    pixels = [dice.random() for _ in range(ROWS * SIZE * SIZE)]
-    labels = [dice.randrange(10) for _ in range(ROWS)]
-    write_npy(folder / "images.npy", "<f4", (ROWS, SIZE, SIZE), struct.pack(f"<{len(pixels)}f", *pixels))
-    write_npy(folder / "labels.npy", "<i4", (ROWS,), struct.pack(f"<{ROWS}i", *labels))
 
 
 def sample(process):
@@ -158,7 +148,7 @@ def main():
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="ferry-steady-") as name:
         folder = Path(name)
-        write_data(folder)
+        write_training_data(folder)
         running = list(jobs(folder))
         observe(running)
         for job in running:

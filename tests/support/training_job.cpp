@@ -1,5 +1,6 @@
-// A job of what long jobs do, small enough for many steps a second: rows read ahead from files in a random order,
-// augmented, dropout, sums of gradients over the tasks, a schedule, and now and then a line on stderr.
+// A job that does what long ones do, with many steps a second: rows read ahead from files in a random order, augmented,
+// dropout, sums of gradients over the tasks, a schedule, a line on stderr in each step. It takes the options of `ferry
+// run`.
 #include <cstdint>
 
 #include "graph/graph.hpp"
@@ -23,7 +24,7 @@ using namespace ferry;
 
 constexpr std::int64_t kRows = 1024, kSize = 8, kBatch = 16, kClasses = 10, kHidden = 32;
 
-/// Rows of the two files, which steady_test.py writes, by rows over the tasks.
+/// Rows of the two files, which training_data.py writes, by rows over the tasks.
 Values read(Graph& g, bool shuffle) {
   const Values batch_now = batch({read_npy(g, "images.npy", DType::float32, {kRows, kSize, kSize}),
                                   read_npy(g, "labels.npy", DType::int32, {kRows})},
