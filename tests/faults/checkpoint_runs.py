@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs that save checkpoints, killed, told to stop, and gone on with: checkpoint_runs.py JOB FERRY DISK_FAULTS
+"""Runs that save checkpoints, killed, told to stop, and gone on with: checkpoint_runs.py JOB FERRY DISK_FAULTS TRAINING_JOB
 
-JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp). A case compares the variables with those of
+JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp), TRAINING_JOB tests/support/training_job.cpp. A case compares the variables with those of
 a run that was not disturbed, so it does not matter at which moment a signal comes. Prints a line for each case; ends with 1
 if one fails.
 """
@@ -16,7 +16,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-JOB, FERRY, DISK_FAULTS = sys.argv[1:4]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from training_data import write_training_data
+
+JOB, FERRY, DISK_FAULTS, TRAINING_JOB = sys.argv[1:5]
 MPIRUN = shutil.which("mpirun")
 SECONDS = 120  # for a command that hangs; no case waits for it
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-checkpoints-"))
@@ -183,6 +187,41 @@ def case_060_one_of_two_processes_killed_at_random_steps():
     killed_at_random("mpi 2", 3, 8000, lambda job: os.kill(ranks(job)[1], signal.SIGKILL))
 
 
+def evaluations(said):
+    return {line for line in said.splitlines() if line.startswith("eval after step ")}
+
+
+def case_060_killed_between_evaluations():
+    """Epochs of data that is read by rows; no evaluation is left out, and each says what it says undisturbed."""
+    data = Path(fresh("data"))
+    data.mkdir()
+    write_training_data(data)
+    words = [TRAINING_JOB, "--threads", "1", "--tasks", "2", "--data", str(data)]
+    epochs = ["--epochs", "3", "--eval-every", "20"]
+    models = fresh("undisturbed"), fresh("resumed")
+    whole = subprocess.run([*words, *epochs, "--save", models[0]], capture_output=True, text=True, timeout=SECONDS, env=environment())
+    wanted = evaluations(whole.stdout)
+    if len(wanted) != 10:
+        raise Failed(f"other evaluations: {whole.stdout}{whole.stderr}")
+    words += ["--checkpoint", fresh("epochs"), "--checkpoint-every", "5", "--resume"]
+    expect(run([*words, "--steps", "20"]), 0)  # as if it were killed before the first evaluation
+    words += epochs
+    said = ""
+    for step in (31, 40, 59, 60, 100, 121, 160, 180):
+        job = subprocess.Popen([*words, "--print-every", "1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               env=environment())
+        for line in job.stdout:
+            said += line
+            if line.startswith(f"step {step}/"):
+                job.kill()
+        job.wait()
+    last = subprocess.run([*words, "--save", models[1]], capture_output=True, text=True, timeout=SECONDS, env=environment())
+    expect((last.returncode, last.stderr), 0)
+    if evaluations(said + last.stdout) != wanted:
+        raise Failed(f"it evaluated {sorted(evaluations(said + last.stdout))}, undisturbed {sorted(wanted)}")
+    same(*(Path(model, "variables.safetensors").read_bytes() for model in models))
+
+
 def case_090_killed_between_the_saves_of_two_tasks():
     if MPIRUN is None:
         return "no mpirun here"
@@ -284,7 +323,7 @@ def case_show():
 
 def main():
     failed = 0
-    chosen = sys.argv[4:]
+    chosen = sys.argv[5:]
     for name, case in sorted(globals().items()):
         if not name.startswith("case_") or (chosen and not any(name[5:].startswith(c) for c in chosen)):
             continue
