@@ -1,7 +1,7 @@
 """With --invariant the bits of the loss in each step, and of the weights at the end, do not depend on how many tasks run
 the shards; without it they do.
 
-usage: invariant_test.py FERRY SAMPLES_FOLDER DATA_FOLDER DROPOUT_RUN
+usage: invariant_test.py FERRY SAMPLES_FOLDER DATA_FOLDER DROPOUT_RUN TRAINING_JOB
 The last line is "N passed, N failed, N skipped".
 """
 
@@ -10,9 +10,12 @@ import pathlib
 import re
 import sys
 
-from samples_test import DATA, FERRY, MPIRUN, SAMPLES, check_stats, run, run_all, weights
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-DROPOUT_RUN = pathlib.Path(sys.argv[4]).resolve()
+from samples_test import DATA, FERRY, MPIRUN, SAMPLES, check_stats, run, run_all, weights
+from training_data import write_training_data
+
+DROPOUT_RUN, TRAINING_JOB = (pathlib.Path(argument).resolve() for argument in sys.argv[4:6])
 TASKS = (1, 2, 3, 4, 8)
 RANKS = (1, 2, 3)
 STEPS = 6
@@ -73,6 +76,18 @@ def digits_on_any_number_of_tasks(folder):
     assert len(found) > 1, "the test cannot fail: the bits are those of one task anyway"
 
 
+def data_that_is_read_ahead_on_any_number_of_tasks(folder):
+    """More than an epoch of it, in a random order."""
+    write_training_data(folder)
+
+    def trained_ahead(*options, ranks):
+        run("--data", folder, "--steps", 70, "--save", folder / "model", *options, program=TRAINING_JOB, ranks=ranks)
+        return weights(folder / "model")
+
+    all_alike([(name, trained_ahead(*options, "--invariant=4", ranks=ranks))
+               for name, options, ranks in launches((1, 2, 3, 4), (2, 3))])
+
+
 def stats_tell_of_shards_and_processes_over_mpi(folder):
     train_digits(folder, "--invariant=5", ranks=2)
     stats = json.loads((folder / "stats.json").read_text())
@@ -116,7 +131,8 @@ def a_shard_that_fails_over_mpi(folder):
 
 
 CASES = [dropout_and_shuffling_on_any_number_of_tasks, other_numbers_of_shards, threads_are_shared_and_change_nothing,
-         without_it_the_bits_differ, digits_on_any_number_of_tasks, stats_tell_of_shards_and_processes_over_mpi,
+         without_it_the_bits_differ, digits_on_any_number_of_tasks,
+         data_that_is_read_ahead_on_any_number_of_tasks, stats_tell_of_shards_and_processes_over_mpi,
          a_plan_of_shards_over_mpi, the_cost_is_printed, more_tasks_than_shards, a_shard_that_fails_over_mpi]
 
 if __name__ == "__main__":
