@@ -28,5 +28,7 @@ using NullRun = std::function<double()>;
 [[nodiscard]] NullRun null_run_by_ferry(const NullGraph& graph, int threads);
 /// By oneTBB's flow_graph (tbb_flow_graph.cpp); an empty function where oneTBB is absent (no_tbb.cpp).
 [[nodiscard]] NullRun null_run_by_tbb(const NullGraph& graph, int threads);
+/// By Taskflow (taskflow.cpp); an empty function where its headers were not given (no_taskflow.cpp).
+[[nodiscard]] NullRun null_run_by_taskflow(const NullGraph& graph, int threads);
 
 }  // namespace ferry::bench

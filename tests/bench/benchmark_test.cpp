@@ -68,7 +68,8 @@ TEST_CASE("in graphs of null ops all come to the last one, and run on both sides
     }
     for (int threads : {1, 2}) {
       CHECK(null_run_by_ferry(graph, threads)() > 0);
-      if (const NullRun peer = null_run_by_tbb(graph, threads)) CHECK(peer() > 0);
+      for (const auto by_peer : {null_run_by_tbb, null_run_by_taskflow})
+        if (const NullRun peer = by_peer(graph, threads)) CHECK(peer() > 0);
     }
   }
 }
