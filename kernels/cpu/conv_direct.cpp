@@ -26,6 +26,10 @@ constexpr std::int64_t kUnitPositions = 256;  // whose sums stay in the cache
 constexpr std::int64_t kFinished = 8;         // channels whose positions are finished together, in the first cache
 constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs before it multiplies
 
+/// A lane of at most so many bytes lies on the stack of the thread that works: there it is in its core's cache from one
+/// convolution to the next. Longer ones have places in the scratch.
+constexpr std::int64_t kStackBytes = 1 << 18;
+
 // ---- Which taps lie where ----
 
 /// Of a convolution: each tap at every output position.
@@ -176,6 +180,10 @@ std::int64_t lane_elements(const DirectConv& conv) {
   for (const Sweep& sweep : conv.sweeps) most = std::max(most, std::ssize(sweep.places));
   return lane_copies(conv) + most * Panels<T>::kMostWidth;
 }
+template <class T>
+bool lanes_on_stack(const DirectConv& conv) {
+  return lane_elements<T>(conv) * static_cast<std::int64_t>(sizeof(T)) <= kStackBytes;
+}
 
 /// The sums of a sweep.
 template <class T>
@@ -204,13 +212,18 @@ class Sums {
     const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
     // Where there are few, each is cut by panels.
     const std::int64_t cuts = std::clamp<std::int64_t>((kConvLanes + batches - 1) / batches, 1, panels_.count());
-    in_lanes(run_, batches * cuts, lanes, lane_elements<T>(conv_), [&](std::int64_t item, T* lane) {
+    const auto work = [&](std::int64_t item, T* lane) {
       const std::int64_t batch = item / cuts, cut = item % cuts, group = batch / sweep_.units % conv_.groups;
       const std::int64_t first = batch / sweep_.units / conv_.groups * sweep_.images;
       const Part part{first, std::min(sweep_.images, images - first), group, unit_of(sweep_, batch % sweep_.units)};
       const T* view = views(part, lane);
       for (std::int64_t p = panels_.count() * cut / cuts; p < panels_.count() * (cut + 1) / cuts; ++p)
         compute(part, view, panels_.at(p), lane + lane_copies(conv_));
+    };
+    if (!lanes_on_stack<T>(conv_)) return in_lanes(run_, batches * cuts, lanes, lane_elements<T>(conv_), work);
+    for_chunks(run_.parallel, batches * cuts, 1, [&](std::int64_t begin, std::int64_t end) {
+      alignas(64) T lane[kStackBytes / sizeof(T)];
+      for (std::int64_t item = begin; item < end; ++item) work(item, lane);
     });
   }
 
@@ -440,8 +453,8 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    bytes = ((conv.packed ? 0 : packed_filters<T>(conv)) + kConvLanes * lane_elements<T>(conv)) *
-            static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
+    bytes = ((conv.packed ? 0 : packed_filters<T>(conv)) + lanes) * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;
 }
