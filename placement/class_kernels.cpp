@@ -69,10 +69,11 @@ bool ClassKernels::join_in_place(const Node& node) {
 
 /// The packed form of an input that the setup makes, as one more input.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
+  if (!takes_all(in_)) return;
   const PackedInput packed =
       program_.capabilities->packed_input(node.def->name, facts_.kind, *node.attrs, types_of(in_), types_of(out_));
   const std::uint32_t from = packed.elements > 0 ? in_[packed.input] : kNone;
-  if (from == kNone || made_in_[storage_of(plan_, from)] != 0 || !takes_all(in_)) return;
+  if (from == kNone || made_in_[storage_of(plan_, from)] != 0) return;
   Instruction instruction = user;
   instruction.thread = 0;
   instruction.op = tables_.string(packed.by);

@@ -158,5 +158,16 @@ TEST_CASE("a constant filter is packed once, to the same bits") {
   CHECK(test::kernels_of(session->plan(constant).plan, 0).find("Constant, PackedFilter") != std::string::npos);
 }
 
+TEST_CASE("a filter of 16 bits is not packed") {
+  Graph g;
+  const Value x = drawn(g, "x", {2, 8, 19, 23}), w = drawn(g, "w", {16, 8, 3, 3});
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    const Value half = conv2d(cast(x, dtype), cast(w, dtype));
+    const Value rounded = conv2d(cast(cast(x, dtype), DType::float32), cast(cast(w, dtype), DType::float32));
+    const std::vector<Tensor> got = session_on(g, 2, 1000)->run({half, cast(rounded, dtype)});
+    CHECK(got[0].same_bits(got[1]));
+  }
+}
+
 }  // namespace
 }  // namespace ferry
