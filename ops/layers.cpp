@@ -128,11 +128,11 @@ Value Conv::operator()(const Value& x, source_location at) const {
   return y + expand_dims(as(bias, x), image);
 }
 
-BatchNorm::BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, double momentum_,
-                     double epsilon_, source_location at)
-    : momentum(momentum_), epsilon(epsilon_), parameters_(&parameters) {
+BatchNorm::BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels,
+                     const BatchNormOptions& options, source_location at)
+    : momentum(options.momentum), epsilon(options.epsilon), parameters_(&parameters) {
   require_sizes(name, {channels}, at);
-  scale = parameters.add(name, "scale", constant(1), {.shape = {channels}}, at);
+  scale = parameters.add(name, "scale", constant(options.scale), {.shape = {channels}}, at);
   offset = parameters.add(name, "offset", constant(0), {.shape = {channels}}, at);
   mean = parameters.keep(name, "mean", 0, {channels}, at);
   variance = parameters.keep(name, "variance", 1, {channels}, at);
@@ -243,6 +243,14 @@ Value dropout(const Value& x, double rate, Phase phase, source_location at) {
 
 Value max_pool(const Value& x, const Ints& window, source_location at) {
   return ferry::max_pool(x, {.size = window, .sliding = {.strides = window}}, at);
+}
+
+Value mean_pool(const Value& x, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  if (x.rank() < 3) fail("mean_pool", x.name() + " " + x.shape().str() + " has no images", at);
+  Ints image;
+  for (int i = 2; i < x.rank(); ++i) image.push_back(i);
+  return ferry::mean(x, image);
 }
 
 Value flatten(const Value& x, source_location at) {

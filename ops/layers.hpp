@@ -115,16 +115,21 @@ struct Conv {
   std::int64_t groups;
 };
 
+struct BatchNormOptions {
+  double momentum = 0.9;  ///< of the running means
+  double epsilon = 1e-5;
+  double scale = 1;  ///< at first; 0: what comes out is added to something, and counts for nothing at first
+};
 /// batch_norm() of the channels of x [n,channels,…]. In training by the batch's own mean and variance, of which running
 /// means are kept in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the batch's variance
 /// as it is (divided by n); afterwards by those (Ioffe and Szegedy, "Batch normalization", 2015). A batch that is split
 /// over tasks is one batch.
 struct BatchNorm {
-  BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, double momentum = 0.9,
-            double epsilon = 1e-5, source_location at = source_location::current());
+  BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, const BatchNormOptions& options = {},
+            source_location at = source_location::current());
   Value operator()(const Value& x, Phase phase, source_location at = source_location::current()) const;
 
-  Value scale, offset;   ///< [channels]: 1 and 0 at first
+  Value scale, offset;   ///< [channels]: `scale` of the options and 0 at first
   Value mean, variance;  ///< [channels]: running ones, 0 and 1 at first; not trained
   double momentum, epsilon;
 
@@ -184,6 +189,9 @@ Value dropout(const Value& x, double rate, Phase phase, source_location at = sou
 
 /// The largest element of each window of x [n,channels,d1,…]; windows lie side by side.
 Value max_pool(const Value& x, const Ints& window, source_location at = source_location::current());
+
+/// The mean of each channel of x [n,channels,d1,…]: [n,channels] (Lin et al., "Network in network", 2014).
+Value mean_pool(const Value& x, source_location at = source_location::current());
 
 /// [n, all other elements] of x, whose sizes but n are known.
 Value flatten(const Value& x, source_location at = source_location::current());

@@ -72,6 +72,7 @@ TEST_CASE("what does not fit is said with the layer's name and the caller's line
   CHECK(error_of([&] { dense(x); }).find("at layers_test.cpp:") != std::string::npos);
   CHECK(error_of([&] { nn::dropout(x, 1, Phase::train); }).starts_with("dropout: a rate of 1"));
   CHECK(error_of([&] { nn::flatten(g.input("y", DType::float32, {2, "n"})); }).starts_with("flatten: y [2,n]"));
+  CHECK(error_of([&] { nn::mean_pool(x); }).starts_with("mean_pool: x [n,4] has no images\n"));
 }
 
 /// Mean and mean square of an initial value.
@@ -136,6 +137,10 @@ TEST_CASE("gradients flow through all layers") {
     const nn::Conv conv(p, "conv", 2, 4, {3, 3}, {.sliding = {.padding = same_padding(3)}, .groups = 2});
     return nn::flatten(nn::max_pool(conv(x), {2, 2}));
   });
+  check_gradients({2, 3, 4, 2}, [](nn::Parameters& p, const Value& x) {
+    const nn::Conv conv(p, "conv", 3, 5, {1, 1}, {.bias = false});
+    return nn::mean_pool(square(conv(x)));
+  });
   check_gradients({4, 3, 2},
                   [](nn::Parameters& p, const Value& x) { return nn::BatchNorm(p, "norm", 3)(x, Phase::train); });
   check_gradients({4, 3}, [](nn::Parameters& p, const Value& x) { return nn::LayerNorm(p, "norm", 3)(x); });
@@ -151,7 +156,7 @@ TEST_CASE("gradients flow through all layers") {
 TEST_CASE("running statistics follow those of the batches, and are what is used afterwards") {
   Graph g;
   nn::Parameters p(g, DType::float64);
-  const nn::BatchNorm norm(p, "norm", 2, 0.75, 0);
+  const nn::BatchNorm norm(p, "norm", 2, {.momentum = 0.75, .epsilon = 0});
   const Value x = g.constant(Tensor::of<double>({2, 2}, {1, 10, 5, 30}));
   const Value trained = norm(x, Phase::train), used = norm(x, Phase::eval);
   CHECK(p.updates().size() == 2);
@@ -164,6 +169,25 @@ TEST_CASE("running statistics follow those of the batches, and are what is used 
   CHECK(evaluator.variables.at("norm/mean").number(0) == doctest::Approx(mean));
   CHECK(evaluator.variables.at("norm/variance").number(0) == doctest::Approx(variance));
   CHECK(evaluator.run({used})[0].number(0) == doctest::Approx((1 - mean) / std::sqrt(variance)));
+}
+
+TEST_CASE("a norm's scale begins as its options say") {
+  Graph g;
+  nn::Parameters p(g);
+  const nn::BatchNorm zero(p, "zero", 3, {.scale = 0}), one(p, "one", 3);
+  Evaluator evaluator(g);
+  const auto found = evaluator.run({max(abs(zero.scale)), min(one.scale)});
+  CHECK(found[0].number(0) == 0);
+  CHECK(found[1].number(0) == 1);
+}
+
+TEST_CASE("means are taken over the images of each channel") {
+  Graph g;
+  const Value x = g.constant(Tensor::of<float>({1, 2, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 60}));
+  const Tensor means = Evaluator(g).run({nn::mean_pool(x)})[0];
+  CHECK(means.sizes() == std::vector<std::int64_t>{1, 2});
+  CHECK(means.number(0) == 2.5);
+  CHECK(means.number(1) == 30);
 }
 
 TEST_CASE("dropout keeps the mean, and does nothing in use") {
