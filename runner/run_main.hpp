@@ -1,7 +1,11 @@
 // run_main: makes a program that builds a graph take the options of `ferry run`.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "graph/graph.hpp"
+#include "runner/program_options.hpp"
 
 namespace ferry {
 
@@ -15,5 +19,11 @@ namespace ferry {
 ///       return ferry::run_main(argc, argv, g);
 ///     }
 [[nodiscard]] int run_main(int argc, char** argv, Graph& graph) noexcept;
+
+/// Makes a graph; `data` is the folder of --data, empty without one. Every process of a job makes the same.
+using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
+
+/// As run_main() above, of the graph that `make` makes when the program's own options are read.
+[[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
 
 }  // namespace ferry
