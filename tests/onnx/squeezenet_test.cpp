@@ -10,6 +10,7 @@
 #include "ops/onnx/import.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/graph_files.hpp"
+#include "tests/onnx/drawn.hpp"
 
 using namespace ferry;
 
@@ -18,19 +19,6 @@ namespace {
 const std::string kRoot = FERRY_SOURCE_ROOT;
 constexpr std::uint64_t kImageStream = 1000;
 constexpr double kTolerance = 1e-5;  // of a value's largest element
-
-Tensor drawn(std::uint64_t stream, std::vector<std::int64_t> sizes, double scale) {
-  Tensor tensor(DType::float32, std::move(sizes));
-  std::uint64_t state = stream * 0xD1342543DE82EF95U;
-  for (float& element : tensor.mutable_data<float>()) {
-    std::uint64_t z = state += 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    z ^= z >> 31;
-    element = static_cast<float>((2 * (static_cast<double>(z >> 40) * 0x1p-24) - 1) * scale);
-  }
-  return tensor;
-}
 
 /// The model with drawn weights in place of constant ones.
 onnx::Model model_with_weights() {

@@ -3,11 +3,12 @@
 
     make_values.py MODEL.onnx values.json        needs the packages numpy, onnx and onnxruntime
 
-Element i of stream s is 2 * (splitmix64(s, i) >> 40) / 2^24 - 1, times a scale, as float32. Streams 2k and 2k + 1 are
+Numbers are those of ../drawn.py. Streams 2k and 2k + 1 are
 filter and bias of the k-th convolution, their scales sqrt(6 / products in a sum) and 0.05; stream 1000 is the image.
 """
 import json
 import math
+import pathlib
 import sys
 
 import numpy as np
@@ -15,19 +16,11 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from drawn import drawn
+
 IMAGE_STREAM = 1000
 SAMPLES = 6
-
-
-def drawn(stream, sizes, scale):
-    with np.errstate(over="ignore"):
-        z = np.uint64(stream) * np.uint64(0xD1342543DE82EF95)
-        z = z + np.arange(1, math.prod(sizes) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    unit = (z >> np.uint64(40)).astype(np.float64) / 2**24
-    return ((2 * unit - 1) * scale).astype(np.float32).reshape(sizes)
 
 
 def with_weights(model):
