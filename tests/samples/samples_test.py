@@ -20,6 +20,7 @@ ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROO
 MPIRUN = shutil.which("mpirun")
 TEXTS = pathlib.Path("/usr/share/common-licenses")
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
+SAMPLES_SOURCE = DATA.parent
 FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # what cases need
 
 
@@ -183,10 +184,70 @@ def charlm_over_mpi(folder):
     assert abs(charlm(folder / "model", ranks=2) - charlm(folder / "here", "--tasks", 2)) == 0
 
 
+def resnet50(folder, *options, steps=12, ranks=0):
+    """The mean losses of the first and the second half of some steps."""
+    tasks = [] if ranks else ["--tasks", 2]
+    output = run("--size", 32, "--batch", 8, "--steps", steps, "--print-every", steps // 2, "--threads", 1, "--out", folder, *tasks, *options,
+                 ranks=ranks, program=SAMPLES / "resnet50")
+    losses = re.findall(r"^step \d+/\d+: loss = ([\d.]+) accuracy = [\d.]+ rate = \S+ scale = 65536, [\d.,]+ samples/s$", output, re.M)
+    assert len(losses) == 2, output
+    return [float(loss) for loss in losses]
+
+
+def resnet50_learns(folder):
+    first, last = resnet50(folder)
+    assert last < 0.95 * first, f"{first}, then {last}"
+
+
+def resnet50_has_the_same_bits_over_mpi(folder):
+    resnet50(folder / "here", steps=2), resnet50(folder / "there", steps=2, ranks=2)
+    assert (folder / "here" / "loss.npy").read_bytes() == (folder / "there" / "loss.npy").read_bytes()
+
+
+def resnet50_sends_16_bits(folder):
+    sent = {}
+    for dtype in ("float32", "bfloat16"):
+        resnet50(folder, "--dtype", dtype, "--stats", folder / "stats.json", steps=2)
+        check_stats(folder / "stats.json")
+        sent[dtype] = json.loads((folder / "stats.json").read_text())["tasks"][1]["sent_bytes"]
+    assert sent["float32"] > 4 * 25557032 and sent["bfloat16"] < 0.52 * sent["float32"], sent
+
+
+def image_shards(*arguments, code=0):
+    return run(SAMPLES_SOURCE / "image_shards.py", *arguments, code=code, program=sys.executable)
+
+
+def resnet50_reads_shards(folder):
+    for part, count in (("train", 24), ("test", 16)):
+        assert image_shards(folder / "data" / part, "--size", 32, "--synthetic", count, "--shard", 10) == f"{count} images of 32 x 32\n"
+    graph = folder / "shards.pb"
+    run("--size", 32, "--batch", 8, "--data", folder / "data", "--save-graph", graph, program=SAMPLES / "resnet50")
+    data = ["--data", folder / "data", "--tasks", 2, "--threads", 1]
+    assert "step 3/3: loss = " in run("run", graph, *data, "--epochs", 1, "--print-every", 3, "--save", folder / "model")
+    output = run("run", graph, *data, "--entry", "eval", "--epochs", 1, "--print-every", 2, "--model", folder / "model")
+    assert re.search(r"^step 2/2: accuracy = ", output, re.M), output
+    output = run("--size", 48, "--batch", 8, *data, program=SAMPLES / "resnet50", code=3)
+    assert "train/images/" in output, output
+
+
+def shards_hold_the_pixels_of_folders(folder):
+    for name, pixels in (("b/1", range(18)), ("a/2", range(100, 118))):
+        path = folder / "in" / f"{name}.ppm"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"P6\n# 3 wide, of which the middle\n3 2\n255\n" + bytes(pixels))
+    image_shards(folder / "out", folder / "in", "--size", 2)
+    middle = [0, 3, 9, 12, 1, 4, 10, 13, 2, 5, 11, 14]  # of each plane: the third column is cut off
+    assert list((folder / "out" / "images" / "00000.raw").read_bytes()) == [100 + p for p in middle] + middle
+    assert (folder / "out" / "labels" / "00000.raw").read_bytes() == bytes([0, 0, 0, 0, 1, 0, 0, 0])
+    (folder / "in" / "a" / "3.ppm").write_bytes(b"P6 3 2 255 short")
+    assert "a/3.ppm: 5 bytes of pixels; 3 x 2 has 18" in image_shards(folder / "bad", folder / "in", "--size", 2, code=1)
+
+
 CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
          jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
-         charlm_learns_and_writes, charlm_over_mpi]
+         charlm_learns_and_writes, charlm_over_mpi, resnet50_learns, resnet50_has_the_same_bits_over_mpi, resnet50_sends_16_bits,
+         resnet50_reads_shards, shards_hold_the_pixels_of_folders]
 
 
 def cases():
