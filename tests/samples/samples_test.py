@@ -206,11 +206,11 @@ def resnet50_has_the_same_bits_over_mpi(folder):
 
 def resnet50_sends_16_bits(folder):
     sent = {}
-    for dtype in ("float32", "bfloat16"):
-        resnet50(folder, "--dtype", dtype, "--stats", folder / "stats.json", steps=2)
-        check_stats(folder / "stats.json")
-        sent[dtype] = json.loads((folder / "stats.json").read_text())["tasks"][1]["sent_bytes"]
-    assert sent["float32"] > 4 * 25557032 and sent["bfloat16"] < 0.52 * sent["float32"], sent
+    for dtype in ("float32", "float16"):
+        run("--dtype", dtype, "--save-graph", folder / "graph.pb", program=SAMPLES / "resnet50")
+        plan = run("plan", folder / "graph.pb", "--tasks", 2, "--threads", 1)
+        sent[dtype] = int(re.search(r"a step sends \d+ messages of (\d+) bytes", plan).group(1))
+    assert sent["float32"] > 2 * 4 * 25557032 and sent["float16"] < 0.51 * sent["float32"], sent
 
 
 def image_shards(*arguments, code=0):
