@@ -61,22 +61,65 @@ Peak peak_of(std::span<const Piece> pieces) {
   return peak;
 }
 
+constexpr std::uint64_t kLoose = 64;
+constexpr std::size_t kMostRounds = 16, kMostWork = std::size_t{1} << 25;
+
+/// The best of some orders.
+class Packing {
+ public:
+  explicit Packing(std::span<Piece> pieces) : pieces_(pieces), now_(pieces.begin(), pieces.end()), best_(now_) {}
+
+  void attempt(const std::vector<std::uint32_t>& order) {
+    const std::uint64_t bytes = pack_in(order, now_);
+    if (bytes >= bytes_) return;
+    bytes_ = bytes;
+    best_ = now_;
+  }
+
+  /// What lies at the end goes first in the next round, until all takes `enough`, or time is up.
+  void improve(std::vector<std::uint32_t>& order, std::uint64_t enough) {
+    const std::size_t n = pieces_.size();
+    const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));
+    for (std::size_t round = 0; round < rounds && bytes_ > enough; ++round) {
+      const std::uint64_t end = end_of(now_);
+      std::ranges::stable_partition(order, [&](std::uint32_t i) { return now_[i].offset + now_[i].bytes == end; });
+      attempt(order);
+    }
+  }
+
+  std::uint64_t keep() {
+    std::ranges::copy(best_, pieces_.begin());
+    return end_of(best_);
+  }
+
+ private:
+  static std::uint64_t end_of(const std::vector<Piece>& pieces) {
+    std::uint64_t end = 0;
+    for (const Piece& piece : pieces) end = std::max(end, piece.offset + piece.bytes);
+    return end;
+  }
+
+  std::span<Piece> pieces_;
+  std::vector<Piece> now_, best_;
+  std::uint64_t bytes_ = UINT64_MAX;
+};
+
 }  // namespace
 
 std::uint64_t pack(std::span<Piece> pieces) {
+  Packing packing(pieces);
   std::vector<std::uint32_t> order(pieces.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t i) {
     return std::pair(pieces[i].bytes, pieces[i].last - pieces[i].first);
   });
-  const std::uint64_t by_size = pack_in(order, pieces);
-  const std::uint32_t peak = peak_of(pieces).time;
-  std::ranges::stable_partition(order,
-                                [&](std::uint32_t i) { return pieces[i].first <= peak && peak <= pieces[i].last; });
-  std::vector<Piece> other(pieces.begin(), pieces.end());
-  const std::uint64_t by_peak = pack_in(order, other);
-  if (by_peak < by_size) std::ranges::copy(other, pieces.begin());
-  return std::min(by_size, by_peak);
+  packing.attempt(order);
+  const Peak peak = peak_of(pieces);
+  std::ranges::stable_partition(
+      order, [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
+  packing.attempt(order);
+  packing.improve(order, peak.bytes + peak.bytes / kLoose);
+  return packing.keep();
 }
 
 std::uint64_t most_alive(std::span<const Piece> pieces) {

@@ -42,6 +42,15 @@ TEST_CASE("what lives at the peak goes first where that takes less, of a trainin
   check_apart(pieces, 17408);
 }
 
+TEST_CASE("what lay at the end goes first where that takes less, of a network's first block") {
+  // The second piece lies beside the first, then beside the fifth: the first and the fourth must change places for it.
+  std::vector<Piece> pieces = {{0, 2, 1024}, {2, 5, 256}, {3, 4, 256}, {4, 6, 256},  {5, 6, 1024},
+                               {6, 9, 1024}, {7, 8, 256}, {8, 9, 256}, {9, 12, 1024}};
+  CHECK(most_alive(pieces) == 2304);
+  CHECK(pack(pieces) == 2304);
+  check_apart(pieces, 2304);
+}
+
 TEST_CASE("random pieces lie apart, and take little more than what lives at once") {
   std::uint64_t state = 1;
   const auto below = [&](std::uint32_t n) {
