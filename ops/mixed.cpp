@@ -52,6 +52,7 @@ Value is_finite(const Value& x) {
 }  // namespace
 
 Value narrow(const Value& x, DType dtype, source_location at) {
+  if (x.defined() && x.dtype() == dtype) return x;
   return make_one(kNarrow, {x}, at, {{"dtype", dtype}});
 }
 
