@@ -17,7 +17,7 @@ namespace ferry {
 /// The variables outlive run_main(). Names are unlike those of `ferry run`.
 class ProgramOptions {
  public:
-  /// NAME N, at least 1.
+  /// NAME N, from 1 to 1,000,000,000.
   void number(std::string_view name, std::int64_t& value, std::string_view help);
   /// NAME WORD, one of `choices`.
   void word(std::string_view name, std::string& value, std::vector<std::string> choices, std::string_view help);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "graph/graph_file.hpp"
 #include "runner/command_line.hpp"
 #include "runner/run.hpp"
@@ -11,13 +12,19 @@
 namespace ferry {
 namespace {
 
+constexpr std::int64_t kMostNumber = 1'000'000'000;
+
 void add_own_options(CLI::App& app, const ProgramOptions& own) {
   for (const ProgramOptions::Option& option : own.options()) {
     if (option.number != nullptr)
-      app.add_option(option.name, *option.number, option.help)->check(CLI::PositiveNumber)->capture_default_str();
+      app.add_option(option.name, *option.number, option.help)
+          ->check(CLI::Range(std::int64_t{1}, kMostNumber).description(""))
+          ->type_name("N")
+          ->capture_default_str();
     else
       app.add_option(option.name, *option.word, option.help)
-          ->check(CLI::IsMember(option.choices))
+          ->check(CLI::IsMember(option.choices).description(""))
+          ->type_name(join(option.choices, "|"))
           ->capture_default_str();
   }
 }
