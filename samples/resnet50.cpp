@@ -8,7 +8,6 @@
 #include <ferry/runner/run_main.hpp>
 
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <numbers>
 #include <optional>
@@ -127,13 +126,20 @@ struct Batch {
   std::int64_t count = 0;  ///< of all images
 };
 
+/// How many labels a folder's files have.
+std::int64_t labels_in(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw ferry::Error(ferry::Code::file, "--data: there is no folder " + folder.string())
+        .hint("docs/samples/resnet50.md says what shards are; samples/image_shards.py makes some");
+  std::uintmax_t bytes = 0;
+  for (const auto& shard : std::filesystem::directory_iterator(folder)) bytes += shard.file_size();
+  return static_cast<std::int64_t>(bytes / sizeof(std::int32_t));
+}
+
 /// Of shards in a folder beneath --data (docs/samples/resnet50.md): FOLDER/images/ and FOLDER/labels/.
 Batch shards(ferry::Graph& g, const std::string& data, const std::string& folder, const Settings& settings,
              bool shuffle) {
-  std::uintmax_t bytes = 0;
-  for (const auto& shard : std::filesystem::directory_iterator(std::filesystem::path(data) / folder / "labels"))
-    bytes += shard.file_size();
-  const auto count = static_cast<std::int64_t>(bytes / sizeof(std::int32_t));
+  const std::int64_t count = labels_in(std::filesystem::path(data) / folder / "labels");
   const Value images = ferry::read_raw(g, folder + "/images/", DType::uint8, {count, 3, settings.size, settings.size});
   const Value labels = ferry::read_raw(g, folder + "/labels/", DType::int32, {count});
   const ferry::Values rows = ferry::batch({images, labels}, settings.batch, {shuffle});
@@ -157,7 +163,8 @@ Batch synthetic(ferry::Graph& g, const Settings& settings) {
   const Value down = ferry::expand_dims(ferry::mod(kind, 2), {1, 2, 3});
   const Value waves = ferry::expand_dims(ferry::floor(kind / 2) + 1, {1, 2, 3});
   const Value place = counted(g, size) / static_cast<double>(size);
-  const Value along = ferry::expand_dims(place, {1}) * down + place * (1 - down);
+  const Value across = place * (1 - down);
+  const Value along = ferry::expand_dims(place, {1}) * down + across;
   const Value phase = ferry::uniform(g, {n, 3, 1, 1});
   const Value noise = ferry::uniform(g, {n, 3, size, size}, -30, 30);
   const Value bright = ferry::sin((along * waves + phase) * (2 * std::numbers::pi)) * 64 + noise + 128;
@@ -190,7 +197,7 @@ Value learning_rate(const Batch& batch, const Settings& settings, const Value& s
 
 void train(ferry::Graph& g, const Network& network, const nn::Parameters& parameters, const Batch& batch,
            const Settings& settings) {
-  const DType dtype = settings.dtype == "float32" ? DType::float32 : ferry::dtype_named(settings.dtype);
+  const DType dtype = ferry::dtype_named(settings.dtype);
   const Value moved = ferry::random_crop(ferry::random_flip(batch.images, 2), settings.size / 8, 2);
   const Value logits = network(moved, dtype, nn::Phase::train);
   const Value loss = ferry::mean(ferry::softmax_cross_entropy(logits, batch.labels));
