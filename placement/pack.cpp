@@ -82,7 +82,8 @@ class Packing {
     const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));
     for (std::size_t round = 0; round < rounds && bytes_ > enough; ++round) {
       const std::uint64_t end = end_of(now_);
-      std::ranges::stable_partition(order, [&](std::uint32_t i) { return now_[i].offset + now_[i].bytes == end; });
+      std::stable_partition(order.begin(), order.end(),
+                            [&](std::uint32_t i) { return now_[i].offset + now_[i].bytes == end; });
       attempt(order);
     }
   }
@@ -115,8 +116,8 @@ std::uint64_t pack(std::span<Piece> pieces) {
   });
   packing.attempt(order);
   const Peak peak = peak_of(pieces);
-  std::ranges::stable_partition(
-      order, [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
   packing.attempt(order);
   packing.improve(order, peak.bytes + peak.bytes / kLoose);
   return packing.keep();
