@@ -25,6 +25,18 @@ bool KernelCapabilities::finishes(std::string_view op, DeviceKind kind) const {
   return kernel != nullptr && kernel->finishes;
 }
 
+bool KernelCapabilities::works_by_rows(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel != nullptr && kernel->row != nullptr;
+}
+
+std::int64_t KernelCapabilities::row(std::string_view op, DeviceKind kind, const Attrs& attrs,
+                                     std::span<const Type> inputs, std::span<const Type> outputs) const {
+  const Kernel* kernel = find(op, kind);
+  if (kernel == nullptr) return 0;
+  return row_of(*kernel, {.name = {}, .attrs = attrs, .inputs = inputs, .outputs = outputs, .data_folder = {}});
+}
+
 bool KernelCapabilities::has_scratch(std::string_view op, DeviceKind kind) const {
   const Kernel* kernel = find(op, kind);
   return kernel != nullptr && kernel->scratch_bytes != nullptr;

@@ -100,7 +100,8 @@ struct KernelRun {
   const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
   /// For a kernel that says `elementwise`: it computes only these elements of output 0, in this thread, and touches no
-  /// others of the arrays that have as many. last < 0: all of them.
+  /// others of the arrays that have as many. For one that works by rows: those that it has of some rows, and it touches
+  /// no others of input 0. last < 0: all of them.
   Piece piece = {};
   /// For a kernel that says `finishes`: called for each element of output 0 once, when it has its value, from the
   /// thread that has computed it, which then touches it no more; null: nothing is to be done.
@@ -133,6 +134,10 @@ struct Kernel {
   /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
   /// KernelRun::piece, needs no scratch, and does not change its state.
   bool elementwise = false;
+  /// Elements of a row, where the kernel works by rows; null or 0: it does not. Input 0 consists of rows of so many
+  /// elements, one after another, and what output 0 has of a row (as many elements, or one) depends on that row alone;
+  /// of other inputs only the sizes count. It heeds KernelRun::piece and does not change its state.
+  std::int64_t (*row)(const KernelSetup&) = nullptr;
   bool finishes = false;       ///< heeds KernelRun::finish; it has one output
   bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
   DTypeSet takes = kComputed;  ///< of inputs and outputs, as they are
@@ -183,6 +188,8 @@ struct BoundKernel {
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 /// Bytes of KernelRun::scratch for the bound kernel.
 [[nodiscard]] std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup);
+/// Kernel::row of the bound kernel: 0 where it widens or needs scratch.
+[[nodiscard]] std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup);
 
 /// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();

@@ -28,6 +28,14 @@ class Capabilities {
   [[nodiscard]] virtual bool elementwise(std::string_view op, DeviceKind kind) const = 0;
   /// Whether the kernel tells of each piece of its output as soon as it is there.
   [[nodiscard]] virtual bool finishes(std::string_view, DeviceKind) const { return false; }
+  /// Whether row() may be other than 0.
+  [[nodiscard]] virtual bool works_by_rows(std::string_view, DeviceKind) const { return false; }
+  /// Elements of a row of input 0, if what the kernel makes of such a row (as many elements, or one) depends on that
+  /// row alone; else 0.
+  [[nodiscard]] virtual std::int64_t row(std::string_view, DeviceKind, const Attrs&, std::span<const Type>,
+                                         std::span<const Type>) const {
+    return 0;
+  }
   /// Whether scratch_bytes() may be other than 0 when the kernel takes all dtypes at hand as they are.
   [[nodiscard]] virtual bool has_scratch(std::string_view op, DeviceKind kind) const = 0;
   /// The dtypes that the kernel takes as they are. Others may need scratch, to be widened in.

@@ -86,21 +86,23 @@ void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* o
 }
 
 template <class T, class Join>
-void run_pass(Parallel& parallel, const Pass& pass, const T* in, T start, T* out, T* partials) {
+void run_pass(const KernelRun& run, const Pass& pass, const T* in, T start, T* out, T* partials) {
   const auto [outer, along, inner] = pass;
   const std::int64_t chunk = pass.chunk();
   const std::int64_t chunks = pass.chunks();
   T* first = chunks == 1 ? out : partials;
   const std::int64_t work = std::min(along, chunk) * inner;
-  for_chunks(parallel, outer * chunks, grain_of(work), [&, along = along, inner = inner](auto begin, auto end) {
+  const auto fold = [&, along = along, inner = inner](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t from = at % chunks * chunk;
       fold_rows<T, Join>(in + (at / chunks * along + from) * inner, std::min(chunk, along - from), inner, start,
                          first + at * inner);
     }
-  });
+  };
+  if (run.piece.last >= 0) return run.piece.each_row(fold);
+  for_chunks(run.parallel, outer * chunks, grain_of(work), fold);
   if (chunks == 1) return;
-  for_chunks(parallel, outer, grain_of(chunks * inner), [&, inner = inner](auto begin, auto end) {
+  for_chunks(run.parallel, outer, grain_of(chunks * inner), [&, inner = inner](auto begin, auto end) {
     for (std::int64_t at = begin; at < end; ++at)
       fold_rows<T, Join>(partials + at * chunks * inner, chunks, inner, start, out + at * inner);
   });
@@ -114,7 +116,7 @@ void run_passes(KernelRun& run, const std::vector<Pass>& passes, T start) {
   const T* in = run.inputs[0].as<const T>();
   for (std::size_t i = 0; i < passes.size(); ++i) {
     T* out = i + 1 == passes.size() ? run.outputs[0].as<T>() : between[i % 2];
-    run_pass<T, Join>(run.parallel, passes[i], in, start, out, partials);
+    run_pass<T, Join>(run, passes[i], in, start, out, partials);
     in = out;
   }
 }
@@ -183,6 +185,14 @@ template <DimsFn dims>
 std::int64_t scratch_bytes(const KernelSetup& setup) {
   const Room room = room_of(passes_of(setup.inputs[0].shape.sizes(), dims(setup)));
   return room.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
+}
+
+/// The elements that are folded into one, where these lie side by side and are few enough to be folded at once.
+template <DimsFn dims>
+std::int64_t row(const KernelSetup& setup) {
+  const std::vector<Pass> passes = passes_of(setup.inputs[0].shape.sizes(), dims(setup));
+  const Pass& pass = passes[0];
+  return passes.size() == 1 && pass.inner == 1 && pass.chunks() == 1 && pass.along > 1 ? pass.along : 0;
 }
 
 // ---- ArgMax and ArgMin ----
@@ -255,27 +265,32 @@ constexpr Kernel kKernels[] = {
     {.op = "Sum",
      .run = reduce<functors::Add>,
      .prepare = prepare<reduced_axes>,
-     .scratch_bytes = scratch_bytes<reduced_axes>},
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>},
     {.op = "Max",
      .run = reduce<functors::Maximum>,
      .prepare = prepare<reduced_axes>,
      .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>,
      .takes = kOrdered,
      .saturates = true},  // of no elements: the end of the range
     {.op = "Min",
      .run = reduce<functors::Minimum>,
      .prepare = prepare<reduced_axes>,
      .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>,
      .takes = kOrdered,
      .saturates = true},  // of no elements: the end of the range
     {.op = "SumLike",
      .run = reduce<functors::Add>,
      .prepare = prepare<spread_dims>,
-     .scratch_bytes = scratch_bytes<spread_dims>},
+     .scratch_bytes = scratch_bytes<spread_dims>,
+     .row = row<spread_dims>},
     {.op = "Prod",
      .run = reduce<functors::Mul>,
      .prepare = prepare<reduced_axes>,
-     .scratch_bytes = scratch_bytes<reduced_axes>},
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>},
     {.op = "ArgMax",
      .run = index_of_best<functors::Greater, functors::Maximum>,
      .prepare = prepare_arg,

@@ -56,6 +56,18 @@ struct LogSoftmax {
   }
 };
 
+/// Rows [begin, end) of [outer, along, inner]; not inlined, so that rows without steps are vector code whoever calls.
+template <class RowFn, class T>
+[[gnu::noinline]] void each_row(const T* in, T* out, std::int64_t along, std::int64_t inner, std::int64_t begin,
+                                std::int64_t end) {
+  for (std::int64_t at = begin; at < end && inner == 1; ++at)
+    RowFn()(Row<T>{in + at * along, along, 1}, out + at * along);
+  for (std::int64_t at = begin; at < end && inner != 1; ++at) {
+    const std::int64_t first = at / inner * along * inner + at % inner;
+    RowFn()(Row<T>{in + first, along, inner}, out + first);
+  }
+}
+
 template <class RowFn>
 void along_axis(KernelRun& run) {
   const Array& input = run.inputs[0];
@@ -67,17 +79,24 @@ void along_axis(KernelRun& run) {
   const std::int64_t rows = along == 0 ? 0 : input.count() / along;
   dispatch_floats(input.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_chunks(run.parallel, rows, grain_of(along * 4), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t at = begin; at < end; ++at) {
-        const std::int64_t first = at / inner * along * inner + at % inner;
-        RowFn()(Row<T>{input.as<const T>() + first, along, inner}, output.as<T>() + first);
-      }
-    });
+    const auto each = [&](std::int64_t begin, std::int64_t end) {
+      each_row<RowFn>(input.as<const T>(), output.as<T>(), along, inner, begin, end);
+    };
+    if (run.piece.last >= 0)
+      run.piece.each_row([&](std::int64_t begin, std::int64_t end) { each(begin / along, end / along); });
+    else
+      for_chunks(run.parallel, rows, grain_of(along * 4), each);
   });
 }
 
 std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("axis"));
+}
+
+std::int64_t row_along(const KernelSetup& setup) {
+  const Shape& shape = setup.inputs[0].shape;
+  const int dim = dim_of(setup.attrs.get<std::int64_t>("axis"), shape.rank());
+  return product(shape.sizes(), dim + 1, shape.rank()) == 1 ? shape[dim].size() : 0;
 }
 
 // ---- Cross-entropy: rows along the last dim, a label for each ----
@@ -132,8 +151,8 @@ void cross_entropy_grad(KernelRun& run) {
 constexpr DTypeSet kLabelled = kComputed | DTypeSet{DType::uint8};
 
 constexpr Kernel kKernels[] = {
-    {.op = "Softmax", .run = along_axis<Softmax>, .prepare = prepare_axis, .in_place = 1},
-    {.op = "LogSoftmax", .run = along_axis<LogSoftmax>, .prepare = prepare_axis, .in_place = 1},
+    {.op = "Softmax", .run = along_axis<Softmax>, .prepare = prepare_axis, .in_place = 1, .row = row_along},
+    {.op = "LogSoftmax", .run = along_axis<LogSoftmax>, .prepare = prepare_axis, .in_place = 1, .row = row_along},
     {.op = "SoftmaxCrossEntropy", .run = cross_entropy, .takes = kLabelled},
     {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010, .takes = kLabelled},
 };

@@ -250,4 +250,9 @@ std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup) {
   return wider.bytes + own(wider.of(setup));
 }
 
+std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup) {
+  if (kernel.row == nullptr || !takes_all(kernel, setup) || scratch_of(kernel, setup) > 0) return 0;
+  return kernel.row(setup);
+}
+
 }  // namespace ferry
