@@ -330,8 +330,9 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
   if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
-  const Buffer& out = role_.buffers[operand(instruction.outputs, 0)];
-  TileWork& work = tiles_.emplace_back(TileWork{.elements = static_cast<std::int64_t>(out.bytes / size_of(out.dtype)),
+  const Range members = role_.regions[instruction.target].instructions;
+  const std::int64_t elements = tiled_elements(members);
+  TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
                                                 .tile = instruction.other,
                                                 .parallel = context.parallel,
                                                 .step = step_,
@@ -339,23 +340,39 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                                                 .members = {},
                                                 .arrays = {},
                                                 .streams = {}});
-  const Range members = role_.regions[instruction.target].instructions;
   for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) {
-        const Buffer& buffer = role_.buffers[operand(range, k)];
-        const bool slot = buffer.space == Buffer::Space::tile;
         const std::uint32_t b = operand(range, k);
-        work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory});
+        const Buffer& buffer = role_.buffers[b];
+        const bool slot = buffer.space == Buffer::Space::tile;
+        work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
+                               slot ? elements / elements_of(b) : 1});
       }
-    work.members.push_back(tile_member(member, context));
+    work.members.push_back(tile_member(member, context, instruction.other));
+    work.members.back().row = elements / elements_of(operand(member.outputs, 0));
   }
   work.finish();
   resolved.tiles = &work;
 }
 
-TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context) {
+/// Of the largest values that they have.
+std::int64_t ResolvedPlan::tiled_elements(Range members) const {
+  std::int64_t most = 0;
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
+    for (const Range range : {role_.instructions[m].inputs, role_.instructions[m].outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k)
+        if (role_.buffers[operand(range, k)].space != Buffer::Space::none)
+          most = std::max(most, elements_of(operand(range, k)));
+  return most;
+}
+
+std::int64_t ResolvedPlan::elements_of(std::uint32_t b) const {
+  return static_cast<std::int64_t>(role_.buffers[b].bytes / size_of(role_.buffers[b].dtype));
+}
+
+TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
   const Kernel& kernel = kernel_of(member, context.kernels);
   std::vector<Type> types;
   for (const Range range : {member.inputs, member.outputs})
@@ -366,11 +383,15 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
                           .inputs = all.first(member.inputs.count),
                           .outputs = all.subspan(member.inputs.count),
                           .data_folder = {}};
-  if (!kernel.elementwise || scratch_of(kernel, setup) > 0)
+  const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
+  const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
+  const bool joins =
+      member.inputs.count > 0 && elements_of(operand(member.inputs, 0)) > elements_of(operand(member.outputs, 0));
+  if (row == 0 || tile % row != 0 || (elementwise ? joins : tile == 0))
     throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
         .at(plan_.line(member.line));
   const auto [code, state] = bound(kernel, setup, member, context);
-  return {code, state, member.inputs.count, kernel.streams, false, &member};
+  return {code, state, member.inputs.count, 1, kernel.streams, false, &member};
 }
 
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
@@ -388,7 +409,7 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
-    members.push_back(tile_member(member, context));
+    members.push_back(tile_member(member, context, 0));
   }
   const std::span<const std::int64_t> iterations(iterations_[instruction.thread].data(), depth);
   resolved.run->iterations = iterations;  // those of the thread that runs the region

@@ -12,6 +12,11 @@ constexpr std::int64_t kGrain = 16384;
 constexpr std::int64_t kCacheLine = 64;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
+/// The row of an element; most arrays have no rows, and dividing takes as long as some of the elements.
+std::int64_t row_at(std::int64_t element, std::int64_t row) {
+  return row == 1 ? element : element / row;
+}
+
 }  // namespace
 
 std::span<Array> TileMember::run(std::span<Array> arrays, const Piece& piece, Parallel& parallel, std::int64_t step,
@@ -51,8 +56,12 @@ void TileWork::finish() {
       if (const auto found = std::find_if(streams.begin(), streams.end(), same); found != streams.end())
         found->written = found->written || written;
       else
-        streams.push_back({a.home, static_cast<std::int64_t>(size_of(a.array.dtype)), written});
+        streams.push_back({a.home, static_cast<std::int64_t>(size_of(a.array.dtype)), 0, written});
     }
+  for (TileStream& stream : streams) {
+    const std::int64_t part = tile * stream.element_bytes / static_cast<std::int64_t>(members.size());
+    stream.part = (part + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
 }
 
 void TileWork::run() const {
@@ -63,12 +72,11 @@ void TileWork::run() const {
 
 /// A part of the next tile, while the members of this one are computed: memory and arithmetic overlap.
 void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
-  const auto count = static_cast<std::int64_t>(members.size()), part = static_cast<std::int64_t>(member);
   for (const TileStream& stream : streams) {
-    const std::byte* const first = stream.data + begin * stream.element_bytes;
-    const std::int64_t bytes = tile * stream.element_bytes;
-    const std::byte* const last = first + bytes * (part + 1) / count;
-    for (const std::byte* at = first + bytes * part / count; at < last; at += kCacheLine) {
+    const std::byte* const first =
+        stream.data + begin * stream.element_bytes + static_cast<std::int64_t>(member) * stream.part;
+    const std::byte* const last = first + stream.part;
+    for (const std::byte* at = first; at < last; at += kCacheLine) {
       if (stream.written)
         __builtin_prefetch(at, 1, 2);
       else
@@ -78,7 +86,7 @@ void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
 }
 
 void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
-  alignas(kBufferAlign) std::byte slots[kTileBytes];
+  alignas(kBufferAlign) std::byte slots[kSlotBytes];
   std::array<Array, kMostArrays> here;
   for (std::size_t a = 0; a < arrays.size(); ++a) here[a] = arrays[a].array;
   for (; begin < end; begin += tile) {
@@ -86,11 +94,13 @@ void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
     for (std::size_t a = 0; a < arrays.size(); ++a)
       if (arrays[a].slot != TileArray::kInMemory)
         here[a].data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(slots) + arrays[a].slot -
-                                                    static_cast<std::uintptr_t>(begin) * size_of(here[a].dtype));
+                                                    static_cast<std::uintptr_t>(row_at(begin, arrays[a].row)) *
+                                                        size_of(here[a].dtype));
     std::span<Array> next = here;
     for (const TileMember& member : members) {
       if (begin + tile < elements) fetch_ahead(begin + tile, static_cast<std::size_t>(&member - members.data()));
-      next = member.run(next, {begin, std::min(end, begin + tile)}, parallel, step, iterations);
+      const Piece piece{row_at(begin, member.row), row_at(std::min(end, begin + tile), member.row)};
+      next = member.run(next, piece, parallel, step, iterations);
     }
   }
 }

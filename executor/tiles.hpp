@@ -1,4 +1,4 @@
-// TileWork: elementwise kernels that go over their values together, a tile at a time.
+// TileWork: elementwise kernels, and those that work by rows, go over their values together, a tile at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,15 @@ struct TileArray {
   static constexpr std::uint64_t kInMemory = UINT64_MAX;
   Array array;
   std::byte* home = nullptr;       ///< of its buffer; null in a slot
-  std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kTileBytes
+  std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kSlotBytes
+  std::int64_t row = 1;            ///< elements of the region that one of its elements stands for
 };
 
 /// An array in memory with as many elements as the region works on.
 struct TileStream {
   const std::byte* data;
   std::int64_t element_bytes;
+  std::int64_t part;  ///< bytes of a tile that are fetched during one member
   bool written;
 };
 
@@ -36,6 +38,7 @@ struct TileMember {
   void (*kernel)(KernelRun&);
   KernelState* state;
   std::uint32_t inputs;
+  std::int64_t row;         ///< elements of the region that an element of the output stands for
   bool streams;             ///< the kernel heeds KernelRun::stream
   bool stream = false;      ///< KernelRun::stream
   const Instruction* plan;  ///< for messages

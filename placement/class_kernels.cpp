@@ -10,6 +10,9 @@ namespace ferry {
 namespace {
 
 constexpr double kNanosecondsPerFlop = 1.0 / 16;
+/// Rows pay where values are too large for the second cache, so many times those of which elementwise tiles pay; and
+/// where a row is not too short a part of those.
+constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
 
 }  // namespace
 
@@ -18,7 +21,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
   instruction.op = facts_.op;
   instruction.attrs = tables_.attrs(node.attrs);
-  if ((spreads(lists_.region()) || facts_.elementwise || facts_.finishes) && is_free(node))
+  if ((spreads(lists_.region()) || facts_.elementwise || facts_.by_rows || facts_.finishes) && is_free(node))
     instruction.thread = kAnyThread;
   in_ = in;
   out_.clear();
@@ -32,7 +35,17 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
         program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
     if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
   }
+  if (facts_.by_rows && instruction.thread == kAnyThread) note_row(node, kind);
   lists_.push(instruction, in_, out_, facts_.in_place);
+}
+
+/// For fuse_elements, where it pays (docs/decisions/tiles.md).
+void ClassKernels::note_row(const Node& node, DeviceKind kind) {
+  const Buffer& first = plan_.buffers[in_[0]];
+  const auto elements = static_cast<std::int64_t>(first.bytes / size_of(first.dtype));
+  if (fusable_.from == 0 || elements < kRowsPay * fusable_.from) return;
+  const std::int64_t row = program_.capabilities->row(node.def->name, kind, *node.attrs, types_of(in_), types_of(out_));
+  if (row > 0 && row * kShortestRow >= fusable_.from) fusable_.rows[out_[0]] = row;
 }
 
 void ClassKernels::finish() {
@@ -112,6 +125,7 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
                     kernels.in_place(def.name, kind),
                     kernels.has_scratch(def.name, kind),
                     kernels.elementwise(def.name, kind),
+                    kernels.works_by_rows(def.name, kind),
                     kernels.finishes(def.name, kind),
                     kernels.packs(def.name, kind),
                     kernels.takes(def.name, kind)};

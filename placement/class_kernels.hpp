@@ -37,7 +37,7 @@ class ClassKernels {
         plan_(plan),
         buffers_(buffers),
         lists_(lists),
-        fusable_{{}, program_.options.fuse_from} {}
+        fusable_{{}, {}, program_.options.fuse_from} {}
 
   /// Adds the kernel of `node`, no view, to the current region: `instruction` has its name and line, `in` are the
   /// buffers of its inputs. Defines its outputs.
@@ -57,12 +57,13 @@ class ClassKernels {
     DeviceKind kind = DeviceKind::cpu;
     std::uint32_t op = kNone;
     std::uint32_t in_place = 0;
-    bool scratch = false, elementwise = false, finishes = false, packs = false;
+    bool scratch = false, elementwise = false, by_rows = false, finishes = false, packs = false;
     DTypeSet takes = kAnyType;
   };
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
   [[nodiscard]] bool spreads(std::uint32_t region) const { return region == 1 && plan_.threads > 1; }
+  void note_row(const Node& node, DeviceKind kind);
   [[nodiscard]] bool takes_all(const Buffers& buffers) const;
   [[nodiscard]] std::vector<Type> types_of(const Buffers& buffers) const;
   [[nodiscard]] bool join_in_place(const Node& node);

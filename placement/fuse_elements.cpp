@@ -1,6 +1,7 @@
 #include "placement/fuse_elements.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,19 +32,64 @@ std::int64_t elements_of(const Buffer& buffer) {
   return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
 }
 
+bool is_plain(const PlanClass& plan, std::uint32_t b) {
+  return !plan.buffers[b].bounded && plan.buffers[b].space != Buffer::Space::none;
+}
+
+bool may_be_tiled(const PlanClass& plan, const Instruction& instruction) {
+  return instruction.what == Do::kernel && instruction.thread == kAnyThread && instruction.outputs.count == 1 &&
+         instruction.inputs.count <= kTileInputs && instruction.scratch == kNone &&
+         is_plain(plan, plan.operands[instruction.outputs.begin]);
+}
+
+bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
+  if (!what.ops.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
+  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
+    if (!is_plain(plan, plan.operands[instruction.inputs.begin + k])) return false;
+  return true;
+}
+
+/// What a group goes over: `elements`, in rows of `row` where a member works by rows (else 0).
+struct Extent {
+  std::int64_t elements = 0;  ///< 0: it cannot be joined
+  std::int64_t row = 0;
+
+  /// Of a value with one element for each row.
+  [[nodiscard]] std::int64_t rows() const { return row == 0 ? elements : elements / row; }
+  [[nodiscard]] bool has(std::int64_t count) const { return count == elements || count == rows(); }
+};
+
+/// Of both together; no elements: they do not fit.
+Extent together(const Extent& a, const Extent& b) {
+  if (a.elements == b.elements && (a.row == b.row || a.row == 0 || b.row == 0))
+    return {a.elements, std::max(a.row, b.row)};
+  if (a.row > 0 && b.row == 0 && a.rows() == b.elements) return a;
+  if (b.row > 0 && a.row == 0 && b.rows() == a.elements) return b;
+  return {};
+}
+
+/// A value of sizes `from` is the same for all elements of a row of one of sizes `to`, if it has an element for each.
+bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
+  std::size_t d = 1;  // from the last dim
+  while (d <= to.size() && (d > from.size() || from[from.size() - d] == 1)) ++d;
+  for (; d <= to.size(); ++d)
+    if ((d > from.size() ? 1 : from[from.size() - d]) != to[to.size() - d]) return false;
+  return true;
+}
+
 /// One instruction of a list, or several that have been joined.
 struct Group {
   std::vector<std::uint32_t> members;  ///< places in the list, ascending; none: it is part of another one now
   Storages reads, writes;
-  Storages whole;             ///< of `reads`: what has as many elements as the result
-  std::int64_t elements = 0;  ///< 0: it cannot be joined
+  Storages whole;  ///< of `reads`: what has as many elements as the result or the rows
+  Extent extent;
   std::uint32_t device = 0;
 
   [[nodiscard]] bool conflicts(const Group& other) const {
     return meet(writes, other.reads) || meet(writes, other.writes) || meet(reads, other.writes);
   }
-  [[nodiscard]] bool joins(const Group& later) const {
-    return elements > 0 && elements == later.elements && device == later.device &&
+  [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
+    return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
            members.size() + later.members.size() <= kTileKernels &&
            (meet(writes, later.whole) || meet(whole, later.whole));
   }
@@ -51,13 +97,14 @@ struct Group {
     const auto middle = members.insert(members.end(), other.members.begin(), other.members.end());
     std::inplace_merge(members.begin(), middle, members.end());
     other.members.clear();
+    extent = together(extent, other.extent);
     add(reads, other.reads);
     add(writes, other.writes);
     add(whole, other.whole);
   }
 };
 
-/// The slots of a tile region, in bytes for each element of a tile.
+/// The slots of a tile region, in bytes for each element of a tile, or for each row.
 class Slots {
  public:
   /// A free place for `bytes`, a multiple of them.
@@ -93,7 +140,7 @@ class ElementFuser {
     const auto regions = static_cast<std::uint32_t>(lists_.regions());
     for (std::uint32_t r = 0; r < regions; ++r) {
       const auto& list = lists_.list(r);
-      const auto can = [&](const Instruction& i) { return is_fusable(plan_, i, what_); };
+      const auto can = [&](const Instruction& i) { return is_fusable(plan_, i, what_) || row_of(i) > 0; };
       if (std::count_if(list.begin(), list.end(), can) < 2) continue;
       if (touches_.empty()) count_touches(regions);
       fuse(r);
@@ -110,15 +157,45 @@ class ElementFuser {
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       groups.push_back(group_of(list[i], i));
       if (list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles) barrier = groups.size();
-      if (groups.back().elements > 0) join(groups, barrier);
+      if (groups.back().extent.elements > 0) join(list, groups, barrier);
     }
     std::vector<Instruction> fused;
     fused.reserve(list.size());
     for (const Group& group : groups) {
-      if (group.members.size() == 1) fused.push_back(list[group.members[0]]);
-      if (group.members.size() > 1) fused.push_back(make(list, group.members));
+      if (group.members.size() > 1 && pays(list, group))
+        if (const std::optional<Instruction> tiles = make(list, group)) {
+          fused.push_back(*tiles);
+          continue;
+        }
+      for (std::uint32_t m : group.members) fused.push_back(list[m]);
     }
     lists_.list(region) = std::move(fused);
+  }
+
+  /// More than one member goes over all elements, not just over one for each row.
+  bool pays(const std::vector<Instruction>& list, const Group& group) const {
+    return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
+             bool large = false;
+             for (const Range range : {list[m].inputs, list[m].outputs})
+               each(range, [&](std::uint32_t b, std::uint32_t) { large = large || has(b, group.extent.elements); });
+             return large;
+           }) > 1;
+  }
+
+  /// Elements of a row of the instruction's first input, if it works by rows and may be part of a tile region; else 0.
+  std::int64_t row_of(const Instruction& instruction) const {
+    if (what_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
+    const auto found = what_.rows.find(plan_.operands[instruction.outputs.begin]);
+    if (found == what_.rows.end() || !is_plain(plan_, plan_.operands[instruction.inputs.begin])) return 0;
+    return found->second;
+  }
+
+  Extent extent_of(const Instruction& instruction) const {
+    if (const std::int64_t row = row_of(instruction); row > 0)
+      return {elements_of(plan_.buffers[plan_.operands[instruction.inputs.begin]]), row};
+    if (!is_elementwise(plan_, instruction, what_)) return {};
+    const std::int64_t elements = elements_of(plan_.buffers[plan_.operands[instruction.outputs.begin]]);
+    return {elements >= what_.from || !what_.rows.empty() ? elements : 0, 0};
   }
 
   Group group_of(const Instruction& instruction, std::uint32_t place) const {
@@ -126,22 +203,19 @@ class ElementFuser {
     group.members = {place};
     each(instruction.outputs, [&](std::uint32_t b, std::uint32_t) { add(group.writes, {storage_of(plan_, b)}); });
     if (instruction.scratch != kNone) add(group.writes, {instruction.scratch});
-    if (is_fusable(plan_, instruction, what_)) {
-      const Buffer& out = plan_.buffers[plan_.operands[instruction.outputs.begin]];
-      group.elements = elements_of(out);
-      group.device = out.device;
-    }
+    group.extent = extent_of(instruction);
+    if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
     each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
       add(group.reads, {storage_of(plan_, b)});
-      if (elements_of(plan_.buffers[b]) == group.elements) add(group.whole, {storage_of(plan_, b)});
+      if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, {storage_of(plan_, b)});
     });
     return group;
   }
 
   /// Joins the last group with those before it, one after another.
-  static void join(std::vector<Group>& groups, std::size_t barrier) {
+  void join(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t barrier) const {
     for (std::size_t at = groups.size() - 1;;) {
-      const std::size_t joined = join_one(groups, std::max(barrier, at < kReach ? 0 : at - kReach), at);
+      const std::size_t joined = join_one(list, groups, std::max(barrier, at < kReach ? 0 : at - kReach), at);
       if (joined == groups.size()) return;
       at = joined;
     }
@@ -149,16 +223,17 @@ class ElementFuser {
 
   /// Where the group at `at` stands after it has been joined with one from `first` on; the number of groups: it was
   /// not.
-  static std::size_t join_one(std::vector<Group>& groups, std::size_t first, std::size_t at) {
+  std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
+                       std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
-      if (groups[before].members.empty() || !groups[before].joins(groups[at])) continue;
+      if (groups[before].members.empty() || !groups[before].joins(groups[at], what_.from)) continue;
       const auto free = [&](const Group& moved) {
         for (std::size_t between = before + 1; between < at; ++between)
           if (!groups[between].members.empty() && groups[between].conflicts(moved)) return false;
         return true;
       };
       const bool later = free(groups[before]);
-      if (!later && !free(groups[at])) continue;
+      if ((!later && !free(groups[at])) || !keeps_rows(list, groups[before], groups[at])) continue;
       const std::size_t place = later ? at : before;
       groups[place].take(groups[later ? before : at]);
       return place;
@@ -166,24 +241,51 @@ class ElementFuser {
     return groups.size();
   }
 
+  /// What one member of both groups writes and another touches is touched row by row: an element needs nothing of other
+  /// rows. Without rows, all that is written has as many elements as what is read of it.
+  bool keeps_rows(const std::vector<Instruction>& list, const Group& a, const Group& b) const {
+    const Extent extent = together(a.extent, b.extent);
+    if (extent.row == 0) return true;
+    bool keeps = true;
+    for (const Group* group : {&a, &b})
+      for (std::uint32_t m : group->members) {
+        const std::uint32_t out = plan_.operands[list[m].outputs.begin];
+        keeps = keeps && extent.has(elements_of(plan_.buffers[out]));
+        each(list[m].inputs, [&](std::uint32_t in, std::uint32_t) {
+          const Storages storage = {storage_of(plan_, in)};
+          if (meet(storage, a.writes) || meet(storage, b.writes)) keeps = keeps && follows(in, out, extent);
+        });
+      }
+    return keeps;
+  }
+
+  /// Row i of `out` needs row i of `in` alone. (A kernel that reads more elements than it makes works by rows.)
+  bool follows(std::uint32_t in, std::uint32_t out, const Extent& extent) const {
+    const std::int64_t made = elements_of(plan_.buffers[out]);
+    if (has(in, made) || has(in, extent.elements)) return true;
+    return has(in, extent.rows()) && is_one_a_row(plan_.buffers[in].sizes, plan_.buffers[out].sizes);
+  }
+
   // ---- Tile regions ----
 
-  Instruction make(const std::vector<Instruction>& list, const std::vector<std::uint32_t>& members) {
-    const std::uint32_t region = lists_.add(Region::Kind::tile);
-    std::vector<Instruction>& body = lists_.list(region);
-    for (std::uint32_t m : members) body.push_back(list[m]);
+  /// Nothing where the slots would need more than there is.
+  std::optional<Instruction> make(const std::vector<Instruction>& list, const Group& group) {
+    std::vector<Instruction> body;
+    for (std::uint32_t m : group.members) body.push_back(list[m]);
     for (Instruction& member : body) member.thread = 0;
+    const std::int64_t tile = place(body, group.extent);
+    if (tile == 0) return std::nullopt;
     Instruction tiles = body.back();
     tiles.what = Do::tiles;
     tiles.attrs = kNone;
     tiles.in_place = 0;
     tiles.op = tables_.string(ops_of(body));
-    tiles.target = region;
-    tiles.other = static_cast<std::uint32_t>(place(body));
+    tiles.other = static_cast<std::uint32_t>(tile);
     Storages in, out;
     for (const Instruction& member : body) {
       each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
-        if (!is_inside(b) && std::find(out.begin(), out.end(), whole(b)) == out.end()) add(in, {b});
+        const bool read = !is_inside(b) && plan_.buffers[b].space != Buffer::Space::none;
+        if (read && std::find(out.begin(), out.end(), whole(b)) == out.end()) add(in, {b});
       });
       each(member.outputs, [&](std::uint32_t b, std::uint32_t) {
         if (!is_inside(b)) add(out, {whole(b)});
@@ -191,6 +293,8 @@ class ElementFuser {
     }
     tiles.inputs = operands(in);
     tiles.outputs = operands(out);
+    tiles.target = lists_.add(Region::Kind::tile);
+    lists_.list(tiles.target) = std::move(body);
     return tiles;
   }
 
@@ -203,8 +307,8 @@ class ElementFuser {
     return body.size() > kShown ? text + "+" + std::to_string(body.size() - kShown) + " more" : text;
   }
 
-  /// Gives a slot to each value that is used inside alone. The elements of a tile.
-  std::int64_t place(const std::vector<Instruction>& body) {
+  /// Gives a slot to each value that is used inside alone. The elements of a tile; 0: they do not fit.
+  std::int64_t place(const std::vector<Instruction>& body, const Extent& extent) {
     OfBuffers last;  // the last member that touches a buffer
     Storages outside, inside;
     std::uint64_t outside_bytes = 0;
@@ -216,36 +320,61 @@ class ElementFuser {
           Storages& seen = is_inside(b) ? inside : outside;
           if (std::find(seen.begin(), seen.end(), b) != seen.end()) return;
           seen.push_back(b);
-          if (&seen == &outside) outside_bytes += size_of(plan_.buffers[b].dtype);
+          if (&seen == &outside && !is_of_rows(b, extent)) outside_bytes += size_of(plan_.buffers[b].dtype);
         });
-    Slots slots;
-    for (std::uint32_t m = 0; m < body.size(); ++m) place_output(body[m], m, last, slots);
-    const std::uint64_t bytes = slots.bytes() + outside_bytes;
-    const auto room = static_cast<std::int64_t>(kTileBytes / bytes) / kLine * kLine;
-    const std::int64_t tile = std::max(kLine, std::min(room, kMostElements));
-    const std::int64_t used = std::min(tile, std::max<std::int64_t>(1, what_.from / 2));  // two tiles at least
-    for (std::uint32_t b : inside) plan_.buffers[b].offset *= static_cast<std::uint64_t>(used);
-    return used;
+    Slots slots, of_rows;
+    for (std::uint32_t m = 0; m < body.size(); ++m) place_output(body[m], m, last, slots, of_rows, extent);
+    const std::int64_t tile = tile_of(slots.bytes() + outside_bytes, extent);
+    const auto elements = static_cast<std::uint64_t>(tile), rows = static_cast<std::uint64_t>(extent.rows());
+    const std::uint64_t behind = (slots.bytes() * elements + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+    const std::uint64_t rows_a_tile = rows * elements / static_cast<std::uint64_t>(extent.elements);
+    const bool fits = behind + of_rows.bytes() * rows_a_tile <= kSlotBytes;
+    for (std::uint32_t b : inside) {
+      Buffer& buffer = plan_.buffers[b];
+      if (!fits) buffer.space = Buffer::Space::step;
+      const std::uint64_t at = is_of_rows(b, extent) ? behind + buffer.offset * rows_a_tile : buffer.offset * elements;
+      buffer.offset = fits ? at : 0;
+    }
+    return fits ? tile : 0;
+  }
+
+  /// Elements of a tile of which each needs so many bytes: whole rows, and two tiles at least where there are as many.
+  std::int64_t tile_of(std::uint64_t bytes, const Extent& extent) const {
+    const auto room = static_cast<std::int64_t>((extent.row > 0 ? kSlotBytes : kTileBytes) / bytes);
+    const std::int64_t half = std::max<std::int64_t>(1, what_.from / 2);
+    if (extent.row > 0) return std::max<std::int64_t>(1, std::min(room, half) / extent.row) * extent.row;
+    return std::min(std::max(kLine, std::min(room / kLine * kLine, kMostElements)), half);
+  }
+
+  /// It has one element for each row.
+  [[nodiscard]] bool is_of_rows(std::uint32_t b, const Extent& extent) const {
+    return extent.row > 1 && has(b, extent.rows());
+  }
+  [[nodiscard]] bool has(std::uint32_t b, std::int64_t elements) const {
+    return elements_of(plan_.buffers[b]) == elements;
   }
 
   /// Its slot may be that of an input which is not needed any more.
-  void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots) {
+  void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
+                    const Extent& extent) {
     const std::uint32_t out = plan_.operands[member.outputs.begin];
     const std::uint64_t bytes = size_of(plan_.buffers[out].dtype);
+    const auto slots_of = [&](std::uint32_t b) -> Slots& { return is_of_rows(b, extent) ? of_rows : slots; };
     std::uint32_t taken = kNone;
     const auto ends = [&](std::uint32_t b) { return is_inside(b) && last.at(b) == m && b != out; };
     if (is_inside(out)) {
       each(member.inputs, [&](std::uint32_t b, std::uint32_t k) {
-        const bool may = k < 32 && (member.in_place >> k & 1U) != 0 && size_of(plan_.buffers[b].dtype) == bytes;
+        const bool may = k < 32 && (member.in_place >> k & 1U) != 0 && size_of(plan_.buffers[b].dtype) == bytes &&
+                         is_of_rows(b, extent) == is_of_rows(out, extent);
         if (taken == kNone && may && ends(b)) taken = b;
       });
-      plan_.buffers[out].offset = taken == kNone ? slots.take(bytes) : plan_.buffers[taken].offset;
+      plan_.buffers[out].offset = taken == kNone ? slots_of(out).take(bytes) : plan_.buffers[taken].offset;
     }
     Storages given;
     each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
       if (ends(b) && b != taken) add(given, {b});
     });
-    for (std::uint32_t b : given) slots.give(plan_.buffers[b].offset);
+    for (std::uint32_t b : given) slots_of(b).give(plan_.buffers[b].offset);
   }
 
   // ---- What is inside ----
@@ -304,16 +433,8 @@ class ElementFuser {
 }  // namespace
 
 bool is_fusable(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
-  if (instruction.what != Do::kernel || instruction.thread != kAnyThread || !what.ops.contains(instruction.op) ||
-      instruction.outputs.count != 1 || instruction.inputs.count > kTileInputs || instruction.scratch != kNone)
-    return false;
-  const auto plain = [&](std::uint32_t b) {
-    return !plan.buffers[b].bounded && plan.buffers[b].space != Buffer::Space::none;
-  };
-  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
-    if (!plain(plan.operands[instruction.inputs.begin + k])) return false;
-  const std::uint32_t out = plan.operands[instruction.outputs.begin];
-  return plain(out) && what.from > 0 && elements_of(plan.buffers[out]) >= what.from;
+  return is_elementwise(plan, instruction, what) && what.from > 0 &&
+         elements_of(plan.buffers[plan.operands[instruction.outputs.begin]]) >= what.from;
 }
 
 void fuse_elements(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what) {

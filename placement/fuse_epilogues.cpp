@@ -21,7 +21,11 @@ using HeadStorages = std::unordered_set<std::uint32_t>;
 class Joiner {
  public:
   Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what, const HeadStorages& heads)
-      : plan_(plan), lists_(lists), tables_(tables), elements_{what.ops, std::min(what.from, kPays)}, heads_(heads) {}
+      : plan_(plan),
+        lists_(lists),
+        tables_(tables),
+        elements_{what.ops, {}, std::min(what.from, kPays)},
+        heads_(heads) {}
 
   void run() {
     const auto regions = static_cast<std::uint32_t>(lists_.regions());

@@ -56,7 +56,7 @@ struct Buffer {
     step,   ///< in the step's arena: reused by others once its last reader is done
     state,  ///< kept from step to step: variables, values computed once
     none,   ///< sizes only: an input whose elements the kernel does not read
-    tile    ///< only the elements of one tile are ever there, at this place among kTileBytes that each thread has
+    tile    ///< only the elements of one tile are ever there, at this place among kSlotBytes that each thread has
   };
   Space space = Space::step;
   DType dtype = DType::float32;
@@ -76,8 +76,9 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
-/// What a thread has for the buffers of a tile region: with what the region reads and writes it stays in the cache.
-inline constexpr std::uint64_t kTileBytes = 24576;
+/// What the buffers of a tile region, and what it reads and writes, take in the first cache; where a row needs more,
+/// the buffers may take as much as a thread has for them.
+inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
 /// Kernels of a tile region, and inputs of each of them, at most.
 inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
 
@@ -97,7 +98,8 @@ enum class Do : std::uint8_t {
   loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
   branch,           ///< region `target` when input 0 (bool) is true, else region `other`
   collective_wait,  ///< until collective `target` is done: same input, output and scratch
-  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. other == 0: its
+  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values of fewer
+  /// elements have one for each row of the others: of these there are whole rows then. other == 0: its
   /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
   /// soon as it is there; `scratch` is the first one's.
   tiles
@@ -131,8 +133,8 @@ struct Instruction {
 
 /// Instructions with an order of their own.
 struct Region {
-  /// tile: elementwise kernels on values of as many elements, each run for a few of them after another; they may follow
-  /// one kernel of any kind.
+  /// tile: elementwise kernels, and those that work by rows, on values of as many elements or rows, each run for a few
+  /// of them after another; or elementwise ones that follow one kernel of any kind.
   enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
   Kind kind = Kind::step;
   Range instructions;  ///< into PlanClass::instructions

@@ -209,10 +209,14 @@ class ClassMemory {
   }
 
   void measure_slots(const Instruction& tiles) {
+    if (tiles.other == 0) return;
+    const TileExtent extent = tile_extent(class_, tiles);
     each_instruction(tiles.target, [&](const Instruction& i) {
       for (const Range range : {i.inputs, i.outputs})
         each(range, [&](std::uint32_t id, std::uint32_t) {
-          slot_bytes_[id] = std::uint64_t{tiles.other} * size_of(class_.buffers[id].dtype);
+          const Buffer& b = class_.buffers[id];
+          const std::uint64_t bytes = size_of(b.dtype);
+          if (b.space == Buffer::Space::tile) slot_bytes_[id] = extent.in_tile(b.bytes / bytes, tiles.other) * bytes;
         });
     });
   }
@@ -357,8 +361,8 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Kernels whose elements at one place depend on each other alone: run one after another they do what they do tile by
-  /// tile.
+  /// Kernels whose elements at one place, or in one row, depend on each other alone: run one after another they do what
+  /// they do tile by tile.
   void tiles(Contents& memory, const Instruction& i) {
     memory.back() = {};
     read(memory, i.inputs, i);

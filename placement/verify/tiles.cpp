@@ -1,5 +1,6 @@
 // Tile regions: a loop over tiles may stand in the place of whole kernels only if an element of a result needs nothing
-// but the elements at its own place, or a value that the region does not write.
+// but the elements at its own place, or in its own row where tiles are of whole rows, or a value that the region does
+// not write. That kernels work by rows, or by elements, is for the executor to see.
 #include <algorithm>
 #include <set>
 
@@ -63,7 +64,7 @@ class Tiles {
     if (region.kind != Region::Kind::tile || region.instructions.count == 0 || region.instructions.count > kTileKernels)
       reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.target) + " is no tile region");
     owned_.insert(tiles.target);
-    elements_ = count(operand(tiles.outputs, 0));
+    measure(tiles);
     const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.begin] : nullptr;
     std::set<std::uint32_t> read, written;
     each_instruction(tiles.target, [&](const Instruction& i) {
@@ -81,6 +82,9 @@ class Tiles {
         if (!in_slot(b)) written.insert(whole(b));
       });
     });
+    each_instruction(tiles.target, [&](const Instruction& i) {
+      if (&i != head) check_rows(i, written);
+    });
     if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs are not those of its kernels");
     if (listed(tiles.outputs) != written) reject(describe(plan_, tiles) + ": its outputs are not those of its kernels");
     for (std::uint32_t w : written) {
@@ -88,6 +92,37 @@ class Tiles {
       for (std::uint32_t other : read) check_apart(tiles, w, other);
     }
     if (head != nullptr) check_pieces(tiles, read);
+  }
+
+  void measure(const Instruction& tiles) {
+    extent_ = {count(operand(tiles.outputs, 0)), count(operand(tiles.outputs, 0))};
+    if (tiles.other == 0) return;
+    extent_ = tile_extent(class_, tiles);
+    if (extent_.rows == 0 || extent_.elements == 0 || extent_.elements % extent_.rows != 0 ||
+        tiles.other % (extent_.elements / extent_.rows) != 0)
+      reject(describe(plan_, tiles) + ": tiles of " + std::to_string(tiles.other) + " elements cut the rows of " +
+             std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
+  }
+
+  /// What the region writes is needed for the row that it belongs to alone.
+  void check_rows(const Instruction& i, const std::set<std::uint32_t>& written) const {
+    const std::uint32_t out = operand(i.outputs, 0);
+    each(i.inputs, [&](std::uint32_t b) {
+      if (!in_slot(b) && !written.contains(whole(b))) return;
+      const bool follows = count(b) == count(out) || count(b) == extent_.elements ||
+                           (count(b) == extent_.rows && one_a_row(class_.buffers[b].sizes, class_.buffers[out].sizes));
+      if (!follows) reject(describe(plan_, i) + " needs other rows of " + named(b));
+    });
+  }
+
+  /// Broadcast from the first dims to all.
+  static bool one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
+    const auto size = [&](std::size_t d) { return d > from.size() ? 1 : from[from.size() - d]; };
+    std::size_t d = 1;
+    while (d <= to.size() && size(d) == 1) ++d;
+    for (; d <= to.size(); ++d)
+      if (size(d) != to[to.size() - d]) return false;
+    return true;
   }
 
   /// The kernel whose pieces the others change.
@@ -127,17 +162,23 @@ class Tiles {
         i.inputs.count > kTileInputs)
       reject(describe(plan_, i) + " cannot be run tile by tile");
     const std::uint32_t out = operand(i.outputs, 0);
-    if (count(out) != elements_ || elements_ == 0 || !plain(out))
-      reject(describe(plan_, i) + " makes " + named(out) + ", which has not the " + std::to_string(elements_) +
+    if ((count(out) != extent_.elements && count(out) != extent_.rows) || count(out) == 0 || !plain(out))
+      reject(describe(plan_, i) + " makes " + named(out) + ", which has not the " + std::to_string(extent_.elements) +
              " elements of its tile region");
-    if (in_slot(out) &&
-        class_.buffers[out].offset + std::uint64_t{tiles.other} * size_of(class_.buffers[out].dtype) > kTileBytes)
+    const std::uint64_t size = size_of(class_.buffers[out].dtype);
+    if (in_slot(out) && class_.buffers[out].offset + extent_.in_tile(count(out), tiles.other) * size > kSlotBytes)
       reject(describe(plan_, i) + ": " + named(out) + " ends behind the slots of its thread");
-    each(i.inputs, [&](std::uint32_t b) {
-      if (!plain(b) || !broadcasts(class_.buffers[b].sizes, class_.buffers[out].sizes) ||
-          (in_slot(b) && count(b) != elements_))
-        reject(describe(plan_, i) + " reads " + named(b) + ", which is not broadcast to its result");
-    });
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) check_input(i, k);
+  }
+
+  /// It is broadcast to the result; or the kernel works by rows, on its first input and the sizes of others.
+  void check_input(const Instruction& i, std::uint32_t k) const {
+    const std::uint32_t b = operand(i.inputs, k), out = operand(i.outputs, 0);
+    const bool joins = count(out) != extent_.elements && count(operand(i.inputs, 0)) == extent_.elements;
+    if (joins && k > 0 && class_.buffers[b].space == Buffer::Space::none) return;
+    const bool fits = joins ? k == 0 : broadcasts(class_.buffers[b].sizes, class_.buffers[out].sizes);
+    if (!plain(b) || !fits || (in_slot(b) && count(b) != extent_.elements && count(b) != extent_.rows))
+      reject(describe(plan_, i) + " reads " + named(b) + ", which is not broadcast to its result");
   }
 
   [[nodiscard]] bool plain(std::uint32_t b) const {
@@ -159,7 +200,8 @@ class Tiles {
     const Buffer& b = class_.buffers[other];
     if (written == other || a.space != b.space || a.device != b.device) return;
     if (a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) return;
-    if (a.offset != b.offset || size_of(a.dtype) != size_of(b.dtype) || count(other) != elements_)
+    if (a.offset != b.offset || size_of(a.dtype) != size_of(b.dtype) || count(written) != extent_.elements ||
+        count(other) != extent_.elements)
       reject(describe(plan_, tiles) + " writes " + named(written) + " over other elements of " + named(other));
   }
 
@@ -179,10 +221,29 @@ class Tiles {
   const PlanClass& class_;
   std::vector<std::uint32_t> slot_of_;  // of each buffer: the tile region that uses it
   std::set<std::size_t> owned_;         // tile regions
-  std::uint64_t elements_ = 0;          // of the region at hand
+  TileExtent extent_;                   // of the region at hand
 };
 
 }  // namespace
+
+TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles) {
+  const auto count = [&](Range range, std::uint32_t k) {
+    const Buffer& b = plan_class.buffers[plan_class.operands[range.begin + k]];
+    return b.space == Buffer::Space::none ? 0 : b.bytes / size_of(b.dtype);
+  };
+  TileExtent extent{0, UINT64_MAX};
+  const Range members = plan_class.regions[tiles.target].instructions;
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+    const Instruction& member = plan_class.instructions[m];
+    for (std::uint32_t k = 0; k < member.inputs.count; ++k)
+      extent.elements = std::max(extent.elements, count(member.inputs, k));
+    for (std::uint32_t k = 0; k < member.outputs.count; ++k) {
+      extent.elements = std::max(extent.elements, count(member.outputs, k));
+      extent.rows = std::min(extent.rows, count(member.outputs, k));
+    }
+  }
+  return extent;
+}
 
 std::size_t check_tiles(const Plan& plan) {
   std::size_t found = 0;

@@ -66,8 +66,20 @@ struct Tables {
 
 /// Every index is in range, regions form a tree, sizes are what dtypes and dims say.
 void check_structure(const Plan& plan);
-/// Tile regions are what can be run tile by tile: kernels of one output, on values of as many elements or broadcast to
-/// them, that touch no other value's elements; what lies in slots is used there alone. Gives their number.
+/// What a tile region by elements goes over.
+struct TileExtent {
+  std::uint64_t elements = 0;  ///< of its largest values
+  std::uint64_t rows = 0;      ///< elements of its smallest results, one for each row of the others
+  /// Of a value with `count` elements, those in a tile of `tile`.
+  [[nodiscard]] std::uint64_t in_tile(std::uint64_t count, std::uint64_t tile) const {
+    return count == elements ? tile : tile / (elements / rows);
+  }
+};
+[[nodiscard]] TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles);
+
+/// Tile regions are what can be run tile by tile: kernels of one output, on values of as many elements or rows, or
+/// broadcast to them, that touch no other value's elements and need nothing of other rows; what lies in slots is used
+/// there alone. Gives their number.
 std::size_t check_tiles(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.

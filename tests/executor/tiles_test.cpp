@@ -6,14 +6,18 @@
 #include <functional>
 
 #include "executor/session.hpp"
+#include "ops/gradient.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/norm.hpp"
 #include "ops/optim.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
 #include "ops/state.hpp"
 #include "tests/executor/one_task.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -84,6 +88,95 @@ TEST_CASE("variables are updated in place, and read as they were before the step
   request.targets.push_back(assign(v, next));
   request.steps = 3;
   check_same(g, request, 1);
+}
+
+TEST_CASE("normalisations have the same bits row by row, and so do their gradients") {
+  Graph g;
+  const Value x = normal(g, {41, 7, 613}), scale = normal(g, {613}), offset = normal(g, {613});
+  RunRequest request;
+  SUBCASE("layer_norm") {
+    const Value y = layer_norm(x, scale, offset);
+    request.fetches = {y, sum(y)};
+    check_same(g, request, 1);
+    const Value loss = sum(y * x);
+    request.fetches = gradients(loss, {x, scale, offset});
+    const std::vector<Tensor> expected = session_on(g, 1, 1, 0)->run(request);
+    const std::vector<Tensor> got = session_on(g, 1, 2, 1000)->run(request);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].same_bits(expected[i]));
+  }
+  SUBCASE("rms_norm over two dims") {
+    request.fetches = {rms_norm(normal(g, {41, 9, 301}), normal(g, {301}), {1, 2})};
+    check_same(g, request, 1);
+  }
+  SUBCASE("softmax of scores with a mask, in float64") {
+    const Value scores = normal(g, {5, 41, 613}, 0, 1, DType::float64);
+    const Value mask = normal(g, {41, 613}, 0, 1, DType::float64);
+    request.fetches = {softmax(scores * 0.125 + mask) * 2.0};
+    check_same(g, request, 1);
+  }
+  SUBCASE("one result for each row") {
+    const Value top = max(x, {2}, true);
+    request.fetches = {log(sum(exp(x - top), {2}, true)) + top, sum(cast(x * 9.0, DType::int64), {2})};
+    check_same(g, request, 1);
+  }
+}
+
+/// Ops at random on whole values, on one for each row and on one for each column, none of which grows.
+Values random_rows(Graph& g, std::uint64_t seed) {
+  test::Dice dice(seed);
+  const std::int64_t rows = 40 + dice.below(20), columns = dice.one_in(4) ? rows : 400 + dice.below(400);
+  Values whole{normal(g, {rows, columns}), normal(g, {rows, columns})}, of_rows{normal(g, {rows, 1})};
+  const Value of_columns = normal(g, {columns});
+  for (int i = 0; i < 14; ++i) {
+    const Value x = dice.of(whole), r = dice.of(of_rows);
+    switch (dice.below(9)) {
+      case 0:
+        whole.push_back(tanh(x - r));
+        break;
+      case 1:
+        whole.push_back(x * 0.5 + dice.of(whole) * 0.25);
+        break;
+      case 2:
+        whole.push_back(maximum(x, of_columns) * 0.5);
+        break;
+      case 3:
+        whole.push_back(softmax(x));
+        break;
+      case 4:
+        whole.push_back(minimum(x, r * 0.5));
+        break;
+      case 5:
+        of_rows.push_back(max(x, {1}, true));
+        break;
+      case 6:
+        of_rows.push_back(tanh(sum(x, {1}, true)) * 0.5);
+        break;
+      case 7:
+        of_rows.push_back(minimum(r, dice.of(of_rows)) + 0.125);
+        break;
+      default:
+        if (rows == columns) whole.push_back(minimum(x, reshape(r, {rows})));
+    }
+  }
+  return {whole.back(), dice.of(whole), of_rows.back(), sum(dice.of(whole), {0})};
+}
+
+TEST_CASE("ops at random on rows have the same bits tile by tile") {
+  std::size_t regions = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    Graph g;
+    RunRequest request;
+    request.fetches = random_rows(g, seed);
+    const std::vector<Tensor> expected = session_on(g, 1, 1, 0)->run(request);
+    for (int threads : {1, 2}) {
+      const auto session = session_on(g, 1, threads, 60);
+      regions += tile_regions(*session, request);
+      const std::vector<Tensor> got = session->run(request);
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].same_bits(expected[i]));
+    }
+  }
+  CHECK(regions > 60);
 }
 
 /// Checks the updates of an optimizer: in so many passes over a variable, besides norms.

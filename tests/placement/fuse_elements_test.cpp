@@ -6,6 +6,8 @@
 #include "ops/control.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/nn.hpp"
+#include "ops/norm.hpp"
 #include "ops/optim.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
@@ -141,6 +143,56 @@ TEST_CASE("messages start no later") {
   const Plan plan = test::planned(g, {there, b}, 2, {}, {}, options);
   CHECK(verify(plan).pass);
   CHECK(kernels_of(plan).find('+') == std::string::npos);
+}
+
+TEST_CASE("a normalisation is one pass over its rows, of which the means take no memory") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1000, 400});
+  const Value scale = g.input("scale", DType::float32, {400}), offset = g.input("offset", DType::float32, {400});
+  const Plan plan = verified(g, {layer_norm(x, scale, offset)});
+  CHECK(kernels_of(plan) == "SizeOf, SizeOf, Sum+Div+Sub+Square+Sum+Div+5 more");
+  CHECK(kernels_of(plan, 2) == "Sum, Div, Sub, Square, Sum, Div, Add, Rsqrt, Mul, Mul, Add");
+  CHECK(plan.classes[0].devices[0].step_bytes < 1600000 + 20000);  // the result takes x's bytes
+  CHECK(kernels_of(verified(g, {rms_norm(x, scale, {1})})) == "SizeOf, Square+Sum+Div+Add+Rsqrt+Mul+1 more");
+}
+
+TEST_CASE("softmax is joined with what is done to its rows before and after") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1000, 400});
+  CHECK(kernels_of(verified(g, {softmax(x * 0.1) + 1.0})) == "Mul+Softmax+Add");
+  CHECK(kernels_of(verified(g, {softmax(x * 0.1, 0) + 1.0})) == "Mul, Softmax, Add");
+}
+
+TEST_CASE("reductions are left alone where rows are not whole, too long, or read but once") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1000, 400}), wide = g.input("wide", DType::float32, {80, 5000});
+  CHECK(kernels_of(verified(g, {x - sum(x, {0}, true)})) == "Sum, Sub");
+  CHECK(kernels_of(verified(g, {wide - sum(wide, {1}, true)})) == "Sum, Sub");
+  CHECK(kernels_of(verified(g, {sum(x, {1}) * 2.0 + 1.0})) == "Sum, Mul, Add");
+  CHECK(kernels_of(verified(g, {x * 2.0 - sum(x)})) == "Sum, Mul+Sub");
+  const Value short_rows = g.input("short", DType::float32, {4000, 100}),
+              few = g.input("few", DType::float32, {300, 400});
+  CHECK(kernels_of(verified(g, {short_rows - sum(short_rows, {1}, true)})) == "Sum, Sub");
+  CHECK(kernels_of(verified(g, {few - sum(few, {1}, true)})) == "Sum, Sub");
+}
+
+TEST_CASE("what is needed for other rows is there before") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {600, 600}), scale = g.input("scale", DType::float32, {600});
+  CHECK(kernels_of(verified(g, {x - sum(x, {1})})) == "Sum, Sub");
+  const Plan kept = verified(g, {x - sum(x, {1}, true)});
+  REQUIRE(kernels_of(kept) == "Sum+Sub");
+  SUBCASE("nor does a value of rows take the bytes of one of columns") {
+    verified(g, {sum(x * (scale + 1.0), {1}), sum(x, {1})});
+  }
+  SUBCASE("which the verifier sees") {
+    Plan broken = kept;
+    for (Buffer& b : broken.classes[0].buffers)
+      if (b.sizes.vector() == std::vector<std::int64_t>{600, 1}) b.sizes = std::vector<std::int64_t>{1, 600};
+    const Verdict verdict = verify(broken);
+    CHECK_FALSE(verdict.pass);
+    CHECK(verdict.reason.find("needs other rows") != std::string::npos);
+  }
 }
 
 TEST_CASE("a group has no more kernels than its thread's slots were made for") {

@@ -9,7 +9,8 @@
 
 namespace ferry::test {
 
-/// Every op has a CPU kernel; elementwise sums and products may work in place, products of matrices come in pieces.
+/// Every op has a CPU kernel; elementwise sums and products may work in place, products of matrices come in pieces,
+/// sums along the last dim and softmax work by rows.
 class AllKernels final : public Capabilities {
  public:
   [[nodiscard]] bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
@@ -17,7 +18,19 @@ class AllKernels final : public Capabilities {
     return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
   }
   [[nodiscard]] bool elementwise(std::string_view op, DeviceKind) const override {
-    return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less";
+    return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less" ||
+           op == "Div" || op == "Square" || op == "Rsqrt";
+  }
+  [[nodiscard]] bool works_by_rows(std::string_view op, DeviceKind) const override {
+    return op == "Sum" || op == "Softmax";
+  }
+  [[nodiscard]] std::int64_t row(std::string_view op, DeviceKind, const Attrs& attrs, std::span<const Type> inputs,
+                                 std::span<const Type>) const override {
+    const int last = inputs[0].shape.rank() - 1;
+    const Ints axes = op == "Sum" ? attrs.get<Ints>("axes") : Ints{attrs.get<std::int64_t>("axis")};
+    const bool along = axes.size() == 1 && (axes[0] == last || axes[0] == -1);
+    const std::int64_t size = along ? inputs[0].shape[last].size() : 0;
+    return size > 1 && size <= 4096 ? size : 0;
   }
   [[nodiscard]] bool finishes(std::string_view op, DeviceKind) const override { return op == "MatMul"; }
   [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }

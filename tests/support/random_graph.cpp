@@ -111,7 +111,7 @@ class Builder {
       case 5:
         return -x;
       case 6:
-        return sum(x, {last});
+        return sum(x, {last}, dice_.one_in(2));
       case 7:
         return max(x, {0});
       case 8:

@@ -66,13 +66,28 @@ bool slot_behind_the_end(Plan& plan, Dice& dice) {
       members(plan, [](const PlanClass& c, const Instruction& i) { return in_slot(c, operand(c, i.outputs, 0)); });
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
-  at->of(plan).buffers[operand(at->of(plan), at->in(plan).outputs, 0)].offset = kTileBytes;
+  at->of(plan).buffers[operand(at->of(plan), at->in(plan).outputs, 0)].offset = kSlotBytes;
   return true;
 }
 bool larger_tile(Plan& plan, Dice& dice) {
   const std::vector<At> all = with_slots(plan);
   const At* at = one_of(all, dice);
-  if (at != nullptr) at->in(plan).other = kTileBytes + 1;
+  if (at != nullptr) at->in(plan).other = kSlotBytes + 1;
+  return at != nullptr;
+}
+/// A tile ends within a row.
+bool cut_row(Plan& plan, Dice& dice) {
+  const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
+    if (i.what != Do::tiles || i.other == 0) return false;
+    const Range range = c.regions[i.target].instructions;
+    const auto joins = [&](const Instruction& member) {
+      const Buffer &in = c.buffers[operand(c, member.inputs, 0)], &out = c.buffers[operand(c, member.outputs, 0)];
+      return in.space != Buffer::Space::none && in.bytes / size_of(in.dtype) > out.bytes / size_of(out.dtype);
+    };
+    return std::any_of(c.instructions.begin() + range.begin, c.instructions.begin() + range.begin + range.count, joins);
+  });
+  const At* at = one_of(all, dice);
+  if (at != nullptr) ++at->in(plan).other;
   return at != nullptr;
 }
 bool empty_tile(Plan& plan, Dice& dice) {
@@ -198,6 +213,7 @@ constexpr Mutation kTileMutations[] = {
     {"no kernel among tiles", not_a_kernel},
     {"slot behind the end", slot_behind_the_end},
     {"larger tile", larger_tile},
+    {"row cut by tiles", cut_row},
     {"empty tile", empty_tile},
     {"shared slot", shared_slot},
     {"slot used outside", slot_used_outside},
