@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,56 @@ def tasks_make_the_same_model(folder):
     assert run(DATA, "--model", folder / "deep", ranks=2) == EXPECTED["deep"].splitlines(keepends=True)[1]
 
 
+def tensors_in(path):
+    """Name: the numbers of a file of the model; int64 and float32 alone."""
+    content = path.read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    found = {}
+    for name, facts in json.loads(content[8:8 + size]).items():
+        if name != "__metadata__" and facts["dtype"] in ("I64", "F32"):
+            begin, end = (8 + size + at for at in facts["data_offsets"])
+            letter, width = {"I64": ("q", 8), "F32": ("f", 4)}[facts["dtype"]]
+            found[name] = struct.unpack(f"<{(end - begin) // width}{letter}", content[begin:end])
+    return found
+
+
+def complete_tree_is(nodes, features, leaves, at=0, place=0, level=0):
+    """The graph's tree, whose node `place` of a level has the children 2 * place, of rows without its feature, and 2 * place + 1."""
+    node = nodes[at]
+    below = level < (len(features) + 1).bit_length() - 1
+    feature = features[2 ** level - 1 + place] if below else 0
+    assert feature == node.get("feature", 0), (at, feature, node)
+    if below and "leaf" in node:  # all rows go one way
+        complete_tree_is(nodes, features, leaves, at, 2 * place + 1, level + 1)
+    elif "leaf" in node:
+        assert near(leaves[place], node["leaf"]), (at, leaves[place], node)
+    else:
+        lacking, having = ("left", "right") if node["missing"] == "left" else ("right", "left")
+        complete_tree_is(nodes, features, leaves, node[lacking], 2 * place, level + 1)
+        complete_tree_is(nodes, features, leaves, node[having], 2 * place + 1, level + 1)
+
+
+def graph_makes_the_same_trees(folder):
+    for name, train, test in (("deep", "train", "eval"), ("shallow", "shallow", "shallow_eval")):
+        reference = json.loads(REFERENCE.read_text())["models"][name]
+        rounds, models = reference["rounds"], set()
+        for tasks, ranks in ((1, 0), (2, 0), (3, 0), (None, 2)):
+            model, launch = folder / f"graph-{name}-{tasks}", ["--tasks", tasks] if tasks else []
+            words = ["run", SAMPLES / "boost.pb", "--data", DATA, *launch]
+            said = run(*words, "--entry", train, "--steps", rounds, "--print-every", 1, "--save", model, program=FERRY, ranks=ranks)
+            assert len(re.findall(r"^step \d+/\d+: loss = \S+ wrong = \d+, ", said, re.M)) == rounds, said
+            models.add((model / "variables.safetensors").read_bytes())
+            said = run(*words, "--entry", test, "--model", model, program=FERRY, ranks=ranks)
+            wrong, loss = re.search(r"^test: (\d+) of 1611 wrong, log loss (\S+)", EXPECTED[name], re.M).groups()
+            assert f"wrong = {wrong} " in said and abs(float(re.search(r"^loss = (\S+)", said, re.M).group(1)) - float(loss)) < 1e-5, said
+        assert len(models) == 1, f"{name}: other bits on other tasks"
+        made = tensors_in(model / "variables.safetensors")
+        features, leaves = made[f"{train}/features"], made[f"{train}/leaves"]
+        for number, nodes in enumerate(reference["trees"]):
+            inner, outer = len(features) // rounds, len(leaves) // rounds
+            complete_tree_is(nodes, features[number * inner:][:inner], leaves[number * outer:][:outer])
+
+
 def refuses(says, *arguments, code=3):
     message = run(*arguments, code=code)
     assert says in message, f"not in the message: {says}\n{message}"
@@ -140,10 +191,13 @@ def bad_options_are_refused(folder):
 
 def logistic_learns(folder):
     expected = None
-    for name, options in {"one": {}, "mpi": {"ranks": 2}}.items():
-        model = folder / f"logistic-{name}"
-        run("run", SAMPLES / "logistic.pb", "--data", DATA, "--epochs", 5, "--save", model, program=FERRY, **options)
-        output = run("run", SAMPLES / "logistic.pb", "--entry", "eval", "--data", DATA, "--model", model, program=FERRY, **options)
+    for name, tasks, ranks in (("one", 1, 0), ("two", 2, 0), ("mpi", None, 2)):
+        model, launch = folder / f"logistic-{name}", ["--tasks", tasks] if tasks else []
+        words = ["run", SAMPLES / "logistic.pb", "--data", DATA, *launch]
+        output = run(*words, "--epochs", 5, "--print-every", 101, "--save", model, program=FERRY, ranks=ranks)
+        steps = re.findall(r"^step (\d+)/505: loss = \S+, ", output, re.M)
+        assert steps == ["101", "202", "303", "404", "505"], output
+        output = run(*words, "--entry", "eval", "--model", model, program=FERRY, ranks=ranks)
         wrong, loss = (float(re.search(rf"^{fetch} = (\S+)", output, re.M).group(1)) for fetch in ("wrong", "loss"))
         assert wrong <= 8, f"{name}: {wrong} of 1611 wrong"
         assert loss < 0.04, f"{name}: loss {loss}"
@@ -155,9 +209,9 @@ def main():
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for check in (trees_are_those_of_xgboost, predicts_from_its_model, tasks_make_the_same_model, bad_data_is_refused,
+        for check in (trees_are_those_of_xgboost, predicts_from_its_model, tasks_make_the_same_model, graph_makes_the_same_trees, bad_data_is_refused,
                       bad_models_are_refused, bad_options_are_refused, logistic_learns):
-            if MPIRUN is None and check in (tasks_make_the_same_model, logistic_learns):
+            if MPIRUN is None and check in (tasks_make_the_same_model, graph_makes_the_same_trees, logistic_learns):
                 print(f"SKIP {check.__name__}: there is no mpirun")
                 skipped += 1
                 continue
