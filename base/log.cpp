@@ -5,9 +5,11 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -103,19 +105,20 @@ Log& the_log() {
 
 bool wait_writable(int descriptor, int patience_ms) {
   pollfd waiting{descriptor, POLLOUT, 0};
-  return ::poll(&waiting, 1, patience_ms) > 0;
+  int ready = 0;
+  do ready = ::poll(&waiting, 1, patience_ms);
+  while (ready < 0 && errno == EINTR);
+  return ready > 0;
 }
 
-bool write_all(int descriptor, std::string_view text, int patience_ms) {
+bool written_all(int descriptor, std::string_view text, int patience_ms) {
   while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written > 0) {
+    if (!wait_writable(descriptor, patience_ms)) return false;
+    const ssize_t written = ::write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written > 0)
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      if (!wait_writable(descriptor, patience_ms)) return false;
-    } else if (errno != EINTR) {
+    else if (errno != EINTR && errno != EAGAIN)
       return false;
-    }
   }
   return true;
 }
@@ -160,7 +163,7 @@ LogSink descriptor_sink(int descriptor) {
         const std::string_view begin = colour ? kLevelColours[static_cast<std::size_t>(level)] : "";
         std::string text(lines);
         if (!begin.empty()) text = std::string(begin).append(lines.substr(0, lines.size() - 1)).append("\x1b[0m\n");
-        stuck = !write_all(descriptor, text, stuck ? 0 : kPatienceMs);
+        stuck = !written_all(descriptor, text, stuck ? 0 : kPatienceMs);
         return !stuck;
       };
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -133,16 +134,10 @@ int guarded(const Action& body) noexcept {
 
 void print(std::string_view text) {
   if (output_lost) return;
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      output_lost = true;
-      log_warn(std::string("stdout: ") + std::strerror(errno) + "; results are not printed, everything else goes on");
-      return;
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == 0 || error == EAGAIN) return;
+  output_lost = true;
+  log_warn(std::string("stdout: ") + std::strerror(error) + "; results are not printed, everything else goes on");
 }
 
 }  // namespace ferry

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/output.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -107,7 +108,7 @@ Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor
 }
 
 void write_stderr(std::string_view text) {
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  write_all(STDERR_FILENO, text);
 }
 
 int terminal_columns() {

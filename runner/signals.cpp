@@ -7,17 +7,18 @@
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
+#include "base/output.hpp"
 
 namespace ferry {
 namespace {
 
-// Only what may be called in a signal handler: write, _exit and a lock-free atomic.
+// Only what may be called in a signal handler: poll, write, _exit and a lock-free atomic.
 void on_signal(int signal) {
   const int kept = errno;
   constexpr std::string_view kFirst = "\nstopping (again: at once)\n";
   if (interrupt_requested() != 0) _exit(static_cast<int>(Code::interrupted));
   request_interrupt(signal);
-  static_cast<void>(!write(STDERR_FILENO, kFirst.data(), kFirst.size()));
+  write_at_once(STDERR_FILENO, kFirst);
   errno = kept;
 }
 
@@ -25,7 +26,7 @@ void on_signal(int signal) {
 void on_preemption(int) {
   const int kept = errno;
   constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";
-  if (!preemption_requested()) static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
+  if (!preemption_requested()) write_at_once(STDERR_FILENO, kText);
   request_preemption();
   errno = kept;
 }

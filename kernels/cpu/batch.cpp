@@ -1,8 +1,10 @@
 // Rows of the step, and printing.
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
+#include "base/output.hpp"
 #include "graph/tensor.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/epoch.hpp"
@@ -83,7 +85,7 @@ void print(KernelRun& run) {
   const std::shared_ptr<const void> borrowed(std::shared_ptr<const void>(), input.data);
   const Tensor shown(input.dtype, {input.sizes.begin(), input.sizes.end()}, borrowed, {input.data, bytes});
   const std::string line = printed.label + ": " + shown.str() + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  write_all(STDERR_FILENO, line);
 }
 
 std::unique_ptr<KernelState> prepare_print(const KernelSetup& setup) {

@@ -5,15 +5,18 @@ JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp), T
 a run that was not disturbed, so it does not matter at which moment a signal comes. Prints a line for each case; ends with 1
 if one fails.
 """
+import fcntl
 import os
 import random
 import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -142,6 +145,30 @@ def case_081_sigterm_to_one_of_two_processes():
 
 def case_081_sigterm_many_times():
     told_to_stop(3, lambda job: [job.send_signal(signal.SIGTERM) for _ in range(20)])
+
+
+F_SETPIPE_SZ = 1031
+
+
+def unread_bytes(pipe):
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
+def case_081_sigterm_when_nobody_reads():
+    """As mpirun, which reads no more of its ranks once it was told to end them: a run that prints is not kept from saving."""
+    folder = fresh("unread")
+    job = start(2, "--steps", str(LONG), "--checkpoint", folder)
+    fcntl.fcntl(job.stderr, F_SETPIPE_SZ, 8192)
+    while job.poll() is None and unread_bytes(job.stderr) < 4000:  # of two pages, the second one is begun next
+        pass
+    job.send_signal(signal.SIGTERM)
+    try:
+        code = job.wait(timeout=SECONDS)
+    finally:
+        job.kill()
+    names = [name for name in os.listdir(folder) if name.startswith("step-")]
+    if code != 75 or len(names) != 1:
+        raise Failed(f"exit code {code}, and the folder has {names}")
 
 
 def case_080_interrupt_of_a_run_that_saves():

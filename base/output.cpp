@@ -1,0 +1,50 @@
+#include "base/output.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "base/interrupt.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kLookMs = 50;  // how long a request to stop is not noticed
+
+bool stopping() {
+  return preemption_requested() || interrupt_requested() != 0;
+}
+
+/// Above 0: a pipe takes PIPE_BUF bytes, or says at once why it does not.
+int wait_for(int descriptor, int milliseconds) {
+  pollfd waiting{descriptor, POLLOUT, 0};
+  return ::poll(&waiting, 1, milliseconds);
+}
+
+}  // namespace
+
+int write_all(int descriptor, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const int ready = wait_for(descriptor, stopping() ? 0 : kLookMs);
+    if (ready < 0 && errno != EINTR) return errno;
+    if (ready <= 0) {
+      if (stopping()) return EAGAIN;
+      continue;
+    }
+    const ssize_t written = ::write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written >= 0)
+      text.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR && errno != EAGAIN)
+      return errno;
+  }
+  return 0;
+}
+
+void write_at_once(int descriptor, std::string_view text) noexcept {
+  if (wait_for(descriptor, 0) > 0) static_cast<void>(!::write(descriptor, text.data(), text.size()));
+}
+
+}  // namespace ferry

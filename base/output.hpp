@@ -1,0 +1,17 @@
+// Writing to descriptors that a person or another program reads: stdout, stderr.
+#pragma once
+
+#include <string_view>
+
+namespace ferry {
+
+/// Writes all of `text`, and waits for a reader that is slow. But once the process is asked to stop
+/// (base/interrupt.hpp) what would have to wait is dropped: a launcher that ends its job reads no more, and must not
+/// keep a run from saving. Gives 0, or errno's number; EAGAIN: the rest was dropped. Thread-safe; texts of up to
+/// PIPE_BUF bytes do not mix.
+int write_all(int descriptor, std::string_view text) noexcept;
+
+/// Writes `text` if that needs no waiting, else nothing. Async-signal-safe; at most PIPE_BUF bytes.
+void write_at_once(int descriptor, std::string_view text) noexcept;
+
+}  // namespace ferry
