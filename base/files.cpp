@@ -176,7 +176,8 @@ class LocalFiles final : public FileSystem {
     if (!error && std::filesystem::is_directory(path, error)) return;
     const int reason = error ? error.value() : ENOTDIR;
     throw Error(is_scarcity(reason) ? Code::resource : Code::usage,
-                in_quotes(path) + ": the folder cannot be made: " + std::generic_category().message(reason));
+                in_quotes(path) + ": the folder cannot be made: " + std::generic_category().message(reason))
+        .hint("name one where files can be written");
   }
 
   bool exists(const std::string& path) override {

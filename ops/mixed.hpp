@@ -60,7 +60,8 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 
 /// The updates of an optimizer in every `count`-th step, by the mean of the gradients of `count` steps; in the others
 /// the variables stay as they are. State: the sums ("w/accumulated"), and a count of steps, named after the first
-/// variable.
+/// variable. It lets a batch be larger than memory; it saves no messages: the sums are variables, which are the same on
+/// all tasks, so that gradients are summed over the tasks in every step (docs/decisions/accumulated.md).
 ///
 ///     Values updates = accumulated(gradients_of(loss, weights), 4,
 ///                                  [](const Gradients& gradients) { return momentum(gradients, 0.1); });

@@ -16,23 +16,24 @@ namespace {
 
 /// Options that say how a plan is made, or need its graph.
 void refuse_options_of_graphs(const RunOptions& options) {
-  const std::pair<bool, const char*> given[] = {{!options.entry.empty(), "--entry"},
-                                                {options.soft_placement, "--soft-placement"},
-                                                {options.device != "auto", "--device"},
-                                                {!options.device_rules.empty(), "--devices"},
-                                                {!options.dims.empty(), "--dim"},
-                                                {!options.cluster.jobs.empty(), "--jobs"},
-                                                {options.epochs != 0, "--epochs"},
-                                                {options.eval_every != 0, "--eval-every"},
-                                                {options.tune, "--tune"},
-                                                {!options.checkpoint.empty(), "--checkpoint"},
-                                                {options.check_numerics, "--check-numerics"},
-                                                {!options.save_plan.empty(), "--save-plan"},
-                                                {options.fetch_to != 0, "--fetch-to"}};
-  for (const auto& [is_given, name] : given)
-    if (is_given)
-      throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry")
-          .hint("give it to ferry plan, or run the graph");
+  const std::pair<bool, const char*> of_planning[] = {
+      {!options.entry.empty(), "--entry"},    {options.soft_placement, "--soft-placement"},
+      {options.device != "auto", "--device"}, {!options.device_rules.empty(), "--devices"},
+      {!options.dims.empty(), "--dim"},       {!options.cluster.jobs.empty(), "--jobs"},
+      {options.fetch_to != 0, "--fetch-to"}};
+  const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
+                                                    {options.eval_every != 0, "--eval-every"},
+                                                    {options.tune, "--tune"},
+                                                    {!options.checkpoint.empty(), "--checkpoint"},
+                                                    {options.check_numerics, "--check-numerics"},
+                                                    {!options.save_plan.empty(), "--save-plan"}};
+  const auto refuse = [](const char* name, const char* remedy) {
+    throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry").hint(remedy);
+  };
+  for (const auto& [is_given, name] : of_planning)
+    if (is_given) refuse(name, "give it to ferry plan, or run the graph's file");
+  for (const auto& [is_given, name] : of_graphs)
+    if (is_given) refuse(name, "run the graph's file: it is planned when it starts");
 }
 
 /// Where each of the wanted fetches stands in the plan; all of them when none is named.
