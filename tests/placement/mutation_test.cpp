@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
 #include "placement/verify.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/mutations/mutations.hpp"
@@ -16,11 +18,20 @@ namespace {
 
 constexpr int kOfEach = 25;
 
+/// With a tile region of rows.
+Plan plan_of_rows(std::uint64_t seed, const PlanOptions& options) {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {16 + static_cast<std::int64_t>(seed % 5), 8});
+  const Value centered = x - sum(x, {1}, true) * 0.125;
+  return test::planned(g, {centered * 2.0}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
+}
+
 /// Half of them with tile regions, where two elementwise ops meet.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
   PlanOptions options;
   if (seed / 2 % 2 == 0) options.fuse_from = 2;
+  if (seed % 20 == 9) return plan_of_rows(seed, options);
   if (seed % 2 == 0)
     return test::random_plan(
         seed, {.ops = 12, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4), .fuse_from = options.fuse_from});
