@@ -331,7 +331,7 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                                  std::uint32_t depth) {
   if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
   const Range members = role_.regions[instruction.target].instructions;
-  const std::int64_t elements = tiled_elements(members);
+  const std::int64_t elements = tiled_elements(role_, instruction);
   TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
                                                 .tile = instruction.other,
                                                 .parallel = context.parallel,
@@ -348,28 +348,13 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
         const Buffer& buffer = role_.buffers[b];
         const bool slot = buffer.space == Buffer::Space::tile;
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
-                               slot ? elements / elements_of(b) : 1});
+                               slot ? elements / elements_of(buffer) : 1});
       }
     work.members.push_back(tile_member(member, context, instruction.other));
-    work.members.back().row = elements / elements_of(operand(member.outputs, 0));
+    work.members.back().row = elements / elements_of(role_.buffers[operand(member.outputs, 0)]);
   }
   work.finish();
   resolved.tiles = &work;
-}
-
-/// Of the largest values that they have.
-std::int64_t ResolvedPlan::tiled_elements(Range members) const {
-  std::int64_t most = 0;
-  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
-    for (const Range range : {role_.instructions[m].inputs, role_.instructions[m].outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k)
-        if (role_.buffers[operand(range, k)].space != Buffer::Space::none)
-          most = std::max(most, elements_of(operand(range, k)));
-  return most;
-}
-
-std::int64_t ResolvedPlan::elements_of(std::uint32_t b) const {
-  return static_cast<std::int64_t>(role_.buffers[b].bytes / size_of(role_.buffers[b].dtype));
 }
 
 TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
@@ -385,8 +370,8 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
                           .data_folder = {}};
   const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
   const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
-  const bool joins =
-      member.inputs.count > 0 && elements_of(operand(member.inputs, 0)) > elements_of(operand(member.outputs, 0));
+  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[operand(member.inputs, 0)]) >
+                                                    elements_of(role_.buffers[operand(member.outputs, 0)]);
   if (row == 0 || tile % row != 0 || (elementwise ? joins : tile == 0))
     throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
         .at(plan_.line(member.line));

@@ -140,8 +140,6 @@ class ResolvedPlan {
                         std::uint32_t depth);
   /// A kernel of a tile region by so many elements, 0: by pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
-  [[nodiscard]] std::int64_t tiled_elements(Range members) const;
-  [[nodiscard]] std::int64_t elements_of(std::uint32_t buffer) const;
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const KernelTable& kernels) const;

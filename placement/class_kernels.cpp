@@ -42,7 +42,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
 /// For fuse_elements, where it pays (docs/decisions/tiles.md).
 void ClassKernels::note_row(const Node& node, DeviceKind kind) {
   const Buffer& first = plan_.buffers[in_[0]];
-  const auto elements = static_cast<std::int64_t>(first.bytes / size_of(first.dtype));
+  const auto elements = elements_of(first);
   if (fusable_.from == 0 || elements < kRowsPay * fusable_.from) return;
   const std::int64_t row = program_.capabilities->row(node.def->name, kind, *node.attrs, types_of(in_), types_of(out_));
   if (row > 0 && row * kShortestRow >= fusable_.from) fusable_.rows[out_[0]] = row;

@@ -7,30 +7,15 @@
 #include <vector>
 
 #include "placement/strands.hpp"
+#include "placement/touched.hpp"
 
 namespace ferry {
 namespace {
 
-using Storages = std::vector<std::uint32_t>;
 using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// Instructions between two that are joined, at most.
-constexpr std::size_t kReach = 64;
 /// Elements of a tile: at most, and a multiple of this where there is room for as many.
 constexpr std::int64_t kMostElements = 4096, kLine = 64;
-
-bool meet(const Storages& a, const Storages& b) {
-  return std::any_of(a.begin(), a.end(), [&](std::uint32_t s) { return std::find(b.begin(), b.end(), s) != b.end(); });
-}
-
-void add(Storages& to, const Storages& more) {
-  for (std::uint32_t s : more)
-    if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
-}
-
-std::int64_t elements_of(const Buffer& buffer) {
-  return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
-}
 
 bool is_plain(const PlanClass& plan, std::uint32_t b) {
   return !plan.buffers[b].bounded && plan.buffers[b].space != Buffer::Space::none;
@@ -78,16 +63,12 @@ bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::
 }
 
 /// One instruction of a list, or several that have been joined.
-struct Group {
+struct Group : Touched {
   std::vector<std::uint32_t> members;  ///< places in the list, ascending; none: it is part of another one now
-  Storages reads, writes;
-  Storages whole;  ///< of `reads`: what has as many elements as the result or the rows
+  Storages whole;                      ///< of `reads`: what has as many elements as the result or the rows
   Extent extent;
   std::uint32_t device = 0;
 
-  [[nodiscard]] bool conflicts(const Group& other) const {
-    return meet(writes, other.reads) || meet(writes, other.writes) || meet(reads, other.writes);
-  }
   [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
            members.size() + later.members.size() <= kTileKernels &&
@@ -98,8 +79,7 @@ struct Group {
     std::inplace_merge(members.begin(), middle, members.end());
     other.members.clear();
     extent = together(extent, other.extent);
-    add(reads, other.reads);
-    add(writes, other.writes);
+    touch(other);
     add(whole, other.whole);
   }
 };
@@ -177,7 +157,7 @@ class ElementFuser {
     return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
              bool large = false;
              for (const Range range : {list[m].inputs, list[m].outputs})
-               each(range, [&](std::uint32_t b, std::uint32_t) { large = large || has(b, group.extent.elements); });
+               each(range, [&](std::uint32_t b, std::uint32_t) { large = large || counts(b, group.extent.elements); });
              return large;
            }) > 1;
   }
@@ -201,13 +181,11 @@ class ElementFuser {
   Group group_of(const Instruction& instruction, std::uint32_t place) const {
     Group group;
     group.members = {place};
-    each(instruction.outputs, [&](std::uint32_t b, std::uint32_t) { add(group.writes, {storage_of(plan_, b)}); });
-    if (instruction.scratch != kNone) add(group.writes, {instruction.scratch});
+    group.touch(plan_, instruction);
     group.extent = extent_of(instruction);
     if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
     each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
-      add(group.reads, {storage_of(plan_, b)});
-      if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, {storage_of(plan_, b)});
+      if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, storage_of(plan_, b));
     });
     return group;
   }
@@ -215,7 +193,7 @@ class ElementFuser {
   /// Joins the last group with those before it, one after another.
   void join(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t barrier) const {
     for (std::size_t at = groups.size() - 1;;) {
-      const std::size_t joined = join_one(list, groups, std::max(barrier, at < kReach ? 0 : at - kReach), at);
+      const std::size_t joined = join_one(list, groups, std::max(barrier, at < kFuseReach ? 0 : at - kFuseReach), at);
       if (joined == groups.size()) return;
       at = joined;
     }
@@ -252,8 +230,8 @@ class ElementFuser {
         const std::uint32_t out = plan_.operands[list[m].outputs.begin];
         keeps = keeps && extent.has(elements_of(plan_.buffers[out]));
         each(list[m].inputs, [&](std::uint32_t in, std::uint32_t) {
-          const Storages storage = {storage_of(plan_, in)};
-          if (meet(storage, a.writes) || meet(storage, b.writes)) keeps = keeps && follows(in, out, extent);
+          const std::uint32_t storage = storage_of(plan_, in);
+          if (has(a.writes, storage) || has(b.writes, storage)) keeps = keeps && follows(in, out, extent);
         });
       }
     return keeps;
@@ -262,8 +240,8 @@ class ElementFuser {
   /// Row i of `out` needs row i of `in` alone. (A kernel that reads more elements than it makes works by rows.)
   bool follows(std::uint32_t in, std::uint32_t out, const Extent& extent) const {
     const std::int64_t made = elements_of(plan_.buffers[out]);
-    if (has(in, made) || has(in, extent.elements)) return true;
-    return has(in, extent.rows()) && is_one_a_row(plan_.buffers[in].sizes, plan_.buffers[out].sizes);
+    if (counts(in, made) || counts(in, extent.elements)) return true;
+    return counts(in, extent.rows()) && is_one_a_row(plan_.buffers[in].sizes, plan_.buffers[out].sizes);
   }
 
   // ---- Tile regions ----
@@ -285,10 +263,10 @@ class ElementFuser {
     for (const Instruction& member : body) {
       each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
         const bool read = !is_inside(b) && plan_.buffers[b].space != Buffer::Space::none;
-        if (read && std::find(out.begin(), out.end(), whole(b)) == out.end()) add(in, {b});
+        if (read && !has(out, whole(b))) add(in, b);
       });
       each(member.outputs, [&](std::uint32_t b, std::uint32_t) {
-        if (!is_inside(b)) add(out, {whole(b)});
+        if (!is_inside(b)) add(out, whole(b));
       });
     }
     tiles.inputs = operands(in);
@@ -318,7 +296,7 @@ class ElementFuser {
         each(range, [&](std::uint32_t b, std::uint32_t) {
           last[b] = m;
           Storages& seen = is_inside(b) ? inside : outside;
-          if (std::find(seen.begin(), seen.end(), b) != seen.end()) return;
+          if (has(seen, b)) return;
           seen.push_back(b);
           if (&seen == &outside && !is_of_rows(b, extent)) outside_bytes += size_of(plan_.buffers[b].dtype);
         });
@@ -348,9 +326,9 @@ class ElementFuser {
 
   /// It has one element for each row.
   [[nodiscard]] bool is_of_rows(std::uint32_t b, const Extent& extent) const {
-    return extent.row > 1 && has(b, extent.rows());
+    return extent.row > 1 && counts(b, extent.rows());
   }
-  [[nodiscard]] bool has(std::uint32_t b, std::int64_t elements) const {
+  [[nodiscard]] bool counts(std::uint32_t b, std::int64_t elements) const {
     return elements_of(plan_.buffers[b]) == elements;
   }
 
@@ -372,7 +350,7 @@ class ElementFuser {
     }
     Storages given;
     each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
-      if (ends(b) && b != taken) add(given, {b});
+      if (ends(b) && b != taken) add(given, b);
     });
     for (std::uint32_t b : given) slots_of(b).give(plan_.buffers[b].offset);
   }

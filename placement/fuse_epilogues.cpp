@@ -7,20 +7,18 @@
 #include <vector>
 
 #include "placement/strands.hpp"
+#include "placement/touched.hpp"
 
 namespace ferry {
 namespace {
 
-/// Instructions between two that are joined, at most.
-constexpr std::size_t kEpilogueReach = 64;
 /// Elements of an output from which it pays, where tile regions pay later: the head is worth far more than a tile.
 constexpr std::int64_t kPays = 1024;
 
-using HeadStorages = std::unordered_set<std::uint32_t>;
-
 class Joiner {
  public:
-  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what, const HeadStorages& heads)
+  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
+         const std::unordered_set<std::uint32_t>& heads)
       : plan_(plan),
         lists_(lists),
         tables_(tables),
@@ -39,10 +37,9 @@ class Joiner {
 
  private:
   /// A head and those after it: places in the list, ascending.
-  struct Chain {
+  struct Chain : Touched {
     std::vector<std::uint32_t> members;
     std::uint32_t made = kNone;  ///< by the last one
-    HeadStorages reads, writes;
   };
 
   using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place where all members are to stand
@@ -55,7 +52,7 @@ class Joiner {
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
     const Buffer& out = plan_.buffers[output(i)];
-    return !bounded && out.bytes / size_of(out.dtype) >= static_cast<std::uint64_t>(elements_.from);
+    return !bounded && elements_of(out) >= elements_.from;
   }
 
   /// Where the kernel after the chain has what the chain makes; nothing when it cannot be joined.
@@ -75,7 +72,7 @@ class Joiner {
       else
         others_apart = others_apart && storage_of(plan_, b) != taken;
     }
-    return in_place && others_apart && !chain.reads.contains(taken) && !chain.writes.contains(taken);
+    return in_place && others_apart && !has(chain.reads, taken) && !has(chain.writes, taken);
   }
 
   /// Only its maker and one instruction have to do with it, and its bytes are its own.
@@ -93,11 +90,11 @@ class Joiner {
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       if (taken[i] || !is_head(list[i])) continue;
       Chain chain;
-      add(chain, list, i);
+      extend(chain, list, i);
       taken[i] = true;
       std::uint32_t place = i;
       while (const auto next = next_of(chain, list, place, taken, starting)) {
-        add(chain, list, next->member);
+        extend(chain, list, next->member);
         taken[next->member] = true;
         place = next->place;
       }
@@ -125,21 +122,21 @@ class Joiner {
   std::optional<Next> next_of(const Chain& chain, const std::vector<Instruction>& list, std::uint32_t place,
                               const std::vector<bool>& taken, const Chains& starting) const {
     if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;
-    const std::size_t end = std::min(list.size(), std::size_t{place} + kEpilogueReach);
+    const std::size_t end = std::min(list.size(), std::size_t{place} + kFuseReach);
     for (std::uint32_t at = place + 1; at < end; ++at) {
       if (list[at].what != Do::kernel && list[at].what != Do::copy) return std::nullopt;
       if (taken[at] || !reads(list[at], chain.made)) continue;
       if (!follows(chain, list[at])) return std::nullopt;
       Chain member;
-      add(member, list, at);
+      extend(member, list, at);
       const auto free = [&](const Chain& moved) {
         for (std::uint32_t between = place + 1; between < at; ++between) {
           const auto chain = starting.find(between);
-          if (chain != starting.end() && conflict(chain->second, moved)) return false;
+          if (chain != starting.end() && chain->second.conflicts(moved)) return false;
           if (taken[between]) continue;
-          Chain alone;
-          add(alone, list, between);
-          if (conflict(alone, moved)) return false;
+          Touched alone;
+          alone.touch(plan_, list[between]);
+          if (alone.conflicts(moved)) return false;
         }
         return true;
       };
@@ -150,11 +147,9 @@ class Joiner {
     return std::nullopt;
   }
 
-  void add(Chain& chain, const std::vector<Instruction>& list, std::uint32_t i) const {
+  void extend(Chain& chain, const std::vector<Instruction>& list, std::uint32_t i) const {
     chain.members.push_back(i);
-    each(list[i].inputs, [&](std::uint32_t b) { chain.reads.insert(storage_of(plan_, b)); });
-    each(list[i].outputs, [&](std::uint32_t b) { chain.writes.insert(storage_of(plan_, b)); });
-    if (list[i].scratch != kNone) chain.writes.insert(list[i].scratch);
+    chain.touch(plan_, list[i]);
     if (list[i].outputs.count == 1) chain.made = output(list[i]);
   }
 
@@ -164,36 +159,26 @@ class Joiner {
     return found;
   }
 
-  static bool conflict(const Chain& a, const Chain& b) {
-    const auto meet = [](const HeadStorages& some, const HeadStorages& others) {
-      return std::any_of(some.begin(), some.end(), [&](std::uint32_t s) { return others.contains(s); });
-    };
-    return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes);
-  }
-
   // ---- The region ----
 
   Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
     const std::uint32_t region = lists_.add(Region::Kind::tile);
     std::vector<Instruction>& body = lists_.list(region);
-    std::vector<std::uint32_t> in, between;
+    Storages in, between;
     std::string ops;
     for (std::uint32_t m : chain.members) {
       body.push_back(list[m]);
       body.back().thread = 0;
       ops.append(ops.empty() ? "" : "+").append(tables_.text(list[m].op));
       each(list[m].inputs, [&](std::uint32_t b) {
-        if (plan_.buffers[b].space != Buffer::Space::none && std::find(in.begin(), in.end(), b) == in.end() &&
-            std::find(between.begin(), between.end(), b) == between.end())
-          in.push_back(b);
+        if (plan_.buffers[b].space != Buffer::Space::none && !has(between, b)) add(in, b);
       });
       between.push_back(output(list[m]));
     }
     for (const Instruction& member : body)
       for (const Range range : {member.inputs, member.outputs})
         for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
-          if (std::find(between.begin(), between.end(), plan_.operands[k]) != between.end())
-            plan_.operands[k] = chain.made;
+          if (has(between, plan_.operands[k])) plan_.operands[k] = chain.made;
     Instruction tiles = body.back();
     tiles.what = Do::tiles;
     tiles.thread = kAnyThread;
@@ -229,7 +214,7 @@ class Joiner {
   RegionLists& lists_;
   PlanTables& tables_;
   const Fusable elements_;
-  const HeadStorages& heads_;
+  const std::unordered_set<std::uint32_t>& heads_;
   std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
 };
 

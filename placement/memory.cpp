@@ -296,7 +296,7 @@ class MemoryPlanner {
     const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
     if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
     const Range members = plan_.regions[instruction.target].instructions;
-    if (elements_of(out) != tiled_elements(members)) return false;
+    if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
     bool written = false, free = true;
     for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
       const Instruction& member = plan_.instructions[m];
@@ -307,18 +307,6 @@ class MemoryPlanner {
           free = free && writes && in_place(member, n);
     }
     return written && free;
-  }
-  [[nodiscard]] std::uint64_t elements_of(std::uint32_t b) const {
-    return plan_.buffers[b].bytes / size_of(plan_.buffers[b].dtype);
-  }
-  /// What the kernels of a tile region go over, at most.
-  [[nodiscard]] std::uint64_t tiled_elements(Range members) const {
-    std::uint64_t most = 0;
-    for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
-      for (const Range range : {plan_.instructions[m].inputs, plan_.instructions[m].outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k)
-          most = std::max(most, elements_of(plan_.operands[range.begin + k]));
-    return most;
   }
   static bool in_place(const Instruction& instruction, std::uint32_t k) {
     return k < 32 && (instruction.in_place >> k & 1U) != 0;

@@ -52,6 +52,18 @@ Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
   return total;
 }
 
+std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles) {
+  std::int64_t most = 0;
+  const Range members = plan.regions[tiles.target].instructions;
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
+    for (const Range range : {plan.instructions[m].inputs, plan.instructions[m].outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        const Buffer& buffer = plan.buffers[plan.operands[range.begin + k]];
+        if (buffer.space != Buffer::Space::none) most = std::max(most, elements_of(buffer));
+      }
+  return most;
+}
+
 Membership membership(const Grouping& grouping, int task) {
   for (const std::vector<std::int32_t>& group : grouping) {
     const auto found = std::find(group.begin(), group.end(), task);

@@ -170,6 +170,14 @@ struct PlanClass {
   bool operator==(const PlanClass&) const = default;
 };
 
+/// Elements of a value at its bounds.
+[[nodiscard]] inline std::int64_t elements_of(const Buffer& buffer) {
+  return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
+}
+
+/// What the kernels of a tile region go over: the elements of the largest value that they touch.
+[[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
+
 /// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.
 [[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
   const std::uint32_t viewed = plan.buffers[buffer].view_of;

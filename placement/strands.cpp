@@ -175,7 +175,7 @@ class StrandPlacer {
     double elements = 0;
     for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
       const Buffer& out = plan_.buffers[plan_.operands[instruction.outputs.begin + k]];
-      elements += static_cast<double>(out.bytes) / static_cast<double>(size_of(out.dtype));
+      elements += static_cast<double>(elements_of(out));
     }
     return kKernel + bytes / kBytesPerNanosecond + static_cast<std::uint64_t>(work * elements);
   }
