@@ -159,14 +159,8 @@ void pad(KernelRun& run) {
   const auto& padding = kept<Padding>(run);
   if (padding.extent_stays) output.sizes[0] = input.sizes[0];
   fill(run.parallel, output, padding.value.bytes().data());
-  const Steps from = steps_of(input.sizes);
-  const Steps to = steps_of(output.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < input.sizes.size(); ++d) {
-    copy.add_dim(input.sizes[d], from[d], to[d]);
-    copy.to_begin += padding.low[d] * to[d];
-  }
-  copy.run(run.parallel, input.dtype, input.data, output.data);
+  copy_of_block(input.sizes, {input.sizes, {}}, {output.sizes, padding.low})
+      .run(run.parallel, input.dtype, input.data, output.data);
 }
 
 // ---- Constant and SizeOf ----

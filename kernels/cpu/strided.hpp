@@ -133,16 +133,32 @@ class StridedCopy {
   std::int64_t count_ = 1;
 };
 
+/// A row-major array of sizes `all`, in which a block begins at `begin`.
+struct BlockPlace {
+  std::span<const std::int64_t> all, begin;
+
+  [[nodiscard]] std::int64_t first() const {
+    const Steps steps = steps_of(all);
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < begin.size(); ++d) at += begin[d] * steps[d];
+    return at;
+  }
+};
+
+/// The copy of a block of `sizes` elements from one place to another.
+[[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, const BlockPlace& from,
+                                               const BlockPlace& to) {
+  const Steps from_steps = steps_of(from.all), to_steps = steps_of(to.all);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < sizes.size(); ++d) copy.add_dim(sizes[d], from_steps[d], to_steps[d]);
+  copy.from_begin = from.first();
+  copy.to_begin = to.first();
+  return copy;
+}
+
 /// The copy that fills `part` from the whole value that it is a part of.
 [[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
-  const Steps from = steps_of(part.whole);
-  const Steps to = steps_of(part.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < part.sizes.size(); ++d) {
-    copy.add_dim(part.sizes[d], from[d], to[d]);
-    copy.from_begin += part.begin[d] * from[d];
-  }
-  return copy;
+  return copy_of_block(part.sizes, {part.whole, part.begin}, {part.sizes, {}});
 }
 
 /// Every element = `value`, whose bytes are those of one element.
