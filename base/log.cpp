@@ -1,20 +1,17 @@
 #include "base/log.hpp"
 
-#include <poll.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 
+#include "base/output.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -103,26 +100,6 @@ Log& the_log() {
   return log;
 }
 
-bool wait_writable(int descriptor, int patience_ms) {
-  pollfd waiting{descriptor, POLLOUT, 0};
-  int ready = 0;
-  do ready = ::poll(&waiting, 1, patience_ms);
-  while (ready < 0 && errno == EINTR);
-  return ready > 0;
-}
-
-bool written_all(int descriptor, std::string_view text, int patience_ms) {
-  while (!text.empty()) {
-    if (!wait_writable(descriptor, patience_ms)) return false;
-    const ssize_t written = ::write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
-    if (written > 0)
-      text.remove_prefix(static_cast<std::size_t>(written));
-    else if (errno != EINTR && errno != EAGAIN)
-      return false;
-  }
-  return true;
-}
-
 bool wants_colour(int descriptor) {
   const char* no_color = std::getenv("NO_COLOR");
   return ::isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0');
@@ -163,7 +140,7 @@ LogSink descriptor_sink(int descriptor) {
         const std::string_view begin = colour ? kLevelColours[static_cast<std::size_t>(level)] : "";
         std::string text(lines);
         if (!begin.empty()) text = std::string(begin).append(lines.substr(0, lines.size() - 1)).append("\x1b[0m\n");
-        stuck = !written_all(descriptor, text, stuck ? 0 : kPatienceMs);
+        stuck = !write_with_patience(descriptor, text, stuck ? 0 : kPatienceMs);
         return !stuck;
       };
 }

@@ -24,16 +24,11 @@ int wait_for(int descriptor, int milliseconds) {
   return ::poll(&waiting, 1, milliseconds);
 }
 
-}  // namespace
-
-int write_all(int descriptor, std::string_view text) noexcept {
+/// Writes `text` piece by piece, each once `wait()` gives 0. Gives 0, or the errno's number that ended it.
+template <class Wait>
+int write_pieces(int descriptor, std::string_view text, Wait wait) {
   while (!text.empty()) {
-    const int ready = wait_for(descriptor, stopping() ? 0 : kLookMs);
-    if (ready < 0 && errno != EINTR) return errno;
-    if (ready <= 0) {
-      if (stopping()) return EAGAIN;
-      continue;
-    }
+    if (const int error = wait(); error != 0) return error;
     const ssize_t written = ::write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written >= 0)
       text.remove_prefix(static_cast<std::size_t>(written));
@@ -41,6 +36,29 @@ int write_all(int descriptor, std::string_view text) noexcept {
       return errno;
   }
   return 0;
+}
+
+}  // namespace
+
+int write_all(int descriptor, std::string_view text) noexcept {
+  return write_pieces(descriptor, text, [descriptor] {
+    while (true) {
+      const int ready = wait_for(descriptor, stopping() ? 0 : kLookMs);
+      if (ready > 0) return 0;
+      if (ready < 0 && errno != EINTR) return errno;
+      if (stopping()) return EAGAIN;
+    }
+  });
+}
+
+bool write_with_patience(int descriptor, std::string_view text, int patience_ms) noexcept {
+  const auto wait = [descriptor, patience_ms] {
+    int ready = 0;
+    do ready = wait_for(descriptor, patience_ms);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0 ? 0 : EAGAIN;
+  };
+  return write_pieces(descriptor, text, wait) == 0;
 }
 
 void write_at_once(int descriptor, std::string_view text) noexcept {

@@ -11,6 +11,10 @@ namespace ferry {
 /// PIPE_BUF bytes do not mix.
 int write_all(int descriptor, std::string_view text) noexcept;
 
+/// Writes all of `text`, unless one of its pieces has to wait for longer than `patience_ms`. Whether it did.
+/// Thread-safe.
+[[nodiscard]] bool write_with_patience(int descriptor, std::string_view text, int patience_ms) noexcept;
+
 /// Writes `text` if that needs no waiting, else nothing. Async-signal-safe; at most PIPE_BUF bytes.
 void write_at_once(int descriptor, std::string_view text) noexcept;
 
