@@ -55,12 +55,18 @@ std::string Trace::collective_line(const Event& event, double begin, double end)
        {"pid", task_}});
 }
 
+std::uint64_t Trace::left_out() const {
+  std::uint64_t sum = 0;
+  for (const Walker& walker : walkers_) sum += walker.left_out;
+  return sum;
+}
+
 std::string Trace::str(Duration offset) const {
   std::string lines = line(named("process_name", task_, 0, "task " + std::to_string(task_)));
   std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, std::uint64_t> messages;
-  for (std::size_t thread = 0; thread < events_.size(); ++thread) {
+  for (std::size_t thread = 0; thread < walkers_.size(); ++thread) {
     lines += line(named("thread_name", task_, thread, "thread " + std::to_string(thread)));
-    for (const Event& event : events_[thread]) {
+    for (const Event& event : walkers_[thread].events) {
       const Instruction& instruction = *event.instruction;
       const double begin = microseconds(event.begin, offset);
       const double duration = microseconds(event.end, offset) - begin;

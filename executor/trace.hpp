@@ -13,16 +13,26 @@
 namespace ferry {
 
 /// The events of one task. A process in the picture is a task, a thread in it a walker. Messages are arrows from the
-/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks.
+/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; of a long run only the
+/// first events are kept, as many as can still be looked at.
 class Trace {
  public:
-  Trace(int task, int threads) : task_(task), events_(static_cast<std::size_t>(threads)) {}
+  static constexpr std::size_t kMostEvents = 1 << 18;  ///< of a walker
+
+  Trace(int task, int threads) : task_(task), walkers_(static_cast<std::size_t>(threads)) {}
 
   /// Of walker `thread`. The plan must live until str(); `plan_id` is the same for that plan on all tasks.
   void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
            TimePoint end) {
-    events_[thread].push_back({&plan, plan_id, &instruction, begin, end});
+    Walker& walker = walkers_[thread];
+    if (walker.events.size() < kMostEvents)
+      walker.events.push_back({&plan, plan_id, &instruction, begin, end});
+    else
+      ++walker.left_out;
   }
+
+  /// Events after the first kMostEvents of their walkers.
+  [[nodiscard]] std::uint64_t left_out() const;
 
   /// The events as JSON objects, a line each with a comma at its end. `offset` is added to every time.
   [[nodiscard]] std::string str(Duration offset) const;
@@ -34,11 +44,15 @@ class Trace {
     const Instruction* instruction;
     TimePoint begin, end;
   };
+  struct Walker {
+    std::vector<Event> events;
+    std::uint64_t left_out = 0;
+  };
 
   [[nodiscard]] std::string collective_line(const Event& event, double begin, double end) const;
 
   int task_;
-  std::vector<std::vector<Event>> events_;
+  std::vector<Walker> walkers_;
 };
 
 /// What to add to this task's clock to get task 0's: the median over several exchanges, which all tasks leave at nearly

@@ -129,7 +129,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->needs(checkpoint)
       ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
-  app.add_option("--trace", options.trace, "What ran when on each task, for ui.perfetto.dev or chrome://tracing")
+  app.add_option("--trace", options.trace,
+                 "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");
   app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
       ->type_name("FILE.json");
