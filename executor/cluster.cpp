@@ -1,8 +1,6 @@
 #include "executor/cluster.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <map>
 #include <thread>
@@ -15,29 +13,10 @@
 #include "executor/blob.hpp"
 #include "executor/build.hpp"
 #include "executor/cluster_state.hpp"
+#include "executor/uncaught.hpp"
 
 namespace ferry {
 namespace {
-
-/// An Error that nobody caught ends the process with its text and code.
-[[noreturn]] void end_with_error() {
-  Code code = Code::bug;
-  std::string text = "unknown";
-  try {
-    if (const auto error = std::current_exception()) std::rethrow_exception(error);
-    text = "terminated";
-  } catch (const Error& error) {
-    text = error.text();
-    code = error.job_code();
-  } catch (const std::exception& error) {
-    text = error.what();
-  } catch (...) {
-  }
-  std::fprintf(stderr, "error: %s\n", text.c_str());
-  leave_mpi(code, text);
-  std::fflush(nullptr);
-  std::_Exit(static_cast<int>(code));
-}
 
 /// What a task says of itself to the others.
 struct Introduction {
@@ -247,13 +226,13 @@ Cluster::State::~State() {
 }
 
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
-  std::set_terminate(end_with_error);
+  end_with_uncaught();
   take_cluster_options(argc, argv, options);
   return connect(std::move(options));
 }
 
 Cluster Cluster::connect(ClusterOptions options) {
-  std::set_terminate(end_with_error);
+  end_with_uncaught();
   if (options.transport != "auto" && options.transport != "inproc" && options.transport != "mpi")
     throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
   const auto launch = mpi_launch();
