@@ -349,8 +349,8 @@ void TaskSession::agree_on_problem(const std::string& problem, Code code) {
 std::string TaskSession::trace() {
   return guarded([&] {
     if (const std::uint64_t left_out = trace_->left_out(); left_out > 0)
-      log(LogLevel::warn, "the trace has the first " + std::to_string(Trace::kMostEvents) + " events of each thread; " +
-                              std::to_string(left_out) + " later ones are left out");
+      log_warn("the trace of task " + std::to_string(task_) + " has the first " + std::to_string(Trace::kMostEvents) +
+               " events of each thread; " + std::to_string(left_out) + " later ones are left out");
     const auto all = transport_.exchange(trace_->str(clock_offset(transport_, deadline())), deadline());
     if (task_ != 0) return std::string();
     std::string lines;
