@@ -9,10 +9,15 @@ namespace {
 
 std::atomic<std::int64_t> count{0};
 
-void* counted(std::size_t bytes, std::size_t align) {
+/// Null when there is none.
+void* tried(std::size_t bytes, std::size_t align) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
-  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
-                                                    : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  return align <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
+                                            : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+void* counted(std::size_t bytes, std::size_t align) {
+  void* memory = tried(bytes, align);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -40,8 +45,16 @@ void* operator new[](std::size_t bytes, std::align_val_t align) {
   return counted(bytes, static_cast<std::size_t>(align));
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  count.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(bytes == 0 ? 1 : bytes);
+  return tried(bytes, 1);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return tried(bytes, 1);
+}
+void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return tried(bytes, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return tried(bytes, static_cast<std::size_t>(align));
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
