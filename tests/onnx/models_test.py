@@ -17,6 +17,7 @@ from npy import read_npy, write_npy
 FERRY = sys.argv[1]
 MODEL = Path(sys.argv[2])
 RELATIVE = 1e-4
+DEADLINE = "600"  # seconds; sanitizers make a step of 32 files long
 TINY = 1e-6  # below it, differences count as of this
 
 
@@ -36,7 +37,7 @@ def check(batch, options):
     with tempfile.TemporaryDirectory() as folder:
         write_npy(f"{folder}/x.npy", *rows(MODEL / "bytes.npy", batch))
         done = subprocess.run([FERRY, "run", str(MODEL / "model.onnx"), "--feed", f"bytes={folder}/x.npy", "--out",
-                               f"{folder}/out", *options], capture_output=True, text=True)
+                               f"{folder}/out", "--deadline", DEADLINE, *options], capture_output=True, text=True)
         if done.returncode != 0:
             return f"exit code {done.returncode}: {done.stderr}"
         result = read_npy(f"{folder}/out/target_label.npy")
