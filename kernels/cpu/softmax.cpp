@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/lanes.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -72,7 +73,7 @@ template <class RowFn>
 void along_axis(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
-  output.sizes[0] = input.sizes[0];
+  set_extent(run.inputs, output);
   const int dim = dim_of(kept<std::int64_t>(run), input.rank());
   const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
