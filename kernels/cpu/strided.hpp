@@ -53,7 +53,7 @@ class StridedCopy {
 
   void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
     if (count_ == 0) return;  // what is empty has no address to begin from
-    if (nest_.dims == 0) {  // one element
+    if (nest_.dims == 0) {    // one element
       nest_.dims = 1;
       nest_.sizes[0] = 1;
       nest_.steps[0][0] = nest_.steps[1][0] = 1;
