@@ -50,13 +50,10 @@ void broadcast(KernelRun& run) {
 
 /// Copies all of `part` to or from the place in `all` where `offset` elements along `dim` come before it.
 void copy_part(Parallel& parallel, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
-  const Steps part_steps = steps_of(part.sizes);
-  const Steps all_steps = steps_of(all.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < part.sizes.size(); ++d)
-    copy.add_dim(part.sizes[d], to_part ? all_steps[d] : part_steps[d], to_part ? part_steps[d] : all_steps[d]);
-  (to_part ? copy.from_begin : copy.to_begin) = offset * all_steps[static_cast<std::size_t>(dim)];
-  copy.run(parallel, part.dtype, to_part ? all.data : part.data, to_part ? part.data : all.data);
+  const Array &from = to_part ? all : part, &to = to_part ? part : all;
+  StridedCopy copy = copy_of_block(part.sizes, from.sizes, to.sizes);
+  (to_part ? copy.from_begin : copy.to_begin) = offset * steps_of(all.sizes)[static_cast<std::size_t>(dim)];
+  copy.run(parallel, part.dtype, from.data, to.data);
 }
 
 void concat(KernelRun& run) {
@@ -159,8 +156,9 @@ void pad(KernelRun& run) {
   const auto& padding = kept<Padding>(run);
   if (padding.extent_stays) output.sizes[0] = input.sizes[0];
   fill(run.parallel, output, padding.value.bytes().data());
-  copy_of_block(input.sizes, {input.sizes, {}}, {output.sizes, padding.low})
-      .run(run.parallel, input.dtype, input.data, output.data);
+  StridedCopy copy = copy_of_block(input.sizes, input.sizes, output.sizes);
+  copy.to_begin = elements_before(padding.low, output.sizes);
+  copy.run(run.parallel, input.dtype, input.data, output.data);
 }
 
 // ---- Constant and SizeOf ----

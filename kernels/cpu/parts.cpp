@@ -10,12 +10,8 @@ namespace {
 void take_part(KernelRun& run) {
   const Array& x = run.inputs[0];
   const Array& y = run.outputs[0];
-  const Steps from = steps_of(x.sizes), to = steps_of(y.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < y.sizes.size(); ++d) {
-    copy.from_begin += (y.begin[d] - x.begin[d]) * from[d];
-    copy.add_dim(y.sizes[d], from[d], to[d]);
-  }
+  StridedCopy copy = copy_of_block(y.sizes, x.sizes, y.sizes);
+  copy.from_begin = elements_before(y.begin, x.sizes) - elements_before(x.begin, x.sizes);
   copy.run(run.parallel, x.dtype, x.data, y.data);
 }
 

@@ -52,8 +52,8 @@ class StridedCopy {
   std::int64_t from_begin = 0, to_begin = 0;
 
   void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
-    if (count_ == 0) return;  // what is empty has no address to begin from
-    if (nest_.dims == 0) {    // one element
+    if (count_ == 0) return;  // what is empty may have no address
+    if (nest_.dims == 0) {
       nest_.dims = 1;
       nest_.sizes[0] = 1;
       nest_.steps[0][0] = nest_.steps[1][0] = 1;
@@ -134,32 +134,30 @@ class StridedCopy {
   std::int64_t count_ = 1;
 };
 
-/// A row-major array of sizes `all`, in which a block begins at `begin`.
-struct BlockPlace {
-  std::span<const std::int64_t> all, begin;
+/// Elements before the one at `index` in a row-major array of `sizes`.
+[[nodiscard]] inline std::int64_t elements_before(std::span<const std::int64_t> index,
+                                                  std::span<const std::int64_t> sizes) {
+  const Steps steps = steps_of(sizes);
+  std::int64_t before = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) before += index[d] * steps[d];
+  return before;
+}
 
-  [[nodiscard]] std::int64_t first() const {
-    const Steps steps = steps_of(all);
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < begin.size(); ++d) at += begin[d] * steps[d];
-    return at;
-  }
-};
-
-/// The copy of a block of `sizes` elements from one place to another.
-[[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, const BlockPlace& from,
-                                               const BlockPlace& to) {
-  const Steps from_steps = steps_of(from.all), to_steps = steps_of(to.all);
+/// The copy of a block of `sizes` elements between row-major arrays of sizes `from` and `to`, in both of which it
+/// begins with the first element unless the caller says otherwise.
+[[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, std::span<const std::int64_t> from,
+                                               std::span<const std::int64_t> to) {
+  const Steps from_steps = steps_of(from), to_steps = steps_of(to);
   StridedCopy copy;
   for (std::size_t d = 0; d < sizes.size(); ++d) copy.add_dim(sizes[d], from_steps[d], to_steps[d]);
-  copy.from_begin = from.first();
-  copy.to_begin = to.first();
   return copy;
 }
 
 /// The copy that fills `part` from the whole value that it is a part of.
 [[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
-  return copy_of_block(part.sizes, {part.whole, part.begin}, {part.sizes, {}});
+  StridedCopy copy = copy_of_block(part.sizes, part.whole, part.sizes);
+  copy.from_begin = elements_before(part.begin, part.whole);
+  return copy;
 }
 
 /// Every element = `value`, whose bytes are those of one element.
