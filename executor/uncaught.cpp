@@ -38,7 +38,6 @@ std::terminate_handler handler_before = nullptr;
   } catch (const Error&) {
     end_with_exception();
   } catch (...) {
-    handler_before();
   }
   handler_before();
   std::abort();
