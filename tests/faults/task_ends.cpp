@@ -1,6 +1,6 @@
 // A job of three processes of which the second leaves in the middle, in the way that MODE says: FAULTS D. mpirun's exit
-// code and what the others print tell what became of it. With the mode `graph` none comes that far:
-// the error comes before there is a job. task_ends MODE [--invariant=S]
+// code and what the others print tell what became of it. With the mode `graph` they all end before there is
+// a job. task_ends MODE [--invariant=S]
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
