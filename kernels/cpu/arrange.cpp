@@ -53,7 +53,7 @@ void triangle(KernelRun& run) {
   const auto rank = static_cast<std::size_t>(input.rank());
   const std::int64_t rows = input.sizes[rank - 2], columns = input.sizes[rank - 1];
   const std::int64_t shift = output.begin[rank - 2] - output.begin[rank - 1] + k;
-  dispatch_sizes(input.dtype, [&, k = k, upper = upper](auto zero) {
+  dispatch_sizes(input.dtype, [&, upper = upper](auto zero) {
     using T = decltype(zero);
     const T* in = input.as<const T>();
     T* out = output.as<T>();
