@@ -75,12 +75,15 @@ std::string behind_links(const std::string& path) {
   return none ? path : target.string();
 }
 
+Descriptor open_folder(const std::string& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 // 0, or the errno.
-int sync_folder(const std::string& folder) {
-  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor.open()) return errno;
+int sync_folder(const Descriptor& folder) {
+  if (!folder.open()) return errno;
   // EINVAL: a file system that has no such thing for folders.
-  return ::fsync(descriptor.get()) != 0 && errno != EINVAL ? errno : 0;
+  return ::fsync(folder.get()) != 0 && errno != EINVAL ? errno : 0;
 }
 
 Error cannot_change(const std::string& path, std::string_view what, int error) {
@@ -91,7 +94,9 @@ Error cannot_change(const std::string& path, std::string_view what, int error) {
 // A temporary file beside its target: gone at the end, unless it took the target's place.
 class Temporary {
  public:
-  Temporary(const std::string& path, std::uint64_t bytes) : path_(path), bytes_(bytes), name_(temporary_beside(path)) {
+  Temporary(const std::string& path, std::uint64_t bytes)
+      : path_(path), bytes_(bytes), name_(temporary_beside(path)), folder_(open_folder(folder_of(path))) {
+    if (!folder_.open()) throw cannot_write(path_, bytes_, "opening its folder", errno);
     descriptor_ = Descriptor(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!descriptor_.open()) throw cannot_write(path_, bytes_, "opening a temporary file beside it", errno);
   }
@@ -111,12 +116,15 @@ class Temporary {
   void take_place() {
     if (::rename(name_.c_str(), path_.c_str()) != 0) throw cannot_write(path_, bytes_, "renaming", errno);
     name_.clear();
+    if (const int error = sync_folder(folder_); error != 0)
+      throw cannot_write(path_, bytes_, "syncing the folder", error);
   }
 
  private:
   const std::string& path_;
   std::uint64_t bytes_;
   std::string name_;
+  Descriptor folder_;  // open from the start: who sees the file at its place may give the folder another name
   Descriptor descriptor_;
 };
 
@@ -198,9 +206,9 @@ class LocalFiles final : public FileSystem {
   }
 
   void rename_folder(const std::string& from, const std::string& to) override {
-    int error = sync_folder(from);
+    int error = sync_folder(open_folder(from));
     if (error == 0 && ::rename(from.c_str(), to.c_str()) != 0) error = errno;
-    if (error == 0) error = sync_folder(folder_of(to));
+    if (error == 0) error = sync_folder(open_folder(folder_of(to)));
     if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
   }
 
@@ -212,12 +220,9 @@ class LocalFiles final : public FileSystem {
 
  private:
   static void replace(const std::string& path, Pieces pieces) {
-    const std::uint64_t bytes = total_size(pieces);
-    Temporary temporary(path, bytes);
+    Temporary temporary(path, total_size(pieces));
     temporary.fill(pieces);
     temporary.take_place();
-    if (const int error = sync_folder(folder_of(path)); error != 0)
-      throw cannot_write(path, bytes, "syncing the folder", error);
   }
 };
 

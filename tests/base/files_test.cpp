@@ -14,6 +14,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/folder_lock.hpp"
@@ -23,6 +25,7 @@
 
 namespace {
 std::atomic<int> syncs_until_failure{-1};
+std::function<void()> after_next_rename;
 }  // namespace
 
 // Stands in for the C library's, to play a disk that fails.
@@ -32,6 +35,13 @@ extern "C" int fsync(int descriptor) {
     return -1;
   }
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+// Likewise, to play another process that sees the new name at once.
+extern "C" int rename(const char* from, const char* to) noexcept {
+  const int result = ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+  if (const auto then = std::exchange(after_next_rename, nullptr)) then();
+  return result;
 }
 
 namespace ferry {
@@ -243,6 +253,15 @@ TEST_CASE("files: a failed sync is a failed write (FAULTS 96)") {
   CHECK(error_of([&] { local_files().write(path, "new"); }).text().find("syncing the folder") != std::string::npos);
   syncs_until_failure = -1;
   CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("files: who sees a file at its place may give the folder another name") {
+  const TempFolder folder;
+  const std::string before = folder / "before", after = folder / "after";
+  local_files().make_folders(before);
+  after_next_rename = [&] { local_files().rename_folder(before, after); };
+  local_files().write(before + "/a", "new");
+  CHECK(content(after + "/a") == "new");
 }
 
 TEST_CASE("files: a full disk is a resource error that names path and bytes") {
