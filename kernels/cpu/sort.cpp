@@ -124,7 +124,7 @@ int compare_rows(const T* a, const T* b, std::int64_t width) {
 /// Fills `orders`; gives how many different rows there are.
 template <class T>
 std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Orders& orders) {
-  const auto [rows, groups] = orders;
+  const std::span<std::int64_t> rows = orders.rows, groups = orders.groups;
   const auto n = static_cast<std::int64_t>(rows.size());
   for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
   const auto compare = [&](std::int64_t a, std::int64_t b) {
