@@ -63,7 +63,7 @@ class MpiTransport final : public Transport {
   WireCount sent() const override;
 
  private:
-  Ticket take(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
+  Ticket new_ticket(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
   template <class Start>
   void start_chunks(Transfer& transfer, std::size_t bytes, Start start);
   void test(Transfer& transfer);
@@ -125,7 +125,7 @@ void MpiTransport::withdraw() {
   }
 }
 
-Ticket MpiTransport::take(int peer, std::uint32_t channel, bool receives, std::size_t bytes) {
+Ticket MpiTransport::new_ticket(int peer, std::uint32_t channel, bool receives, std::size_t bytes) {
   check_job();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
   if (channel > largest_tag_) {
@@ -161,7 +161,7 @@ void MpiTransport::start_chunks(Transfer& transfer, std::size_t bytes, Start sta
 }
 
 Ticket MpiTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
-  const Ticket ticket = take(peer, channel, false, bytes.size());
+  const Ticket ticket = new_ticket(peer, channel, false, bytes.size());
   start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
     check(MPI_Isend(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
                     &chunk.request),
@@ -173,7 +173,7 @@ Ticket MpiTransport::send(int peer, std::uint32_t channel, std::span<const std::
 }
 
 Ticket MpiTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
-  const Ticket ticket = take(peer, channel, true, bytes.size());
+  const Ticket ticket = new_ticket(peer, channel, true, bytes.size());
   start_chunks(transfers_[ticket - 1], bytes.size(), [&](std::size_t begin, Transfer::Chunk& chunk) {
     check(MPI_Irecv(bytes.data() + begin, chunk.bytes, MPI_BYTE, peer, static_cast<int>(channel), job_->data(),
                     &chunk.request),
