@@ -98,7 +98,7 @@ TEST_CASE("Task Bench's patterns say whose payloads a task takes") {
   CHECK(points_before("fft", 4, 2) == Points{0, 2, 4});
   CHECK(points_before("fft", 5, 2) == Points{2, 6});
   CHECK(points_before("no_comm", 5, 4) == Points{4});
-  CHECK_THROWS_AS(points_before("tree", 0, 0), ferry::Error);
+  CHECK_THROWS_AS(static_cast<void>(points_before("tree", 0, 0)), ferry::Error);
 }
 
 TEST_CASE("task graphs check every payload, on one task, two threads and two tasks, and from step to step") {

@@ -43,7 +43,8 @@ inline void check_same_bits(const Outcome& a, const Outcome& b) {
   REQUIRE(a.fetched.size() == b.fetched.size());
   for (std::size_t i = 0; i < a.fetched.size(); ++i)
     CHECK_MESSAGE(a.fetched[i].same_bits(b.fetched[i]), a.fetched[i].str() << " is not " << b.fetched[i].str());
-  for (const auto& [name, value] : a.variables) CHECK_MESSAGE(value.same_bits(b.variables.at(name)), name);
+  for (const auto& variable : a.variables)
+    CHECK_MESSAGE(variable.second.same_bits(b.variables.at(variable.first)), variable.first);
 }
 
 }  // namespace ferry::test

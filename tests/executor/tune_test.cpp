@@ -171,7 +171,8 @@ TEST_CASE("tune leaves nothing behind: variables, steps, batches, prints, stats 
   CHECK(with.trace == without.trace);
   REQUIRE(with.fetched.size() == without.fetched.size());
   for (std::size_t i = 0; i < with.fetched.size(); ++i) CHECK(with.fetched[i].same_bits(without.fetched[i]));
-  for (const auto& [name, value] : without.variables) CHECK_MESSAGE(value.same_bits(with.variables.at(name)), name);
+  for (const auto& variable : without.variables)
+    CHECK_MESSAGE(variable.second.same_bits(with.variables.at(variable.first)), variable.first);
 }
 
 TEST_CASE("tune measures nothing where no sums can share a message") {
