@@ -59,7 +59,7 @@ OpId op_of(const Graph& graph, std::string_view subject) {
 }
 
 /// The ops whose layout or place may depend on the annotation of `start`: those that use its values, and those that
-/// make what these use and have no layout themselves, or where `places` change too, no annotation at all.
+/// make what these use and have no layout themselves, but for those on one device where `places` change too.
 std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
   std::set<OpId> found{start};
   for (std::size_t before = 0; before != found.size();) {
@@ -69,7 +69,8 @@ std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
         const OpId producer = graph.producer(input);
         if (found.contains(producer)) found.insert(id);
         const Annotation& own = graph.op(producer).annotation();
-        if (found.contains(id) && (places ? own.empty() : own.layouts.empty())) found.insert(producer);
+        const bool free = own.layouts.empty() && (!places || own.device.empty());
+        if (found.contains(id) && free) found.insert(producer);
       }
   }
   return found;
