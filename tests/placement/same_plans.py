@@ -15,8 +15,10 @@ RANDOM_GRAPHS = 50
 TASKS = (1, 2, 3, 4, 7)
 OPTIONS = {  # what cannot be planned without
     "fashion.pb predict": ["--shape", "images=48,28,28"],
+    "fashion_cnn.pb predict": ["--shape", "images=48,28,28"],
     "parameter_server.pb init": ["--jobs", "ps=0,worker=1-2"],
     "parameter_server.pb train": ["--jobs", "ps=0,worker=1-2"],
+    "resnet50.pb predict": ["--shape", "images=2,3,224,224"],
 }
 
 
