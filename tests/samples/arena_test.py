@@ -17,7 +17,7 @@ JOBS = {"parameter_server": lambda tasks: ["--jobs", f"ps=0,worker=1-{tasks - 1}
 
 
 def output(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
 
 def plans(folder):

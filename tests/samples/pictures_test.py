@@ -34,7 +34,7 @@ PLANS = {
 def planned(name, *options):
     sample, *words = PLANS[name]
     command = [str(FERRY), "plan", str(SAMPLES / f"{sample}.pb"), *words, "--threads", "1", *options]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def of_dot(text):

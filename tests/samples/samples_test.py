@@ -35,7 +35,7 @@ def run(*arguments, ranks=0, code=0, program=FERRY):
     command = [str(program), *map(str, arguments)]
     if ranks:
         command = [MPIRUN, "--oversubscribe", "-np", str(ranks), *command]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == code, f"{' '.join(command)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
