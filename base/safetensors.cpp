@@ -194,6 +194,7 @@ std::vector<Extent> extents_of(std::vector<Entry> entries, std::uint64_t data_si
   for (Entry& entry : entries) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return *a->offsets < *b->offsets; });
   std::vector<Extent> extents;
+  extents.reserve(order.size());
   std::uint64_t end = 0;
   for (Entry* entry : order) extents.push_back(extent_of(*entry, data_size, end, file));
   if (end != data_size) {

@@ -57,7 +57,7 @@ std::optional<double> round_by_gloo(std::int64_t bytes) {
 
 /// Against MPI, and where gloo is faster against that.
 Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
-  const Figure by_mpi = against_mpi(what, bytes);
+  Figure by_mpi = against_mpi(what, bytes);
   const std::optional<double> gloo = round_by_gloo(bytes);
   if (!gloo || *gloo >= *by_mpi.peer_value) return by_mpi;
   const auto ferry = [&] { return figure_of(measured({.what = what, .number = bytes}, ranks(2))).ferry; };
