@@ -44,7 +44,7 @@ struct Network {
     x = relu(x + variable("bias", {outputs, 1, 1}));
     x = max_pool2d(x, {2, 2}, {.strides = {2, 2}});
   }
-  Value variable(const std::string& what, Ints sizes) {
+  Value variable(const std::string& what, const Ints& sizes) {
     const std::string name = "layer" + std::to_string(variables.size() / 2) + "/" + what;
     variables.push_back(graph.variable(name, normal(graph, dims_of(sizes), 0, 0.05)));
     return variables.back();
