@@ -219,8 +219,8 @@ SavedVariables parse_parts(std::string_view text, const std::string& file) {
   return variables_of(Json::parse(text, nullptr, false), file);
 }
 
-void merge(SavedVariables& variables, SavedVariables more) {
-  for (auto& [name, variable] : more) {
+void merge(SavedVariables& variables, const SavedVariables& more) {
+  for (const auto& [name, variable] : more) {
     const auto [at, fresh] = variables.try_emplace(name, variable);
     if (!fresh) at->second.parts.insert(at->second.parts.end(), variable.parts.begin(), variable.parts.end());
   }

@@ -55,7 +55,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 [[nodiscard]] std::string parts_text(const SavedVariables& variables);
 [[nodiscard]] SavedVariables parse_parts(std::string_view text, const std::string& file);
 /// Adds the parts of `more` to those of `variables`.
-void merge(SavedVariables& variables, SavedVariables more);
+void merge(SavedVariables& variables, const SavedVariables& more);
 
 /// Reads one task's file after the other, and calls visit(name, part, bytes) for each part, whose hash has been
 /// compared. Error(file) names the file and the tensor that is missing, differs or is damaged.

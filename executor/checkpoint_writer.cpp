@@ -109,7 +109,7 @@ void CheckpointWriter::write_shards() {
       SavedVariables one;
       one[part.name] = {
           part.dtype, part.part.whole, {{copy.task, part.part.begin, part.part.sizes, hex_digest(part.bytes.span())}}};
-      merge(manifest_.variables, std::move(one));
+      merge(manifest_.variables, one);
     }
     write_tensors(*options_.files, folder + "/" + shard_name(copy.task), tensors);
   }

@@ -170,6 +170,7 @@ void spread(std::vector<Introduction>& tasks, int hosts) {
 /// Which process has each of the tasks.
 std::vector<int> processes_of(int tasks, int processes) {
   std::vector<int> result;
+  result.reserve(static_cast<std::size_t>(tasks));
   for (int task = 0; task < tasks; ++task) result.push_back(process_of_task(task, tasks, processes));
   return result;
 }
