@@ -291,9 +291,9 @@ class MemoryPlanner {
   /// may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Do::tiles && instruction.other == 0) return false;
-    if (instruction.what != Do::tiles) return o == 0 && in_place(instruction, k);
     const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
     const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
+    if (instruction.what != Do::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
     if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
     const Range members = plan_.regions[instruction.target].instructions;
     if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
@@ -302,14 +302,24 @@ class MemoryPlanner {
       const Instruction& member = plan_.instructions[m];
       const bool writes = plan_.operands[member.outputs.begin] == out;
       written = written || writes;
-      for (std::uint32_t n = 0; n < member.inputs.count && written; ++n)
-        if (storage_of(plan_, plan_.operands[member.inputs.begin + n]) == storage_of(plan_, in))
-          free = free && writes && in_place(member, n);
+      if (!written) continue;
+      free = free && (writes ? reads_in_place(member, storage_of(plan_, in)) : !reads(member, storage_of(plan_, in)));
     }
     return written && free;
   }
-  static bool in_place(const Instruction& instruction, std::uint32_t k) {
-    return k < 32 && (instruction.in_place >> k & 1U) != 0;
+  /// All that the kernel reads of a storage is the whole of it, whose bytes its output may take.
+  bool reads_in_place(const Instruction& kernel, std::uint32_t storage) const {
+    for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
+      const std::uint32_t in = plan_.operands[kernel.inputs.begin + k];
+      if (storage_of(plan_, in) != storage) continue;
+      if (!is_whole(in) || k >= 32 || (kernel.in_place >> k & 1U) == 0) return false;
+    }
+    return true;
+  }
+  bool reads(const Instruction& kernel, std::uint32_t storage) const {
+    for (std::uint32_t k = 0; k < kernel.inputs.count; ++k)
+      if (storage_of(plan_, plan_.operands[kernel.inputs.begin + k]) == storage) return true;
+    return false;
   }
 
   bool may_inherit(std::uint32_t in, std::uint32_t out, std::uint32_t position) const {

@@ -119,5 +119,15 @@ TEST_CASE("joined values lie side by side, and nothing is done to join them") {
   CHECK(kernels_of(verified(g, {twice})) == "Exp, Exp, Exp, Concat");
 }
 
+TEST_CASE("the bytes of joined values are not taken by a kernel that reads a part of them at all places") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1}), y = g.input("y", DType::float32, {1});
+  const Value a = exp(x), all = concat(Values{a, exp(y)}, 0);
+  for (const std::int64_t fuse_from : {0, 1}) {
+    const Plan plan = verified(g, {exp(all - a)}, {}, 1, fuse_from);
+    CHECK(lines_with(plan, "from byte").find("exp float32[1] in") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace ferry
