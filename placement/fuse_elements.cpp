@@ -342,7 +342,7 @@ class ElementFuser {
     const auto ends = [&](std::uint32_t b) { return is_inside(b) && last.at(b) == m && b != out; };
     if (is_inside(out)) {
       each(member.inputs, [&](std::uint32_t b, std::uint32_t k) {
-        const bool may = k < 32 && (member.in_place >> k & 1U) != 0 && size_of(plan_.buffers[b].dtype) == bytes &&
+        const bool may = may_take(member, k) && size_of(plan_.buffers[b].dtype) == bytes &&
                          is_of_rows(b, extent) == is_of_rows(out, extent);
         if (taken == kNone && may && ends(b)) taken = b;
       });

@@ -63,16 +63,14 @@ class Joiner {
     if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
         from.device != to.device)
       return false;
-    bool in_place = false, others_apart = true;
+    bool reads_made = false, fits = true;
     const std::uint32_t taken = storage_of(plan_, output(i));
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
       const std::uint32_t b = plan_.operands[i.inputs.begin + k];
-      if (b == chain.made)
-        in_place = (i.in_place >> k & 1U) != 0;
-      else
-        others_apart = others_apart && storage_of(plan_, b) != taken;
+      reads_made = reads_made || b == chain.made;
+      fits = fits && (b == chain.made ? may_take(i, k) : storage_of(plan_, b) != taken);
     }
-    return in_place && others_apart && !has(chain.reads, taken) && !has(chain.writes, taken);
+    return reads_made && fits && !has(chain.reads, taken) && !has(chain.writes, taken);
   }
 
   /// Only its maker and one instruction have to do with it, and its bytes are its own.

@@ -312,7 +312,7 @@ class MemoryPlanner {
     for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
       const std::uint32_t in = plan_.operands[kernel.inputs.begin + k];
       if (storage_of(plan_, in) != storage) continue;
-      if (!is_whole(in) || k >= 32 || (kernel.in_place >> k & 1U) == 0) return false;
+      if (!is_whole(in) || !may_take(kernel, k)) return false;
     }
     return true;
   }

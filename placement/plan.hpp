@@ -178,6 +178,11 @@ struct PlanClass {
 /// What the kernels of a tile region go over: the elements of the largest value that they touch.
 [[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
 
+/// Output 0 of the kernel may take the bytes of its input k.
+[[nodiscard]] inline bool may_take(const Instruction& kernel, std::uint32_t k) {
+  return k < 32 && (kernel.in_place >> k & 1U) != 0;
+}
+
 /// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.
 [[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
   const std::uint32_t viewed = plan.buffers[buffer].view_of;

@@ -61,8 +61,7 @@ class Updater {
     const Instruction& maker = step_[value.maker];
     if (maker.what != Do::kernel || maker.outputs.count != 1) return false;
     for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
-      if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && (maker.in_place >> k & 1U) == 0)
-        return false;
+      if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && !may_take(maker, k)) return false;
     if (last_control_ != kNone && last_control_ > value.maker) return false;
     Uses& variable = uses_[update.variable];
     if (variable.last != kNone && variable.last > value.maker) return false;

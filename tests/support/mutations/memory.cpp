@@ -48,7 +48,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
       if (i.what != Do::kernel && i.what != Do::collective) continue;
       for (std::uint32_t k = 0; k < i.inputs.count && i.outputs.count > 0; ++k) {
         const std::uint32_t in = operand(plan.classes[c], i.inputs, k), out = operand(plan.classes[c], i.outputs, 0);
-        if (of_one_arena(plan.classes[c], in, out) && (i.in_place >> k & 1U) == 0) pairs.emplace_back(c, in, out);
+        if (of_one_arena(plan.classes[c], in, out) && !may_take(i, k)) pairs.emplace_back(c, in, out);
       }
     }
   const auto* pair = one_of(pairs, dice);
