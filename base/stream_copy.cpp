@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -14,12 +15,17 @@ namespace ferry {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kStream = 2048;  // from here on it pays
+constexpr std::size_t kShort = 2048;  // not worth the parts of lines at both ends
 
 }  // namespace
 
+std::size_t stream_from() noexcept {
+  static const std::size_t from = __builtin_cpu_is("amd") ? kShort : 16 << 20;
+  return from;
+}
+
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
-  if (bytes < kStream) {
+  if (bytes < kShort) {
     if (bytes > 0) std::memcpy(target, source, bytes);
     return;
   }
@@ -45,6 +51,10 @@ void stream_fence() noexcept {
 
 #else
 
+std::size_t stream_from() noexcept {
+  return std::numeric_limits<std::size_t>::max();
+}
+
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
   if (bytes > 0) std::memcpy(target, source, bytes);
 }
@@ -52,5 +62,12 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
 void stream_fence() noexcept {}
 
 #endif
+
+void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, std::size_t whole) noexcept {
+  if (whole >= stream_from())
+    stream_copy(target, source, bytes);
+  else if (bytes > 0)
+    std::memcpy(target, source, bytes);
+}
 
 }  // namespace ferry
