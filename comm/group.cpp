@@ -269,8 +269,8 @@ void GroupCall::fold_tiles(std::size_t end, std::size_t first, std::size_t last)
     for (std::size_t i = next_ + 1; i < end; ++i)
       fold_(tile.data(), steps_[i].source + at, static_cast<std::int64_t>(bytes / element));
     for (std::size_t i = end; i < steps_.size(); ++i)
-      if (steps_[i].window != nullptr) stream_copy(steps_[i].window + at, tile.data(), bytes);
-    if (copy.bytes >= kBeyondCaches)
+      if (steps_[i].window != nullptr) copy_for_reader(steps_[i].window + at, tile.data(), bytes, mine_.size());
+    if (copy.bytes >= kBeyondCaches && mine_.size() >= stream_from())
       stream_copy(copy.target + at, tile.data(), bytes);
     else
       std::memcpy(copy.target + at, tile.data(), bytes);

@@ -38,10 +38,10 @@ std::span<Array> TileMember::run(std::span<Array> arrays, const Piece& piece, Pa
   return arrays.subspan(inputs + 1);
 }
 
-void TileWork::place(std::uint32_t member, std::byte* where) {
+void TileWork::place(std::uint32_t member, std::byte* where, bool stream) {
   std::size_t output = members[member].inputs;
   for (std::uint32_t m = 0; m < member; ++m) output += members[m].inputs + 1;
-  members[member].stream = where != nullptr;
+  members[member].stream = stream;
   arrays[output].array.data = where != nullptr ? where : arrays[output].home;
 }
 

@@ -59,9 +59,9 @@ struct TileWork {
   std::vector<TileArray> arrays;    ///< of the members, one after another: inputs, then the output
   std::vector<TileStream> streams;  ///< of the arrays, each once
 
-  /// The output of `member`, which no other member reads, goes to `where` from now on, around the caches; null: to its
-  /// buffer.
-  void place(std::uint32_t member, std::byte* where);
+  /// The output of `member`, which no other member reads, goes to `where` from now on; null: to its buffer. `stream` as
+  /// KernelRun::stream.
+  void place(std::uint32_t member, std::byte* where, bool stream);
 
   /// To be called when all members are there.
   void finish();

@@ -82,9 +82,10 @@ Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte>
   }
   ++state.sent;
   if (receive.at == Post::kElsewhere) return Sent::elsewhere;
-  if (bytes.data() != receiver_.data() + receive.at)
-    stream_copy(receiver_.data() + receive.at, bytes.data(), bytes.size());
-  stream_fence();
+  if (std::byte* const target = receiver_.data() + receive.at; target != bytes.data()) {
+    copy_for_reader(target, bytes.data(), bytes.size(), bytes.size());
+    stream_fence();
+  }
   write(*cell, channel, Cell::Kind::landed, bytes.size(), {});
   return Sent::complete;
 }

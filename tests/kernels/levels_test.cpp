@@ -48,11 +48,15 @@ TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, flo
     CAPTURE(level.level());
     test::EvaluateOptions options;
     options.kernels = &level;
-    const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
-    if (baseline.empty()) baseline = got;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      CAPTURE(i);
-      CHECK(got[i].same_bits(baseline[i]));
+    for (const bool stream : {false, true}) {
+      CAPTURE(stream);
+      options.stream = stream;
+      const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
+      if (baseline.empty()) baseline = got;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CAPTURE(i);
+        CHECK(got[i].same_bits(baseline[i]));
+      }
     }
   }
 }

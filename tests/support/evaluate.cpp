@@ -169,6 +169,7 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
                 .state = bound.state.get(),
                 .scratch = scratch,
                 .parallel = *options_.parallel,
+                .stream = options_.stream && kernel->streams,
                 .step = step,
                 .iterations = frame.iterations};
   bound.run(run);

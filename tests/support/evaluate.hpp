@@ -17,6 +17,7 @@ struct EvaluateOptions {
   const KernelTable* kernels = nullptr;  ///< null: the CPU's
   Parallel* parallel = nullptr;          ///< null: this thread alone
   FileSystem* files = nullptr;           ///< for data ops
+  bool stream = false;                   ///< KernelRun::stream of the kernels that heed it
   std::string data_folder = {};
   std::uint64_t seed = 0;
 };
