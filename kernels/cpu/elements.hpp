@@ -137,38 +137,63 @@ void pick_loop(const F& f, Out* out, std::int64_t n, const bool* moves, std::int
   }
 }
 
+/// Elements [begin, begin + n) of output 0, along which input i begins at offsets[i] and moves on or not.
 template <class Out, class... In, class F, std::size_t... I>
-void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...>) {
+[[gnu::noinline]] void compute_row(const KernelRun& run, const F& f, std::int64_t begin, std::int64_t n,
+                                   const bool* moves, const std::array<std::int64_t, sizeof...(In)>& offsets,
+                                   std::index_sequence<I...>) {
+  alignas(64) Out tile[kStreamTile];
+  Out* const out = run.outputs[0].as<Out>() + begin;
+  const std::int64_t most = run.stream ? kStreamTile : n;
+  for (std::int64_t at = 0; at < n; at += most) {
+    const std::int64_t count = std::min(most, n - at);
+    pick_loop(f, run.stream ? tile : out + at, count, moves, std::integer_sequence<int>(),
+              (run.inputs[I].template as<const In>() + offsets[I] + (moves[I] ? at : 0))...);
+    if (run.stream)
+      stream_copy(reinterpret_cast<std::byte*>(out + at), reinterpret_cast<const std::byte*>(tile),
+                  static_cast<std::size_t>(count) * sizeof(Out));
+  }
+}
+
+template <class Out, class... In, class F, std::size_t... I>
+void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...> inputs) {
   constexpr int kInputs = sizeof...(In);
   Array& output = run.outputs[0];
   set_extent(run.inputs, output);
-  if (output.count() == 1 && !run.stream) {
+  const std::int64_t count = output.count();
+  if (count == 1 && !run.stream) {
     *output.as<Out>() = f(*run.inputs[I].template as<const In>()...);
     return;
+  }
+  const auto compute_all = [&](const auto& compute) {
+    const auto piece = [&](std::int64_t begin, std::int64_t end) {
+      compute(begin, end);
+      if (run.stream) stream_fence();
+    };
+    if (run.piece.last >= 0)
+      run.piece.each_row(piece);
+    else
+      for_chunks(run.parallel, count, kElementGrain, piece);
+  };
+  const std::int64_t counts[] = {run.inputs[I].count()...};
+  if (((counts[I] == count || counts[I] == 1) && ...)) {  // of the output's shape, or one element: no walk is needed
+    const bool moves[] = {(counts[I] == count)...};
+    return compute_all([&](std::int64_t begin, std::int64_t end) {
+      compute_row<Out, In...>(run, f, begin, end - begin, moves, {(moves[I] ? begin : 0)...}, inputs);
+    });
   }
   const auto nest = make_nest<kInputs>(run.inputs, output);
   const auto last = static_cast<std::size_t>(nest.dims - 1);
   const bool moves[] = {(nest.steps[I][last] != 0)...};
-  const auto compute = [&](std::int64_t begin, std::int64_t end) {
-    alignas(64) Out tile[kStreamTile];
+  compute_all([&](std::int64_t begin, std::int64_t end) {
     Walk<kInputs> walk(nest, begin);
     while (begin < end) {
-      const std::int64_t n = std::min({walk.run(), end - begin, run.stream ? kStreamTile : end - begin});
-      Out* out = output.as<Out>() + begin;
-      pick_loop(f, run.stream ? tile : out, n, moves, std::integer_sequence<int>(),
-                (run.inputs[I].template as<const In>() + walk.offset(I))...);
-      if (run.stream)
-        stream_copy(reinterpret_cast<std::byte*>(out), reinterpret_cast<const std::byte*>(tile),
-                    static_cast<std::size_t>(n) * sizeof(Out));
+      const std::int64_t n = std::min(walk.run(), end - begin);
+      compute_row<Out, In...>(run, f, begin, n, moves, {walk.offset(I)...}, inputs);
       walk.advance(n);
       begin += n;
     }
-    if (run.stream) stream_fence();
-  };
-  if (run.piece.last >= 0)
-    run.piece.each_row(compute);
-  else
-    for_chunks(run.parallel, output.count(), kElementGrain, compute);
+  });
 }
 
 /// output 0 = f(inputs...), element by element, with numpy's broadcasting. `In` are the inputs' element types.
