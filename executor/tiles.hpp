@@ -43,10 +43,11 @@ struct TileMember {
   bool stream = false;      ///< KernelRun::stream
   const Instruction* plan;  ///< for messages
 
-  /// Computes a piece of its output: `arrays` begins with its inputs and the output. Gives what follows these. Throws
-  /// FailedMember.
-  std::span<Array> run(std::span<Array> arrays, const Piece& piece, Parallel& parallel, std::int64_t step,
-                       std::span<const std::int64_t> iterations) const;
+  /// Runs of its kernel on `arrays`, which begin with its inputs and the output, without a piece.
+  [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
+                                 std::span<const std::int64_t> iterations) const;
+  /// Computes the piece of such a run. Throws FailedMember.
+  void compute(KernelRun& run) const;
 };
 
 /// A tile region, ready to run.
