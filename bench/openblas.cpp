@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 
 namespace ferry::bench {
 namespace {
+
+/// Its threads look for more work for some 2^28 cycles; what is measured next would share their cores.
+constexpr std::chrono::milliseconds kTillAsleep{400};
 
 struct Product {
   explicit Product(int size) : n(size), a(count(size)), b(count(size)), c(count(size)) {
@@ -37,6 +41,7 @@ std::function<double()> product_by_openblas(int n, int threads, int times) {
     for (int i = 0; i < times; ++i) product->run();
     const std::chrono::duration<double> seconds = system_clock().now() - begin;
     openblas_set_num_threads(1);
+    if (threads > 1) std::this_thread::sleep_for(kTillAsleep);
     return seconds.count() / times;
   };
 }
