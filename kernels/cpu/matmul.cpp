@@ -7,6 +7,7 @@
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/large_product.hpp"
 #include "kernels/cpu/product_tile.hpp"
 #include "kernels/cpu/state.hpp"
 #include "kernels/cpu/thin_product.hpp"
@@ -93,19 +94,24 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
   });
 }
 
-/// Whether there is one product of floating-point numbers that has a small factor, and scratch for it. Then computes
-/// it.
-bool multiply_thin(const KernelRun& run, const Products& products, Transposed transposed) {
+/// Of one product by tiles; 0: it is none.
+std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
+  if (!is_float(dtype)) return 0;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  if (is_thin(sizes, transposed.a, transposed.b)) return thin_scratch(sizes, transposed.b, element);
+  return is_large(sizes) ? large_scratch(sizes, element) : 0;
+}
+
+/// Whether there is one product that is computed by tiles, and scratch for it. Then computes it.
+bool multiply_by_tiles(const KernelRun& run, const Products& products, Transposed transposed) {
   const ProductSizes sizes{products.m, products.n, products.k};
-  const DType dtype = run.outputs[0].dtype;
-  if (products.count != 1 || !is_float(dtype) || !is_thin(sizes, transposed.a, transposed.b) ||
-      !product_tiles().fused ||
-      std::ssize(run.scratch) < thin_scratch(sizes, transposed.b, static_cast<std::int64_t>(size_of(dtype))))
-    return false;
-  dispatch_floats(dtype, [&](auto zero) {
+  const std::int64_t scratch = tiles_scratch(sizes, run.outputs[0].dtype, transposed);
+  if (products.count != 1 || scratch == 0 || !product_tiles().fused || std::ssize(run.scratch) < scratch) return false;
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    multiply_thin(run, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
-                  Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>());
+    const auto multiply = is_thin(sizes, transposed.a, transposed.b) ? &multiply_thin<T> : &multiply_large<T>;
+    multiply(run, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
+             Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>());
   });
   return true;
 }
@@ -142,7 +148,7 @@ void matmul(KernelRun& run) {
     batch.count = std::min<std::int64_t>(batch.count, 1);
   }
   if (output.count() == 0) return;
-  if (multiply_thin(run, batch, transposed)) return;
+  if (multiply_by_tiles(run, batch, transposed)) return;
   if (batch.k == 0) {
     std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
     return finish_all(run);
@@ -151,22 +157,24 @@ void matmul(KernelRun& run) {
   dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, batch, nest, transposed); });
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
-  return keep(Transposed{setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)});
+Transposed transposed_in(const KernelSetup& setup) {
+  return {setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)};
 }
 
-/// Of a product with a small factor; a batch times one matrix is one.
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  return keep(transposed_in(setup));
+}
+
+/// Of a product by tiles; a batch times one matrix is one.
 std::int64_t scratch_bytes(const KernelSetup& setup) {
   const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
-  const bool a_transposed = setup.attrs.get_or("transpose_a", false);
-  const bool b_transposed = setup.attrs.get_or("transpose_b", false);
+  const Transposed transposed = transposed_in(setup);
   const auto batch = product(a, 0, static_cast<int>(a.size()) - 2);
-  if (product(b, 0, static_cast<int>(b.size()) - 2) != 1 || (a_transposed && batch != 1)) return 0;
+  if (product(b, 0, static_cast<int>(b.size()) - 2) != 1 || (transposed.a && batch != 1)) return 0;
   const auto from_end = [](const auto& sizes, std::size_t n) { return sizes[sizes.size() - n]; };
-  const ProductSizes sizes{batch * from_end(a, a_transposed ? 1 : 2), from_end(b, b_transposed ? 2 : 1),
-                           from_end(a, a_transposed ? 2 : 1)};
-  if (!is_float(setup.outputs[0].dtype) || !is_thin(sizes, a_transposed, b_transposed)) return 0;
-  return thin_scratch(sizes, b_transposed, static_cast<std::int64_t>(size_of(setup.outputs[0].dtype)));
+  const ProductSizes sizes{batch * from_end(a, transposed.a ? 1 : 2), from_end(b, transposed.b ? 2 : 1),
+                           from_end(a, transposed.a ? 2 : 1)};
+  return tiles_scratch(sizes, setup.outputs[0].dtype, transposed);
 }
 
 constexpr Kernel kKernels[] = {

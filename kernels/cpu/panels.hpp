@@ -11,6 +11,11 @@
 
 namespace ferry::cpu {
 
+/// Of [m,k] times [k,n].
+struct ProductSizes {
+  std::int64_t m, n, k;
+};
+
 /// Of a row of a panel on the processor with the widest vectors. Scratch is found with it, so that all make the same
 /// plan.
 inline constexpr std::int64_t kPanelBytes = 128;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/cpu/finish.hpp"
-#include "kernels/cpu/panels.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 namespace ferry::cpu {
@@ -164,14 +163,6 @@ class ThinProduct {
   std::int64_t places_[kMostTileRows], offsets_[kDepth];
 };
 
-template <class T>
-void multiply(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
-  const auto [m, n, k] = sizes;
-  if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
-  const ThinProduct<T> product(run, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k);
-  a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
-}
-
 }  // namespace
 
 bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
@@ -187,14 +178,16 @@ std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int
   return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k)) * element;
 }
 
-void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
-                   float* c) {
-  multiply(run, sizes, a, b, c);
+template <class T>
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  const auto [m, n, k] = sizes;
+  if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
+  const ThinProduct<T> product(run, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k);
+  a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
 }
 
-void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
-                   double* c) {
-  multiply(run, sizes, a, b, c);
-}
+template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);
+template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<double>&, const Matrix<double>&,
+                            double*);
 
 }  // namespace ferry::cpu

@@ -3,16 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/panels.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
-
-struct ProductSizes {
-  std::int64_t m, n, k;
-};
 
 /// Whether products of these sizes are computed here faster than by a library.
 [[nodiscard]] bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
@@ -22,9 +18,7 @@ struct ProductSizes {
 
 /// c = a b, all without gaps; c is output 0 of `run`, which has the scratch. How it is cut into threads and blocks
 /// changes no bit.
-void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<float>& a, const Matrix<float>& b,
-                   float* c);
-void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<double>& a, const Matrix<double>& b,
-                   double* c);
+template <class T>
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c);
 
 }  // namespace ferry::cpu

@@ -1,5 +1,5 @@
-// Products with a small factor, which have a way of their own: numbers that floats hold exactly, so that integers give
-// the same.
+// Products by tiles, of a small factor or two large ones: numbers that floats hold exactly, so that integers give the
+// same.
 #include <doctest/doctest.h>
 
 #include "ops/linalg.hpp"
@@ -45,6 +45,17 @@ TEST_CASE("sums of few products") {
 TEST_CASE("few rows times a large matrix") {
   Graph g;
   check_product(whole(g, 33, 900), whole(g, 900, 1220), false, false);
+}
+
+TEST_CASE("large matrices") {
+  Graph g;
+  const Value a = whole(g, 150, 801), b = whole(g, 801, 1101);
+  const Value a_transposed = whole(g, 801, 150), b_transposed = whole(g, 1101, 801);
+  check_product(a, b, false, false);
+  check_product(a_transposed, b, true, false);
+  check_product(a, b_transposed, false, true);
+  check_product(a_transposed, b_transposed, true, true);
+  check_product(whole(g, 64, 500), whole(g, 500, 330), false, false);  // cut by columns
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+// As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
+// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first cache.
+#include "kernels/cpu/large_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = 64;           // of each size
+constexpr std::int64_t kWork = 1 << 21;       // multiplications that are worth packing
+constexpr std::int64_t kDepth = 192;          // of a panel at a time, so that it stays in the first cache
+constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b at a time
+constexpr std::int64_t kPackedBytes = 4096;   // and of each so many columns
+constexpr std::int64_t kRows = 48;            // of a at a time, which a thread packs; a multiple of all tiles' rows
+constexpr std::int64_t kPieces = 8;           // for threads
+constexpr std::int64_t kPanels = 4;           // of a piece at least, so that packing its rows pays
+
+/// Some columns of the result, and some of the products that are added up in them.
+struct Part {
+  std::int64_t column, columns, begin, depth;
+};
+
+template <class T>
+class LargeProduct {
+ public:
+  LargeProduct(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c)
+      : run_(run), sizes_(sizes), a_(a), b_(b), c_(c), packed_(reinterpret_cast<T*>(run.scratch.data())) {
+    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = i;
+    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * tiles_.rows;
+  }
+
+  void compute() const {
+    constexpr std::int64_t kColumns = kPackedBytes / sizeof(T);
+    for (std::int64_t column = 0; column < sizes_.n; column += kColumns)
+      for (std::int64_t begin = 0; begin < sizes_.k; begin += kPacked)
+        compute({column, std::min(kColumns, sizes_.n - column), begin, std::min(kPacked, sizes_.k - begin)});
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * Panels<T>::lanes(); }
+
+  void compute(const Part& part) const {
+    const Panels<T> panels(part.columns);
+    for_chunks(run_.parallel, panels.count(), 1,
+               [&](std::int64_t p, std::int64_t) { pack_columns(part, panels.at(p)); });
+    // Where the rows are few, each block is cut by panels.
+    const std::int64_t blocks = (sizes_.m + kRows - 1) / kRows;
+    const std::int64_t cuts = std::clamp<std::int64_t>(panels.count() / kPanels, 1, (kPieces + blocks - 1) / blocks);
+    for_chunks(run_.parallel, blocks * cuts, 1, [&](std::int64_t item, std::int64_t) {
+      alignas(64) T rows[kRows * kPacked];
+      const std::int64_t row = item / cuts * kRows, count = std::min(kRows, sizes_.m - row), cut = item % cuts;
+      const std::int64_t first = panels.count() * cut / cuts, last = panels.count() * (cut + 1) / cuts;
+      pack_rows(part, row, count, rows);
+      for (std::int64_t p = first; p < last; ++p) add_panel(part, rows, row, count, panels.at(p));
+      if (part.begin + part.depth < sizes_.k) return;
+      const std::int64_t column = panels.at(first).first, after = std::min(part.columns, panels.at(last).first);
+      finish_rows(run_, row * sizes_.n + part.column + column, after - column, count, sizes_.n);
+    });
+  }
+
+  void pack_columns(const Part& part, const Panel& panel) const {
+    T* to = packed_ + panel.first * part.depth;
+    const std::int64_t column = part.column + panel.first;
+    if (b_.transposed) return pack(b_.data + column * sizes_.k + part.begin, sizes_.k, part.depth, panel, to);
+    const T* from = b_.data + part.begin * sizes_.n + column;
+    for (std::int64_t i = 0; i < part.depth; ++i, from += sizes_.n, to += width(panel))
+      std::fill(std::copy_n(from, panel.count, to), to + width(panel), T(0));
+  }
+
+  /// Tile by tile, so that a tile reads on and on: element [r,i] of its rows at i * (rows of a tile) + r.
+  void pack_rows(const Part& part, std::int64_t row, std::int64_t count, T* to) const {
+    for (std::int64_t r = 0; r < count; r += tiles_.rows, to += tiles_.rows * part.depth) {
+      const std::int64_t here = std::min(tiles_.rows, count - r);
+      if (a_.transposed)
+        for (std::int64_t i = 0; i < part.depth; ++i)
+          std::copy_n(a_.data + (part.begin + i) * sizes_.m + row + r, here, to + i * tiles_.rows);
+      else
+        transpose(a_.data + (row + r) * sizes_.k + part.begin, sizes_.k, here, part.depth, to, tiles_.rows);
+    }
+  }
+
+  void add_panel(const Part& part, const T* rows, std::int64_t row, std::int64_t count, const Panel& panel) const {
+    T* const to = c_ + row * sizes_.n + part.column + panel.first;
+    if (panel.count == width(panel)) return add(part, rows, count, panel, to, sizes_.n);
+    T sums[kRows * Panels<T>::kMostWidth];
+    for (std::int64_t r = 0; part.begin > 0 && r < count; ++r)
+      std::copy_n(to + r * sizes_.n, panel.count, sums + r * width(panel));
+    add(part, rows, count, panel, sums, width(panel));
+    for (std::int64_t r = 0; r < count; ++r) std::copy_n(sums + r * width(panel), panel.count, to + r * sizes_.n);
+  }
+
+  void add(const Part& part, const T* rows, std::int64_t count, const Panel& panel, T* sums, std::int64_t step) const {
+    const T* const packed = packed_ + panel.first * part.depth;
+    for (std::int64_t i = 0; i < part.depth; i += kDepth)
+      for (std::int64_t r = 0; r < count; r += tiles_.rows)
+        tiles_.of[panel.vectors - 1][std::min(tiles_.rows, count - r) - 1](
+            std::min(kDepth, part.depth - i), rows + r * part.depth + i * tiles_.rows, places_, offsets_,
+            packed + i * width(panel), sums + r * step, step, part.begin + i > 0);
+  }
+
+  const KernelRun& run_;
+  const ProductTiles<T>& tiles_ = product_tiles_of<T>();
+  const ProductSizes sizes_;
+  const Matrix<T> a_, b_;
+  T *const c_, *const packed_;
+  std::int64_t places_[kMostTileRows], offsets_[kDepth];
+};
+
+}  // namespace
+
+bool is_large(const ProductSizes& sizes) {
+  const auto [m, n, k] = sizes;
+  return m >= kLeast && n >= kLeast && k >= kLeast && m * n * k >= kWork;
+}
+
+std::int64_t large_scratch(const ProductSizes& sizes, std::int64_t element) {
+  const std::int64_t most = kPanelBytes / element, columns = std::min(sizes.n, kPackedBytes / element);
+  return (columns + most - 1) / most * most * std::min(kPacked, sizes.k) * element;
+}
+
+template <class T>
+void multiply_large(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  LargeProduct<T>(run, sizes, a, b, c).compute();
+}
+
+template void multiply_large(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);
+template void multiply_large(const KernelRun&, const ProductSizes&, const Matrix<double>&, const Matrix<double>&,
+                             double*);
+
+}  // namespace ferry::cpu
