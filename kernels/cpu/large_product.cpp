@@ -10,7 +10,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kLeast = 64;           // of each size
+constexpr std::int64_t kLeast = 64;           // columns, and depth
+constexpr std::int64_t kLeastRows = 128;      // with fewer each panel is read for too little
 constexpr std::int64_t kWork = 1 << 21;       // multiplications that are worth packing
 constexpr std::int64_t kDepth = 192;          // of a panel at a time, so that it stays in the first cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b at a time
@@ -114,7 +115,7 @@ class LargeProduct {
 
 bool is_large(const ProductSizes& sizes) {
   const auto [m, n, k] = sizes;
-  return m >= kLeast && n >= kLeast && k >= kLeast && m * n * k >= kWork;
+  return m >= kLeastRows && n >= kLeast && k >= kLeast && m * n * k >= kWork;
 }
 
 std::int64_t large_scratch(const ProductSizes& sizes, std::int64_t element) {
