@@ -43,7 +43,7 @@ struct TileMember {
   bool stream = false;      ///< KernelRun::stream
   const Instruction* plan;  ///< for messages
 
-  /// Runs of its kernel on `arrays`, which begin with its inputs and the output, without a piece.
+  /// A run of its kernel on `arrays`, which begin with its inputs and the output; its piece is still to be set.
   [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
                                  std::span<const std::int64_t> iterations) const;
   /// Computes the piece of such a run. Throws FailedMember.

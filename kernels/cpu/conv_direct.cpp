@@ -244,7 +244,7 @@ class Sums {
     const T* filter = run_.inputs[1].as<const T>() + group * (run_.inputs[1].count() / conv_.groups) +
                       panel.first * conv_.filter_step;
     to += place(group, panel);
-    for (std::int64_t i = 0; i < depth(); i += sweep_.run, to += sweep_.run * panel.vectors * panels_.lanes())
+    for (std::int64_t i = 0; i < depth(); i += sweep_.run, to += sweep_.run * panels_.width(panel))
       pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, sweep_.run, panel, to);
   }
 
@@ -269,7 +269,7 @@ class Sums {
       const std::int64_t plane = (part.first + image) * conv_.groups + part.group;
       const std::int64_t to =
           (plane * conv_.targets + panel.first) * conv_.target.area() + begin + sweep_.columns.first;
-      const T* const from = sums + image * positions * panel.vectors * panels_.lanes();
+      const T* const from = sums + image * positions * panels_.width(panel);
       const std::int64_t together = finishes_ && run_.finish != nullptr ? kFinished : panel.count;
       for (std::int64_t v = 0; v < panel.count; v += together) {
         const Panel some{panel.first + v, std::min(together, panel.count - v), panel.vectors};
@@ -372,7 +372,7 @@ class FilterGradient {
     const auto count = static_cast<std::size_t>(positions(unit));
     multiply(view(i, unit, true), std::span(sweep_.offsets).subspan(static_cast<std::size_t>(row), rows),
              std::span(sweep_.places).first(count), gradients(i) + panel.first * positions(unit), panel,
-             sums_ + panel.first * depth() + row * panel.vectors * Panels<T>::lanes(), unit > 0);
+             sums_ + panel.first * depth() + row * panels_.width(panel), unit > 0);
   }
 
   const KernelRun& run_;

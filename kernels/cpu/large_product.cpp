@@ -42,8 +42,6 @@ class LargeProduct {
   }
 
  private:
-  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * Panels<T>::lanes(); }
-
   void compute(const Part& part) const {
     const Panels<T> panels(part.columns);
     for_chunks(run_.parallel, panels.count(), 1,
@@ -65,11 +63,11 @@ class LargeProduct {
 
   void pack_columns(const Part& part, const Panel& panel) const {
     T* to = packed_ + panel.first * part.depth;
-    const std::int64_t column = part.column + panel.first;
+    const std::int64_t column = part.column + panel.first, width = Panels<T>::width(panel);
     if (b_.transposed) return pack(b_.data + column * sizes_.k + part.begin, sizes_.k, part.depth, panel, to);
     const T* from = b_.data + part.begin * sizes_.n + column;
-    for (std::int64_t i = 0; i < part.depth; ++i, from += sizes_.n, to += width(panel))
-      std::fill(std::copy_n(from, panel.count, to), to + width(panel), T(0));
+    for (std::int64_t i = 0; i < part.depth; ++i, from += sizes_.n, to += width)
+      std::fill(std::copy_n(from, panel.count, to), to + width, T(0));
   }
 
   /// Tile by tile, so that a tile reads on and on: element [r,i] of its rows at i * (rows of a tile) + r.
@@ -85,13 +83,8 @@ class LargeProduct {
   }
 
   void add_panel(const Part& part, const T* rows, std::int64_t row, std::int64_t count, const Panel& panel) const {
-    T* const to = c_ + row * sizes_.n + part.column + panel.first;
-    if (panel.count == width(panel)) return add(part, rows, count, panel, to, sizes_.n);
-    T sums[kRows * Panels<T>::kMostWidth];
-    for (std::int64_t r = 0; part.begin > 0 && r < count; ++r)
-      std::copy_n(to + r * sizes_.n, panel.count, sums + r * width(panel));
-    add(part, rows, count, panel, sums, width(panel));
-    for (std::int64_t r = 0; r < count; ++r) std::copy_n(sums + r * width(panel), panel.count, to + r * sizes_.n);
+    add_to_columns<kRows>(panel, c_ + row * sizes_.n + part.column + panel.first, sizes_.n, count, part.begin > 0,
+                          [&](T* sums, std::int64_t step) { add(part, rows, count, panel, sums, step); });
   }
 
   void add(const Part& part, const T* rows, std::int64_t count, const Panel& panel, T* sums, std::int64_t step) const {
@@ -100,7 +93,7 @@ class LargeProduct {
       for (std::int64_t r = 0; r < count; r += tiles_.rows)
         tiles_.of[panel.vectors - 1][std::min(tiles_.rows, count - r) - 1](
             std::min(kDepth, part.depth - i), rows + r * part.depth + i * tiles_.rows, places_, offsets_,
-            packed + i * width(panel), sums + r * step, step, part.begin + i > 0);
+            packed + i * Panels<T>::width(panel), sums + r * step, step, part.begin + i > 0);
   }
 
   const KernelRun& run_;

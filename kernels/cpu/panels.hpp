@@ -35,6 +35,8 @@ class Panels {
   [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
   /// Of all panels but the last.
   [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
+  /// Of this one, with the columns that fill its last vector.
+  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * lanes(); }
   [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
   /// The columns, with those that fill the last vector.
   [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
@@ -52,7 +54,7 @@ class Panels {
 /// panel[i, v] = from[v * step + i] for i < k and the panel's columns v, then zeros that fill its vectors.
 template <class T>
 void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, T* to) {
-  const std::int64_t width = panel.vectors * Panels<T>::lanes();
+  const std::int64_t width = Panels<T>::width(panel);
   transpose(from, step, panel.count, k, to, width);
   if (panel.count < width)
     for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
@@ -64,7 +66,7 @@ using Places = std::span<const std::int64_t>;
 /// to[v * step + i's place] = sums[i, v] for i < n and the panel's columns v.
 template <class T>
 void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
-  const std::int64_t width = panel.vectors * Panels<T>::lanes();
+  const std::int64_t width = Panels<T>::width(panel);
   if (places.empty()) return transpose(sums, width, n, panel.count, to, step);
   constexpr std::int64_t kTogether = 16;
   for (std::int64_t begin = 0; begin < n; begin += kTogether)
@@ -79,13 +81,25 @@ void multiply(const T* x, std::span<const std::int64_t> places, std::span<const 
               const Panel& panel, T* sums, bool add) {
   constexpr std::int64_t kCached = 24 << 10;  // of a panel in the first cache
   const ProductTiles<T>& tiles = product_tiles_of<T>();
-  const std::int64_t width = panel.vectors * tiles.lanes, k = std::ssize(offsets), rows = std::ssize(places);
+  const std::int64_t width = Panels<T>::width(panel), k = std::ssize(offsets), rows = std::ssize(places);
   const std::int64_t most = kCached / (width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t begin = 0; begin == 0 || begin < k; begin += most)
     for (std::int64_t row = 0; row < rows; row += tiles.rows)
       tiles.of[panel.vectors - 1][std::min(tiles.rows, rows - row) - 1](
           std::min(most, k - begin), x, places.data() + row, offsets.data() + begin, packed + begin * width,
           sums + row * width, width, add || begin > 0);
+}
+
+/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: where they lie, or where the
+/// panel does not fill its vectors on a copy that does. `again`: it adds to what is there.
+template <std::int64_t most_rows, class T, class Add>
+void add_to_columns(const Panel& panel, T* to, std::int64_t step, std::int64_t rows, bool again, const Add& add) {
+  const std::int64_t width = Panels<T>::width(panel);
+  if (panel.count == width) return add(to, step);
+  T sums[most_rows * Panels<T>::kMostWidth];
+  for (std::int64_t r = 0; again && r < rows; ++r) std::copy_n(to + r * step, panel.count, sums + r * width);
+  add(sums, width);
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(sums + r * width, panel.count, to + r * step);
 }
 
 }  // namespace ferry::cpu

@@ -89,19 +89,18 @@ class ThinProduct {
         [&](std::int64_t row, std::int64_t count) {
           for (std::int64_t p = 0; p < panels_.count(); ++p) {
             const Panel panel = panels_.at(p);
+            const std::int64_t width = Panels<T>::width(panel);
             T sums[kTogether * Panels<T>::kMostWidth];
             for (std::int64_t i = 0; i < depth_; i += kDepth)
-              add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width(panel), panel,
-                  sums, width(panel));
-            transpose(sums, width(panel), count, panel.count, c + panel.first * rows_.count + row, rows_.count);
+              add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width, panel, sums,
+                  width);
+            transpose(sums, width, count, panel.count, c + panel.first * rows_.count + row, rows_.count);
           }
         },
         [&](std::int64_t row, std::int64_t count) { finish_rows(run_, row, count, columns_, rows_.count); });
   }
 
  private:
-  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * Panels<T>::lanes(); }
-
   /// Calls body(first, count) for `together` rows at a time, then done(first, count) for all that a thread took at
   /// once.
   template <class Body, class Done>
@@ -128,11 +127,10 @@ class ThinProduct {
 
   void add_panel(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
                  const Panel& panel, T* c) const {
-    T* to = c + row * columns_ + panel.first;
-    if (panel.count == width(panel))
-      add(row, count, i, depth, packed + panel.first * depth, panel, to, columns_);
-    else
-      add_part(row, count, i, depth, packed + panel.first * depth, panel, to);
+    add_to_columns<kMostTileRows>(panel, c + row * columns_ + panel.first, columns_, count, i > 0,
+                                  [&](T* sums, std::int64_t step) {
+                                    add(row, count, i, depth, packed + panel.first * depth, panel, sums, step);
+                                  });
   }
 
   /// Adds the products of elements [i, i + depth), which are the first when i is 0.
@@ -143,16 +141,6 @@ class ThinProduct {
       tiles.of[panel.vectors - 1][std::min(tiles.rows, count - r) - 1](
           depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_, offsets_, packed,
           sums + r * step, step, i > 0);
-  }
-
-  /// The same for a panel that is not full.
-  void add_part(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
-                const Panel& panel, T* to) const {
-    T sums[kMostTileRows * Panels<T>::kMostWidth];
-    for (std::int64_t r = 0; i > 0 && r < count; ++r)
-      std::copy_n(to + r * columns_, panel.count, sums + r * width(panel));
-    add(row, count, i, depth, packed, panel, sums, width(panel));
-    for (std::int64_t r = 0; r < count; ++r) std::copy_n(sums + r * width(panel), panel.count, to + r * columns_);
   }
 
   const KernelRun& run_;
