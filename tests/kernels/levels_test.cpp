@@ -23,6 +23,8 @@ TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, flo
                    y,
                    x + y,
                    x * y,
+                   x + sum(x, {0}),
+                   x - sum(y, {1}, true),
                    x / y,
                    pow(y, x),
                    exp(x),
