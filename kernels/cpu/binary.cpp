@@ -10,7 +10,7 @@ template <class F>
 void binary_numbers(KernelRun& run) {
   dispatch_numbers(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<T, T, T>(run, F());
+    map_elements<F, T, T, T>(run);
   });
 }
 
@@ -18,27 +18,27 @@ template <class F>
 void binary_bits(KernelRun& run) {
   dispatch_indices(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<T, T, T>(run, F());
+    map_elements<F, T, T, T>(run);
   });
 }
 
 void shift_right(KernelRun& run) {
   dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<T, T, T>(run, functors::ShiftRight());
+    map_elements<functors::ShiftRight, T, T, T>(run);
   });
 }
 
 template <class F>
 void binary_bools(KernelRun& run) {
-  map_elements<bool, bool, bool>(run, F());
+  map_elements<F, bool, bool, bool>(run);
 }
 
 template <class F>
 void binary_ordered(KernelRun& run) {
   dispatch_ordered(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<T, T, T>(run, F());
+    map_elements<F, T, T, T>(run);
   });
 }
 
@@ -46,7 +46,7 @@ template <class F>
 void equal_elements(KernelRun& run) {
   dispatch_among<bool, float, double, std::int32_t, std::int64_t>(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<bool, T, T>(run, F());
+    map_elements<F, bool, T, T>(run);
   });
 }
 
@@ -54,7 +54,7 @@ template <class F>
 void compare(KernelRun& run) {
   dispatch_ordered(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<bool, T, T>(run, F());
+    map_elements<F, bool, T, T>(run);
   });
 }
 
@@ -79,7 +79,7 @@ void divide(KernelRun& run) {
 void select(KernelRun& run) {
   dispatch_sizes(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    map_elements<T, bool, T, T>(run, functors::Select());
+    map_elements<functors::Select, T, bool, T, T>(run);
   });
 }
 

@@ -6,19 +6,15 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/stream_copy.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
 
 inline constexpr int kMaxDims = 32;
-/// Elements computed in the cache before they go around it.
-inline constexpr std::int64_t kStreamTile = 512;
 
 /// The dims of an elementwise op: sizes of the output, and of each of N inputs the step (in elements) along each dim, 0
 /// where it is broadcast. Outermost first; the last dim has step 0 or 1 in every input.
@@ -91,6 +87,7 @@ class Walk {
     }
   }
   [[nodiscard]] std::int64_t offset(std::size_t input) const { return offsets_[input]; }
+  [[nodiscard]] const std::array<std::int64_t, N>& offsets() const { return offsets_; }
   [[nodiscard]] std::int64_t index(std::size_t dim) const { return index_[dim]; }
   /// Elements left in the innermost dim.
   [[nodiscard]] std::int64_t run() const {
@@ -119,87 +116,50 @@ class Walk {
 /// out[k] = f(in[k * step]...) with steps known when compiling. An input may be the output itself (in place), never
 /// overlap it otherwise: hence `simd` holds.
 template <class F, class Out, class... In, int... Step>
-void inner_loop(const F& f, Out* out, std::int64_t n, std::integer_sequence<int, Step...>, const In*... in) {
+void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...>, const In*... in) {
 #pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) out[k] = f(in[k * Step]...);
+  for (std::int64_t k = 0; k < n; ++k) out[k] = F()(in[k * Step]...);
 }
 
-/// Picks the inner loop for the steps at hand, one input after the other.
+/// Picks the inner loop for the steps at hand, one input after the other. One of them at least moves on.
 template <class F, class Out, class... In, int... Step>
-void pick_loop(const F& f, Out* out, std::int64_t n, const bool* moves, std::integer_sequence<int, Step...> steps,
+void pick_loop(Out* out, std::int64_t n, const bool* moves, std::integer_sequence<int, Step...> steps,
                const In*... in) {
   if constexpr (sizeof...(Step) == sizeof...(In)) {
-    inner_loop(f, out, n, steps, in...);
-  } else if (moves[sizeof...(Step)]) {
-    pick_loop(f, out, n, moves, std::integer_sequence<int, Step..., 1>(), in...);
+    inner_loop<F>(out, n, steps, in...);
   } else {
-    pick_loop(f, out, n, moves, std::integer_sequence<int, Step..., 0>(), in...);
+    constexpr bool must_move = sizeof...(Step) + 1 == sizeof...(In) && ((Step == 0) && ...);
+    if (must_move || moves[sizeof...(Step)])
+      pick_loop<F>(out, n, moves, std::integer_sequence<int, Step..., 1>(), in...);
+    else if constexpr (!must_move)
+      pick_loop<F>(out, n, moves, std::integer_sequence<int, Step..., 0>(), in...);
   }
 }
 
-/// Elements [begin, begin + n) of output 0, along which input i begins at offsets[i] and moves on or not.
-template <class Out, class... In, class F, std::size_t... I>
-[[gnu::noinline]] void compute_row(const KernelRun& run, const F& f, std::int64_t begin, std::int64_t n,
-                                   const bool* moves, const std::array<std::int64_t, sizeof...(In)>& offsets,
-                                   std::index_sequence<I...>) {
-  alignas(64) Out tile[kStreamTile];
-  Out* const out = run.outputs[0].as<Out>() + begin;
-  const std::int64_t most = run.stream ? kStreamTile : n;
-  for (std::int64_t at = 0; at < n; at += most) {
-    const std::int64_t count = std::min(most, n - at);
-    pick_loop(f, run.stream ? tile : out + at, count, moves, std::integer_sequence<int>(),
-              (run.inputs[I].template as<const In>() + offsets[I] + (moves[I] ? at : 0))...);
-    if (run.stream)
-      stream_copy(reinterpret_cast<std::byte*>(out + at), reinterpret_cast<const std::byte*>(tile),
-                  static_cast<std::size_t>(count) * sizeof(Out));
-  }
-}
+/// n elements at `out` from those at in[i], where input i moves on with them or not.
+using RowLoop = void (*)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in);
 
-template <class Out, class... In, class F, std::size_t... I>
-void map_elements(const KernelRun& run, const F& f, std::index_sequence<I...> inputs) {
-  constexpr int kInputs = sizeof...(In);
-  Array& output = run.outputs[0];
-  set_extent(run.inputs, output);
-  const std::int64_t count = output.count();
-  if (count == 1 && !run.stream) {
-    *output.as<Out>() = f(*run.inputs[I].template as<const In>()...);
+/// Output 0 of an op of N inputs, row by row: the same code for all functors and types.
+template <int N>
+void compute_rows(const KernelRun& run, RowLoop compute_row);
+
+template <class F, class Out, class... In, std::size_t... I>
+void map_elements(const KernelRun& run, std::index_sequence<I...>) {
+  set_extent(run.inputs, run.outputs[0]);
+  if (run.outputs[0].count() == 1 && !run.stream) {
+    *run.outputs[0].as<Out>() = F()(*run.inputs[I].template as<const In>()...);
     return;
   }
-  const auto compute_all = [&](const auto& compute) {
-    const auto piece = [&](std::int64_t begin, std::int64_t end) {
-      compute(begin, end);
-      if (run.stream) stream_fence();
-    };
-    if (run.piece.last >= 0)
-      run.piece.each_row(piece);
-    else
-      for_chunks(run.parallel, count, kElementGrain, piece);
-  };
-  const std::int64_t counts[] = {run.inputs[I].count()...};
-  if (((counts[I] == count || counts[I] == 1) && ...)) {  // of the output's shape, or one element: no walk is needed
-    const bool moves[] = {(counts[I] == count)...};
-    return compute_all([&](std::int64_t begin, std::int64_t end) {
-      compute_row<Out, In...>(run, f, begin, end - begin, moves, {(moves[I] ? begin : 0)...}, inputs);
-    });
-  }
-  const auto nest = make_nest<kInputs>(run.inputs, output);
-  const auto last = static_cast<std::size_t>(nest.dims - 1);
-  const bool moves[] = {(nest.steps[I][last] != 0)...};
-  compute_all([&](std::int64_t begin, std::int64_t end) {
-    Walk<kInputs> walk(nest, begin);
-    while (begin < end) {
-      const std::int64_t n = std::min(walk.run(), end - begin);
-      compute_row<Out, In...>(run, f, begin, n, moves, {walk.offset(I)...}, inputs);
-      walk.advance(n);
-      begin += n;
-    }
+  compute_rows<sizeof...(In)>(run, [](std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in) {
+    pick_loop<F>(reinterpret_cast<Out*>(out), n, moves, std::integer_sequence<int>(),
+                 reinterpret_cast<const In*>(in[I])...);
   });
 }
 
-/// output 0 = f(inputs...), element by element, with numpy's broadcasting. `In` are the inputs' element types.
-template <class Out, class... In, class F>
-void map_elements(const KernelRun& run, const F& f) {
-  map_elements<Out, In...>(run, f, std::index_sequence_for<In...>());
+/// output 0 = F()(inputs...), element by element, with numpy's broadcasting. `In` are the inputs' element types.
+template <class F, class Out, class... In>
+void map_elements(const KernelRun& run) {
+  map_elements<F, Out, In...>(run, std::index_sequence_for<In...>());
 }
 
 }  // namespace ferry::cpu

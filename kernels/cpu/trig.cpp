@@ -7,11 +7,17 @@ namespace ferry::cpu {
 namespace {
 
 template <double (*f)(double)>
+struct InDouble {
+  template <class T>
+  T operator()(T x) const {
+    return static_cast<T>(f(static_cast<double>(x)));
+  }
+};
+
+template <double (*f)(double)>
 void unary(KernelRun& run) {
-  dispatch_floats(run.inputs[0].dtype, [&](auto zero) {
-    using T = decltype(zero);
-    map_elements<T, T>(run, [](T x) { return static_cast<T>(f(static_cast<double>(x))); });
-  });
+  dispatch_floats(run.inputs[0].dtype,
+                  [&](auto zero) { map_elements<InDouble<f>, decltype(zero), decltype(zero)>(run); });
 }
 
 constexpr Kernel kKernels[] = {

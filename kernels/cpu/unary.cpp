@@ -8,21 +8,21 @@ namespace {
 
 template <class F>
 void unary_floats(KernelRun& run) {
-  dispatch_floats(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+  dispatch_floats(run.inputs[0].dtype, [&](auto zero) { map_elements<F, decltype(zero), decltype(zero)>(run); });
 }
 
 template <class F>
 void unary_numbers(KernelRun& run) {
-  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+  dispatch_numbers(run.inputs[0].dtype, [&](auto zero) { map_elements<F, decltype(zero), decltype(zero)>(run); });
 }
 
 template <class F>
 void unary_ordered(KernelRun& run) {
-  dispatch_ordered(run.inputs[0].dtype, [&](auto zero) { map_elements<decltype(zero), decltype(zero)>(run, F()); });
+  dispatch_ordered(run.inputs[0].dtype, [&](auto zero) { map_elements<F, decltype(zero), decltype(zero)>(run); });
 }
 
 void not_elements(KernelRun& run) {
-  map_elements<bool, bool>(run, functors::Not());
+  map_elements<functors::Not, bool, bool>(run);
 }
 
 constexpr std::uint32_t kFirst = 1;
