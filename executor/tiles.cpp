@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "base/fetch.hpp"
+
 namespace ferry {
 namespace {
 
@@ -16,15 +18,6 @@ constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 /// The row of an element; most arrays have no rows, and dividing takes as long as some of the elements.
 std::int64_t row_at(std::int64_t element, std::int64_t row) {
   return row == 1 ? element : element / row;
-}
-
-/// The compiler's own becomes a fetch for reading, since not every x86-64 has this one (those skip it).
-void fetch_to_write(const std::byte* at) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*at));
-#else
-  __builtin_prefetch(at, 1, 3);
-#endif
 }
 
 }  // namespace
@@ -91,7 +84,7 @@ void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
       if (stream.written)
         fetch_to_write(at);
       else
-        __builtin_prefetch(at, 0, 3);
+        fetch_to_read(at);
     }
   }
 }

@@ -1,6 +1,8 @@
 // Built with -ffp-contract=fast: a product and its addition become one instruction where the processor has it.
 #include "kernels/cpu/product_tile.hpp"
 
+#include "base/fetch.hpp"
+
 namespace ferry::cpu {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr int kVectorBytes = 16, kRows = 6;
 #else
 constexpr int kVectorBytes = 16, kRows = 8;
 #endif
+constexpr int kAhead = 128;  // bytes; by itself the processor fetches ahead within a page only
 #if defined(__FMA__) || defined(__aarch64__)
 constexpr bool kFused = true;
 #else
@@ -40,8 +43,11 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const std::int
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + r * c_step, v) : V{};
   }
+  const T* ahead[kMostTileRows];  // of each row in turn, whether an offset leads to the next row's element or its own
+  for (int r = 0; r < kMostTileRows; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
   for (std::int64_t i = 0; i < k; ++i, panel += vectors * kLanes) {
     const std::int64_t offset = offsets[i];
+    fetch_to_read(ahead[i % kMostTileRows] + offset);
     V columns[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) columns[v] = *at(panel, v);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/fetch.hpp"
+
 namespace ferry::cpu {
 
 #ifdef __AVX2__
@@ -57,6 +59,15 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
+/// What `fetch` gets of some rows a few lines beyond `at`. By itself the processor fetches ahead within a page only.
+template <class T>
+void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)(const void*)) {
+  constexpr std::int64_t kAhead = 256, kPage = 4096;
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+  if (step < kPage / kBytes) return;
+  for (std::int64_t r = 0; r < rows; ++r) fetch(at + r * step + kAhead / kBytes);
+}
+
 /// to[c * to_step + r] = from[r * from_step + c] for r < rows and c < columns.
 template <class T>
 void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
@@ -65,10 +76,13 @@ void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::in
   constexpr std::int64_t kLine = std::max<std::int64_t>(kSize, 64 / sizeof(T));  // lines of the cache are written whole
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
-    for (std::int64_t first = 0; first < whole_rows; first += kLine)
+    for (std::int64_t first = 0; first < whole_rows; first += kLine) {
+      fetch_rows(from + first * from_step + begin, from_step, std::min(kLine, whole_rows - first), fetch_to_read);
+      fetch_rows(to + begin * to_step + first, to_step, std::min(kLine, whole_columns - begin), fetch_to_write);
       for (std::int64_t c = begin; c < std::min(begin + kLine, whole_columns); c += kSize)
         for (std::int64_t r = first; r < std::min(first + kLine, whole_rows); r += kSize)
           transpose_block(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+    }
   const auto one_by_one = [&](std::int64_t first_row, std::int64_t first_column, std::int64_t last_column) {
     for (std::int64_t r = first_row; r < rows; ++r)
       for (std::int64_t c = first_column; c < last_column; ++c) to[c * to_step + r] = from[r * from_step + c];
