@@ -59,7 +59,10 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
-/// What `fetch` gets of some rows a few lines beyond `at`. By itself the processor fetches ahead within a page only.
+/// The matrix whose rows the caller goes on with, so that what follows of them is fetched ahead.
+enum class GoesOn { nowhere, in_source, in_target };
+
+/// By itself the processor fetches ahead within a page only.
 template <class T>
 void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)(const void*)) {
   constexpr std::int64_t kAhead = 256, kPage = 4096;
@@ -71,14 +74,16 @@ void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)
 /// to[c * to_step + r] = from[r * from_step + c] for r < rows and c < columns.
 template <class T>
 void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
-               std::int64_t to_step) {
+               std::int64_t to_step, GoesOn goes_on = GoesOn::nowhere) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   constexpr std::int64_t kLine = std::max<std::int64_t>(kSize, 64 / sizeof(T));  // lines of the cache are written whole
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
     for (std::int64_t first = 0; first < whole_rows; first += kLine) {
-      fetch_rows(from + first * from_step + begin, from_step, std::min(kLine, whole_rows - first), fetch_to_read);
-      fetch_rows(to + begin * to_step + first, to_step, std::min(kLine, whole_columns - begin), fetch_to_write);
+      if (goes_on == GoesOn::in_source)
+        fetch_rows(from + first * from_step + begin, from_step, std::min(kLine, whole_rows - first), fetch_to_read);
+      if (goes_on == GoesOn::in_target)
+        fetch_rows(to + begin * to_step + first, to_step, std::min(kLine, whole_columns - begin), fetch_to_write);
       for (std::int64_t c = begin; c < std::min(begin + kLine, whole_columns); c += kSize)
         for (std::int64_t r = first; r < std::min(first + kLine, whole_rows); r += kSize)
           transpose_block(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
