@@ -31,8 +31,13 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
   }
   const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
   std::memcpy(target, source, head);
-  std::size_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {
+  const std::size_t lines = (bytes - head) / kLine * kLine, tail = head + lines;
+  stream_lines(target + head, source + head, lines);
+  std::memcpy(target + tail, source + tail, bytes - tail);
+}
+
+void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
+  for (std::size_t at = 0; at < bytes; at += kLine) {
     const auto* from = reinterpret_cast<const __m128i*>(source + at);
     auto* to = reinterpret_cast<__m128i*>(target + at);
     const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
@@ -42,7 +47,6 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
     _mm_stream_si128(to + 2, c);
     _mm_stream_si128(to + 3, d);
   }
-  std::memcpy(target + at, source + at, bytes - at);
 }
 
 void stream_fence() noexcept {
@@ -57,6 +61,10 @@ std::size_t stream_from() noexcept {
 
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
   if (bytes > 0) std::memcpy(target, source, bytes);
+}
+
+void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
+  stream_copy(target, source, bytes);
 }
 
 void stream_fence() noexcept {}

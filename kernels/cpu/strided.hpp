@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/fetch.hpp"
+#include "base/stream_copy.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/transpose.hpp"
@@ -65,6 +67,9 @@ class StridedCopy {
   }
 
  private:
+  static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
+  static constexpr std::int64_t kLine = 64;   // bytes
+
   template <class T>
   void run_typed(Parallel& parallel, const T* from, T* to) const {
     if constexpr (sizeof(T) >= 4) {
@@ -94,29 +99,70 @@ class StridedCopy {
     return -1;
   }
 
-  /// Blocks of `dim` and the last one, at each place in the other dims.
+  /// Blocks of `dim` and the last one, at each place in the other dims; block after block of the same source rows,
+  /// whose pages the processor then remembers.
   template <class T>
   void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
-    constexpr std::int64_t kRows = 64, kColumns = 64;  // that threads take: pages that the processor remembers
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
     Nest<2> outer = nest_;
-    const auto blocks = [](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };
-    const auto blocked = [&](std::size_t d, std::int64_t block) {
-      outer.sizes[d] = blocks(nest_.sizes[d], block);
-      for (auto& steps : outer.steps) steps[d] *= block;
-    };
-    blocked(last, kRows);
-    blocked(dim, kColumns);
+    for (const std::size_t d : {dim, last}) {
+      outer.sizes[d] = (nest_.sizes[d] + kBlock - 1) / kBlock;
+      for (auto& steps : outer.steps) steps[d] *= kBlock;
+    }
     const std::int64_t count = count_ / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
-    const std::int64_t block = std::min(kRows, nest_.sizes[last]) * std::min(kColumns, nest_.sizes[dim]);
+    std::swap(outer.sizes[dim], outer.sizes[last]);
+    for (auto& steps : outer.steps) std::swap(steps[dim], steps[last]);
+    const bool around = goes_around(dim, to);
+    const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
     for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
       Walk<2> walk(outer, begin);
-      for (; begin < end; ++begin, walk.advance(1))
-        transpose(from + walk.offset(0), nest_.steps[0][last],
-                  std::min(kRows, nest_.sizes[last] - walk.index(last) * kRows),
-                  std::min(kColumns, nest_.sizes[dim] - walk.index(dim) * kColumns), to + walk.offset(1),
-                  nest_.steps[1][dim]);
+      for (; begin < end; ++begin, walk.advance(1)) {
+        const std::int64_t rows = std::min(kBlock, nest_.sizes[last] - walk.index(dim) * kBlock);
+        const std::int64_t columns = std::min(kBlock, nest_.sizes[dim] - walk.index(last) * kBlock);
+        (around ? transpose_around<T> : transpose_here<T>)(from + walk.offset(0), nest_.steps[0][last], rows, columns,
+                                                           to + walk.offset(1), nest_.steps[1][dim]);
+      }
+      if (around) stream_fence();
     });
+  }
+
+  /// Whether the target is too large for the caches, and its blocks consist of whole lines.
+  template <class T>
+  [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
+    constexpr std::int64_t kLarge = 8 << 20;
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+    bool whole = reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
+    for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(nest_.dims); ++d)
+      whole = whole && nest_.steps[1][d] * kBytes % kLine == 0;
+    return whole && count_ * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
+           nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
+  }
+
+  template <class T>
+  static void transpose_here(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
+                             std::int64_t to_step) {
+    transpose(from, from_step, rows, columns, to, to_step);
+  }
+
+  /// A block that is turned in the cache and written around it, while the next columns of its rows are fetched.
+  template <class T>
+  static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
+                               std::int64_t to_step) {
+    constexpr std::int64_t kOfLine = kLine / static_cast<std::int64_t>(sizeof(T));
+    constexpr std::int64_t kPitch = kBlock + kOfLine;
+    alignas(kLine) T block[kBlock * kPitch], turned[kBlock * kPitch];
+    for (std::int64_t r = 0; r < rows; ++r, from += from_step) {
+      std::copy_n(from, columns, block + r * kPitch);
+      for (std::int64_t c = 0; c < kBlock; c += kOfLine) fetch_to_read(from + kBlock + c);
+    }
+    transpose(block, kPitch, rows, columns, turned, kPitch);
+    const std::int64_t whole = rows / kOfLine * kOfLine;
+    for (std::int64_t c = 0; c < columns; ++c, to += to_step) {
+      const T* const row = turned + c * kPitch;
+      stream_lines(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(row),
+                   static_cast<std::size_t>(whole) * sizeof(T));
+      std::copy_n(row + whole, rows - whole, to + whole);
+    }
   }
 
   template <class T>
