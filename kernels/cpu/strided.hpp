@@ -69,6 +69,10 @@ class StridedCopy {
  private:
   static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
   static constexpr std::int64_t kLine = 64;   // bytes
+  template <class T>
+  static constexpr std::int64_t kOfLine = kLine / static_cast<std::int64_t>(sizeof(T));
+  template <class T>
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block fall into different sets
 
   template <class T>
   void run_typed(Parallel& parallel, const T* from, T* to) const {
@@ -115,12 +119,16 @@ class StridedCopy {
     const bool around = goes_around(dim, to);
     const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
     for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
+      alignas(kLine) T room[2 * kBlock * kPitch<T>];
       Walk<2> walk(outer, begin);
       for (; begin < end; ++begin, walk.advance(1)) {
         const std::int64_t rows = std::min(kBlock, nest_.sizes[last] - walk.index(dim) * kBlock);
         const std::int64_t columns = std::min(kBlock, nest_.sizes[dim] - walk.index(last) * kBlock);
-        (around ? transpose_around<T> : transpose_here<T>)(from + walk.offset(0), nest_.steps[0][last], rows, columns,
-                                                           to + walk.offset(1), nest_.steps[1][dim]);
+        const std::int64_t from_step = nest_.steps[0][last], to_step = nest_.steps[1][dim];
+        if (around)
+          transpose_around(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step, room);
+        else
+          transpose(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step);
       }
       if (around) stream_fence();
     });
@@ -138,27 +146,19 @@ class StridedCopy {
            nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
   }
 
-  template <class T>
-  static void transpose_here(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
-                             std::int64_t to_step) {
-    transpose(from, from_step, rows, columns, to, to_step);
-  }
-
   /// A block that is turned in the cache and written around it, while the next columns of its rows are fetched.
   template <class T>
-  static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
-                               std::int64_t to_step) {
-    constexpr std::int64_t kOfLine = kLine / static_cast<std::int64_t>(sizeof(T));
-    constexpr std::int64_t kPitch = kBlock + kOfLine;
-    alignas(kLine) T block[kBlock * kPitch], turned[kBlock * kPitch];
+  [[gnu::noinline]] static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows,
+                                                 std::int64_t columns, T* to, std::int64_t to_step, T* room) {
+    T* const turned = room + kBlock * kPitch<T>;
     for (std::int64_t r = 0; r < rows; ++r, from += from_step) {
-      std::copy_n(from, columns, block + r * kPitch);
-      for (std::int64_t c = 0; c < kBlock; c += kOfLine) fetch_to_read(from + kBlock + c);
+      std::copy_n(from, columns, room + r * kPitch<T>);
+      for (std::int64_t c = 0; c < kBlock; c += kOfLine<T>) fetch_to_read(from + kBlock + c);
     }
-    transpose(block, kPitch, rows, columns, turned, kPitch);
-    const std::int64_t whole = rows / kOfLine * kOfLine;
+    transpose(room, kPitch<T>, rows, columns, turned, kPitch<T>);
+    const std::int64_t whole = rows / kOfLine<T> * kOfLine<T>;
     for (std::int64_t c = 0; c < columns; ++c, to += to_step) {
-      const T* const row = turned + c * kPitch;
+      const T* const row = turned + c * kPitch<T>;
       stream_lines(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(row),
                    static_cast<std::size_t>(whole) * sizeof(T));
       std::copy_n(row + whole, rows - whole, to + whole);
