@@ -24,7 +24,7 @@ constexpr bool kFused = false;
 
 template <class T>
 struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  using Type [[gnu::vector_size(kVectorBytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 };
 template <class T>
 inline constexpr int kLanesOf = kVectorBytes / sizeof(T);

@@ -19,7 +19,7 @@ inline constexpr int kBlockBytes = 16;
 template <class T>
 struct BlockOf {
   static constexpr int kSize = kBlockBytes / sizeof(T);
-  typedef T Row __attribute__((vector_size(kBlockBytes)));
+  using Row [[gnu::vector_size(kBlockBytes)]] = T;
 };
 
 /// Of two rows: what a square of `half` x `half` blocks has in its left (or right) column once it is transposed.
