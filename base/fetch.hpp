@@ -1,7 +1,11 @@
-// Fetching lines of memory into this core's first cache before they are needed: hints, for any address.
+// The lines of the caches, and fetching them into this core's first one before they are needed: hints, for any address.
 #pragma once
 
+#include <cstdint>
+
 namespace ferry {
+
+inline constexpr std::int64_t kCacheLine = 64;  // bytes
 
 inline void fetch_to_read(const void* at) noexcept {
   __builtin_prefetch(at, 0, 3);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/fetch.hpp"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -14,7 +16,6 @@ namespace ferry {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kShort = 2048;  // not worth the parts of lines at both ends
 
 }  // namespace
@@ -29,15 +30,15 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
     if (bytes > 0) std::memcpy(target, source, bytes);
     return;
   }
-  const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(target) % kCacheLine;
   std::memcpy(target, source, head);
-  const std::size_t lines = (bytes - head) / kLine * kLine, tail = head + lines;
+  const std::size_t lines = (bytes - head) / kCacheLine * kCacheLine, tail = head + lines;
   stream_lines(target + head, source + head, lines);
   std::memcpy(target + tail, source + tail, bytes - tail);
 }
 
 void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
-  for (std::size_t at = 0; at < bytes; at += kLine) {
+  for (std::size_t at = 0; at < bytes; at += kCacheLine) {
     const auto* from = reinterpret_cast<const __m128i*>(source + at);
     auto* to = reinterpret_cast<__m128i*>(target + at);
     const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);

@@ -12,7 +12,7 @@ namespace ferry {
 /// As memcpy, around the caches (non-temporal stores) but for the shortest. Before another core is told of it, this
 /// thread calls stream_fence().
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept;
-/// The same for whole lines of the cache (64 bytes) at a target that begins with one, however few.
+/// The same for whole lines of the caches (kCacheLine) at a target that begins with one, however few.
 void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept;
 /// Copies a part of a value of `whole` bytes that another core reads next: by stream_copy() where that is best.
 void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, std::size_t whole) noexcept;

@@ -12,7 +12,6 @@ namespace {
 
 /// Elements that a thread takes at once.
 constexpr std::int64_t kGrain = 16384;
-constexpr std::int64_t kCacheLine = 64;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
 /// The row of an element; most arrays have no rows, and dividing takes as long as some of the elements.

@@ -68,9 +68,8 @@ class StridedCopy {
 
  private:
   static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
-  static constexpr std::int64_t kLine = 64;   // bytes
   template <class T>
-  static constexpr std::int64_t kOfLine = kLine / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
   template <class T>
   static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block fall into different sets
 
@@ -119,7 +118,7 @@ class StridedCopy {
     const bool around = goes_around(dim, to);
     const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
     for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
-      alignas(kLine) T room[2 * kBlock * kPitch<T>];
+      alignas(kCacheLine) T room[2 * kBlock * kPitch<T>];
       Walk<2> walk(outer, begin);
       for (; begin < end; ++begin, walk.advance(1)) {
         const std::int64_t rows = std::min(kBlock, nest_.sizes[last] - walk.index(dim) * kBlock);
@@ -139,9 +138,9 @@ class StridedCopy {
   [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
     constexpr std::int64_t kLarge = 8 << 20;
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
-    bool whole = reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
+    bool whole = reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
     for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(nest_.dims); ++d)
-      whole = whole && nest_.steps[1][d] * kBytes % kLine == 0;
+      whole = whole && nest_.steps[1][d] * kBytes % kCacheLine == 0;
     return whole && count_ * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
            nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
   }

@@ -94,7 +94,7 @@ class ThinProduct {
             for (std::int64_t i = 0; i < depth_; i += kDepth)
               add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width, panel, sums,
                   width);
-            transpose(sums, width, count, panel.count, c + panel.first * rows_.count + row, rows_.count);
+            unpack(sums, count, {}, panel, c + panel.first * rows_.count + row, rows_.count);
           }
         },
         [&](std::int64_t row, std::int64_t count) { finish_rows(run_, row, count, columns_, rows_.count); });

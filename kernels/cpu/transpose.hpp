@@ -76,7 +76,8 @@ template <class T>
 void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
                std::int64_t to_step, GoesOn goes_on = GoesOn::nowhere) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
-  constexpr std::int64_t kLine = std::max<std::int64_t>(kSize, 64 / sizeof(T));  // lines of the cache are written whole
+  constexpr std::int64_t kLine =
+      std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // lines of the cache are written whole
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
     for (std::int64_t first = 0; first < whole_rows; first += kLine) {
