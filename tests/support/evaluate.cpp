@@ -1,7 +1,9 @@
 #include "tests/support/evaluate.hpp"
 
 #include <algorithm>
+#include <memory>
 
+#include "base/fetch.hpp"
 #include "graph/core_ops.hpp"
 #include "graph/infer.hpp"
 #include "tests/support/threads.hpp"
@@ -70,6 +72,16 @@ class Operands {
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;
   std::vector<bool> bounded_;
 };
+
+/// Its elements lie as those of an executor's buffer do: kernels take other ways with values that share lines.
+Tensor aligned(const Type& type) {
+  const auto bytes = static_cast<std::size_t>(type.bytes());
+  auto storage = std::make_shared<std::vector<std::byte>>(bytes + kCacheLine);
+  void* at = storage->data();
+  std::size_t room = storage->size();
+  std::align(kCacheLine, bytes, at, room);
+  return {type.dtype, type.shape.sizes(), std::move(storage), {static_cast<const std::byte*>(at), bytes}};
+}
 
 /// The bytes of `source` in other sizes.
 Tensor view(const Tensor& source, const Type& type) {
@@ -157,7 +169,7 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
 
   Operands in, out;
   for (const Tensor& input : inputs) in.add(input, false);
-  for (const Type& type : types) out.add(Tensor(type.dtype, type.shape.sizes()), type.shape.bounded());
+  for (const Type& type : types) out.add(aligned(type), type.shape.bounded());
   const KernelSetup setup{op.name(),      op.attrs(),           facts.types(), types,
                           options_.files, options_.data_folder, options_.seed};
   const BoundKernel bound = bind(*options_.kernels, *kernel, setup);
