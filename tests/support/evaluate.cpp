@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "base/fetch.hpp"
 #include "graph/core_ops.hpp"
@@ -73,14 +74,15 @@ class Operands {
   std::vector<bool> bounded_;
 };
 
-/// Its elements lie as those of an executor's buffer do: kernels take other ways with values that share lines.
+/// Zeros that lie as an executor's buffer does: kernels take other ways with values that share lines. No byte more than
+/// it has, so that a sanitizer sees what is written behind them.
 Tensor aligned(const Type& type) {
+  constexpr std::align_val_t kAlign{kCacheLine};
   const auto bytes = static_cast<std::size_t>(type.bytes());
-  auto storage = std::make_shared<std::vector<std::byte>>(bytes + kCacheLine);
-  void* at = storage->data();
-  std::size_t room = storage->size();
-  std::align(kCacheLine, bytes, at, room);
-  return {type.dtype, type.shape.sizes(), std::move(storage), {static_cast<const std::byte*>(at), bytes}};
+  auto* const at = static_cast<std::byte*>(::operator new(bytes, kAlign));
+  std::shared_ptr<std::byte> owner(at, [](std::byte* p) { ::operator delete(p, kAlign); });
+  std::fill_n(at, bytes, std::byte{0});
+  return {type.dtype, type.shape.sizes(), std::move(owner), {at, bytes}};
 }
 
 /// The bytes of `source` in other sizes.
