@@ -74,9 +74,8 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
 
 /// The op's attributes, with copies of its bodies, and with its name as key of random numbers.
 Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs) {
-  const Attrs given = op.attrs();
-  Attrs attrs = given;
-  for (const auto& [name, value] : given)
+  Attrs attrs = op.attrs();
+  for (const auto& [name, value] : Attrs(attrs))  // set() moves what a loop over `attrs` itself would be at
     if (const auto* ref = std::get_if<SubgraphRef>(&value))
       attrs.set(name, copy_body(op, op.graph().subgraph(*ref), to, inputs));
   const auto& known = op.def().attrs;

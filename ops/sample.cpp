@@ -25,7 +25,7 @@ namespace {
 Ints known_sizes(const std::string& what, const Value& value, int rank, const SourceLine& line) {
   if (rank > 0 && value.rank() != rank) fail(what, value, "must have " + std::to_string(rank) + " dims", line);
   if (!value.shape().known() || value.shape().bounded()) fail(what, value, "all sizes must be known", line);
-  const Ints sizes = value.shape().sizes();
+  Ints sizes = value.shape().sizes();
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) fail(what, value, "is empty", line);
   return sizes;
 }
@@ -207,8 +207,8 @@ std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, s
   if (!cut.half_pixel) length = maximum(length, 1);
   const Value step = expand_dims(length / static_cast<double>(parts), {1, 2});
   const Tensor steps = numbers(begin.dtype(), {parts, cut.samples}, [&](std::int64_t i) {
-    const auto part = static_cast<double>(i / cut.samples), sample = static_cast<double>(i % cut.samples);
-    return part + (sample + 0.5) / static_cast<double>(cut.samples);
+    const std::int64_t part = i / cut.samples, sample = i % cut.samples;
+    return static_cast<double>(part) + (static_cast<double>(sample) + 0.5) / static_cast<double>(cut.samples);
   });
   const Value moved = step * begin.graph().constant(steps);
   const Value place = moved + expand_dims(first, {1, 2});

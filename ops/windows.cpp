@@ -401,7 +401,7 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std
   return behind == low ? y : pad(y, low, behind);
 }
 
-Value col2im(const Value& x, Ints image, Ints window, const Sliding& sliding, source_location at) {
+Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding, source_location at) {
   Graph& graph = graph_of({{x}}, at);
   const Scope here = derived(graph, at);
   const Call call{"col2im", x, at};

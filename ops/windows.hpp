@@ -28,7 +28,7 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}
 /// Blocks put together to images, overlapping ones added: of x [n,c * taps,positions] the elements of a column are the
 /// taps of a window of `window` sizes, row-major, at one of its positions, row-major, in the image [n,c,image…].
 /// Floating-point.
-Value col2im(const Value& x, Ints image, Ints window, const Sliding& sliding = {},
+Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
              source_location at = source_location::current());
 
 /// A window that is pooled.

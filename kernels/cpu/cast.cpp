@@ -49,7 +49,7 @@ void convert(const T* from, DType dtype, std::byte* to, std::int64_t count) {
     for (std::int64_t begin = 0; begin < count; begin += kBlock) {
       const std::int64_t n = std::min(kBlock, count - begin);
 #pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) block[i] = static_cast<Read>(from[begin + i]);
+      for (std::int64_t i = 0; i < n; ++i) block[i] = static_cast<Read>(from[begin + i]);  // NOLINT: int8 is a number
       write(dtype, block, to + begin * static_cast<std::int64_t>(size_of(dtype)), n);
     }
   }

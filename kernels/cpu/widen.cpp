@@ -51,7 +51,7 @@ struct Wider {
 
  private:
   Type add(const Kernel& kernel, const Type& type) {
-    const Type wide{given_as(kernel, type.dtype), type.shape};
+    Type wide{given_as(kernel, type.dtype), type.shape};
     const bool same = size_of(wide.dtype) == size_of(type.dtype);
     places.push_back(same ? kAsItIs : bytes);
     if (!same) bytes += (wide.bytes() + kAlign - 1) / kAlign * kAlign;

@@ -137,15 +137,15 @@ std::string Context::text(std::string_view name, std::string_view otherwise) con
   const auto* value = get<std::string>(name);
   return value == nullptr ? std::string(otherwise) : *value;
 }
-Ints Context::integers(std::string_view name, Ints otherwise) const {
+Ints Context::integers(std::string_view name, const Ints& otherwise) const {
   const auto* value = get<Ints>(name);
   return value == nullptr ? otherwise : *value;
 }
-Floats Context::reals(std::string_view name, Floats otherwise) const {
+Floats Context::reals(std::string_view name, const Floats& otherwise) const {
   const auto* value = get<Floats>(name);
   return value == nullptr ? otherwise : *value;
 }
-Strings Context::texts(std::string_view name, Strings otherwise) const {
+Strings Context::texts(std::string_view name, const Strings& otherwise) const {
   const auto* value = get<Strings>(name);
   return value == nullptr ? otherwise : *value;
 }

@@ -101,9 +101,9 @@ class Context {
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
   [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise) const;
-  [[nodiscard]] Ints integers(std::string_view name, Ints otherwise = {}) const;
-  [[nodiscard]] Floats reals(std::string_view name, Floats otherwise = {}) const;
-  [[nodiscard]] Strings texts(std::string_view name, Strings otherwise = {}) const;
+  [[nodiscard]] Ints integers(std::string_view name, const Ints& otherwise = {}) const;
+  [[nodiscard]] Floats reals(std::string_view name, const Floats& otherwise = {}) const;
+  [[nodiscard]] Strings texts(std::string_view name, const Strings& otherwise = {}) const;
   /// Without `otherwise`: Error(file) when it is missing.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;
