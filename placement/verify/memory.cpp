@@ -1,9 +1,9 @@
 // Memory: each class's instructions are walked once, with a map of whose bytes lie where. What a loop's body or a whole
 // step leaves behind is known beforehand as its effects, so that the walk through it holds for every iteration.
 #include <algorithm>
-#include <compare>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "placement/verify/ranges.hpp"
 #include "placement/verify/verifier.hpp"
@@ -119,7 +119,9 @@ struct InUse {
   bool collective = false;
   std::uint32_t number = 0;  ///< of the channel or collective
   std::uint32_t buffer = 0;
-  auto operator<=>(const InUse&) const = default;
+  bool operator<(const InUse& other) const {
+    return std::tie(collective, number, buffer) < std::tie(other.collective, other.number, other.buffer);
+  }
 };
 
 /// How many messages that are under way use which bytes.
