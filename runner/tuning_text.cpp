@@ -24,6 +24,7 @@ std::string tuning_text(const Tuned& tuned) {
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(tuned.chosen));
   std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   std::vector<std::string> slower;
+  slower.reserve(others.size());
   for (const Tuned::Size& size : others) slower.push_back(text_of(size));
   return "--tune: a step takes " + text_of(tuned.sizes[tuned.chosen]) + "; " + join(slower, ", ");
 }
