@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 
-#include "base/fetch.hpp"
+#include "base/bytes.hpp"
 #include "graph/core_ops.hpp"
 #include "graph/infer.hpp"
 #include "tests/support/threads.hpp"
@@ -77,12 +76,9 @@ class Operands {
 /// Zeros that lie as an executor's buffer does: kernels take other ways with values that share lines. No byte more than
 /// it has, so that a sanitizer sees what is written behind them.
 Tensor aligned(const Type& type) {
-  constexpr std::align_val_t kAlign{kCacheLine};
-  const auto bytes = static_cast<std::size_t>(type.bytes());
-  auto* const at = static_cast<std::byte*>(::operator new(bytes, kAlign));
-  std::shared_ptr<std::byte> owner(at, [](std::byte* p) { ::operator delete(p, kAlign); });
-  std::fill_n(at, bytes, std::byte{0});
-  return {type.dtype, type.shape.sizes(), std::move(owner), {at, bytes}};
+  const auto owner = std::make_shared<FileBytes>(static_cast<std::uint64_t>(type.bytes()));
+  std::ranges::fill(owner->span(), std::byte{0});
+  return {type.dtype, type.shape.sizes(), owner, owner->span()};
 }
 
 /// The bytes of `source` in other sizes.
