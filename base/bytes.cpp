@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/fetch.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kAlignment{kCacheLine};
 constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;  // of a process on x86-64; arm64 has 2⁴⁸
 
 std::byte* allocate(std::uint64_t size) {

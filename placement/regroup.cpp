@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "base/fetch.hpp"
 #include "placement/conversion.hpp"
 
 namespace ferry {
-namespace {
-
-/// Values of so many bytes, or a multiple, come first: those after them begin at a cache line, too.
-constexpr std::int64_t kLine = 64;
-
-}  // namespace
 
 void Regroup::enter(RegionId region) {
   region_ = region;
@@ -49,7 +44,8 @@ std::int64_t Regroup::bytes_of(NodeId message) const {
 }
 
 NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
-  std::stable_partition(messages.begin(), messages.end(), [&](NodeId id) { return bytes_of(id) % kLine == 0; });
+  // Those of whole cache lines come first, so that the next begins at one, too.
+  std::stable_partition(messages.begin(), messages.end(), [&](NodeId id) { return bytes_of(id) % kCacheLine == 0; });
   std::vector<PValueId> values, results;
   std::vector<Type> types;
   for (const NodeId id : messages) {
