@@ -83,6 +83,17 @@ void reject_difference(std::string_view what, const std::vector<std::string>& li
   throw error.hint("give all tasks the same graph, the same options and the same build of ferry");
 }
 
+void require_same_library(std::string_view library, Transport& transport, const Deadline& deadline) {
+  const std::vector<std::string> all = transport.exchange(library, deadline);
+  const std::size_t other = first_other(all);
+  if (other == all.size()) return;
+  throw Error(Code::plan, "the tasks multiply matrices by different code, which rounds differently")
+      .note("task 0 has " + all[0])
+      .note("task " + std::to_string(other) + " has " + all[other])
+      .hint(
+          "give all tasks the same OPENBLAS_CORETYPE (mpirun -x OPENBLAS_CORETYPE=Haswell), or processors of one kind");
+}
+
 void require_same_graph(const Graph& graph, Transport& transport, const Deadline& deadline) {
   Hasher hasher;
   each_line(graph, [&](const std::string& line) { hasher.add(line); });

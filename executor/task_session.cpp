@@ -48,7 +48,7 @@ VariableUse variable_use(const Graph& graph, const Signature& signature) {
 }
 
 std::vector<std::string> lines_of(const Plan& plan) {
-  std::vector<std::string> lines{"kernels " + std::string(cpu_kernels().library())};
+  std::vector<std::string> lines;
   for (const PlanClass& c : plan.classes)
     for (const Instruction& i : c.instructions) {
       std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
@@ -202,8 +202,9 @@ TaskSession::Prepared& TaskSession::prepare(Prepared& prepared, std::shared_ptr<
 
 void TaskSession::compare_fingerprints(const PlanCache::Planned& planned) {
   const auto all = transport_.exchange(std::to_string(planned.fingerprint), deadline());
-  if (std::any_of(all.begin(), all.end(), [&](const std::string& other) { return other != all[0]; }))
-    reject_difference("plans", lines_of(planned.result.plan), transport_, deadline());
+  if (std::all_of(all.begin(), all.end(), [&](const std::string& other) { return other == all[0]; })) return;
+  require_same_library(cpu_kernels().library(), transport_, deadline());
+  reject_difference("plans", lines_of(planned.result.plan), transport_, deadline());
 }
 
 /// Once a session, where tasks are in processes of their own.

@@ -193,9 +193,10 @@ def case_042_more_memory_than_there_is():
                "model.cpp:1", "--memory")
 
 
-def two_files(one, other):
-    """mpirun of two tasks with a file each: exit code, stdout, stderr."""
-    done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "1", FERRY, "run", one, ":", "-np", "1", FERRY, "run", other],
+def two_files(one, other, settings=((), ())):
+    """mpirun of two tasks with a file and settings of the environment each: exit code, stdout, stderr."""
+    tasks = [["-np", "1", "env", *setting, FERRY, "run", file] for setting, file in zip(settings, (one, other))]
+    done = subprocess.run([MPIRUN, "--oversubscribe", *tasks[0], ":", *tasks[1]],
                           capture_output=True, text=True, timeout=SECONDS, env=environment())
     return done.returncode, done.stdout, done.stderr
 
@@ -209,6 +210,18 @@ def case_043_graphs_differ():
            "task 1 has Constant 'a'", "[1 2 4]", "model.cpp:1")
     foreign = two_files(one, write("foreign.pbtxt", graph(op("x", "Constant", attrs=ints([1])), fetches=["x"])))
     expect(foreign, 4, "the tasks have different graphs", "task 0 has Constant 'a'", "task 1 has Constant 'x'")
+    return None
+
+
+def case_044_products_by_different_code():
+    cores = ("Prescott", "Nehalem")
+    if not MPIRUN:
+        return "no mpirun here"
+    if any(f"openblas-{core}" not in run("doctor", env={"OPENBLAS_CORETYPE": core})[1] for core in cores):
+        return "no OpenBLAS here that has code for several processors"
+    file = write("add.pbtxt", add("/task:0", "/task:1", "/task:0"))
+    expect(two_files(file, file, [[f"OPENBLAS_CORETYPE={core}"] for core in cores]), 4, "the tasks multiply matrices by different code",
+           "task 0 has openblas-Prescott", "task 1 has openblas-Nehalem", "-x OPENBLAS_CORETYPE")
     return None
 
 
