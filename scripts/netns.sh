@@ -70,10 +70,10 @@ up() {
 mpi() {
   local ssh="ssh -p 2222 -i $dir/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  local name sanitizers=()
-  for name in LSAN_OPTIONS UBSAN_OPTIONS; do [ -z "${!name}" ] || sanitizers+=(-x "$name"); done
+  local name passed=()
+  for name in LSAN_OPTIONS UBSAN_OPTIONS OPENBLAS_CORETYPE; do [ -z "${!name}" ] || passed+=(-x "$name"); done
   on 1 mpirun --hostfile "$dir/hostfile" --mca plm_rsh_agent "$ssh" --mca orte_tmpdir_base "$dir" --mca btl tcp,self \
-    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --bind-to none "${sanitizers[@]}" "$@"
+    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --bind-to none "${passed[@]}" "$@"
 }
 
 case $1 in
