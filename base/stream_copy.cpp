@@ -20,9 +20,10 @@ constexpr std::size_t kShort = 2048;  // not worth the parts of lines at both en
 
 }  // namespace
 
-std::size_t stream_from() noexcept {
-  static const std::size_t from = __builtin_cpu_is("amd") ? kShort : 16 << 20;
-  return from;
+std::size_t stream_from(bool far) noexcept {
+  static const bool amd = __builtin_cpu_is("amd") != 0;
+  if (amd) return far ? kShort : 32 << 20;
+  return 16 << 20;
 }
 
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept {
@@ -56,7 +57,7 @@ void stream_fence() noexcept {
 
 #else
 
-std::size_t stream_from() noexcept {
+std::size_t stream_from(bool) noexcept {
   return std::numeric_limits<std::size_t>::max();
 }
 
@@ -72,8 +73,8 @@ void stream_fence() noexcept {}
 
 #endif
 
-void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, std::size_t whole) noexcept {
-  if (whole >= stream_from())
+void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool around) noexcept {
+  if (around)
     stream_copy(target, source, bytes);
   else if (bytes > 0)
     std::memcpy(target, source, bytes);

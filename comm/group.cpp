@@ -240,15 +240,19 @@ void GroupCall::receive_ahead() {
 /// The copy and the folds at hand, tile by tile, into the own output and into those of the others that are within
 /// reach. False when none is, and nothing was done.
 bool GroupCall::fold_into_windows() {
-  const Step& copy = steps_[next_];
-  bool any = false;
+  Step& copy = steps_[next_];
+  bool any = false, around = false;
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     if (step.kind != Kind::send_output) continue;
     step.window = transport_.window(step.peer, channel_, step.bytes);
-    any = any || step.window != nullptr;
+    if (step.window == nullptr) continue;
+    any = true;
+    step.around = mine_.size() >= transport_.stream_from(step.peer);
+    around = around || step.around;
   }
   if (!any) return false;
+  copy.around = around && copy.bytes >= kBeyondCaches;
   std::size_t end = next_ + 1;
   while (end < steps_.size() && steps_[end].kind == Kind::fold) ++end;
   split(static_cast<std::int64_t>(copy.bytes), kChunk, [&](std::int64_t first, std::int64_t last) {
@@ -269,11 +273,8 @@ void GroupCall::fold_tiles(std::size_t end, std::size_t first, std::size_t last)
     for (std::size_t i = next_ + 1; i < end; ++i)
       fold_(tile.data(), steps_[i].source + at, static_cast<std::int64_t>(bytes / element));
     for (std::size_t i = end; i < steps_.size(); ++i)
-      if (steps_[i].window != nullptr) copy_for_reader(steps_[i].window + at, tile.data(), bytes, mine_.size());
-    if (copy.bytes >= kBeyondCaches && mine_.size() >= stream_from())
-      stream_copy(copy.target + at, tile.data(), bytes);
-    else
-      std::memcpy(copy.target + at, tile.data(), bytes);
+      if (steps_[i].window != nullptr) copy_for_reader(steps_[i].window + at, tile.data(), bytes, steps_[i].around);
+    copy_for_reader(copy.target + at, tile.data(), bytes, copy.around);
   }
   stream_fence();
 }

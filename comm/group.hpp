@@ -82,6 +82,7 @@ class GroupCall {
     bool started = false;  ///< a receive ahead of its place, as `ticket`
     Ticket ticket = 0;
     std::byte* window = nullptr;  ///< of a send: where its bytes are already
+    bool around = false;          ///< what is written is best written around the caches
     // When members lend: the number of what is sent, or received in place of a slot; of a fold, the step that got it.
     std::uint64_t lent = 0;
     const Step* lender = nullptr;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,11 +62,16 @@ class Transport {
   /// Starts to send; `bytes` must not change until done.
   [[nodiscard]] virtual Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) = 0;
   /// Where the next message on that channel will lie, when it can be written there right now: who writes it there and
-  /// sends exactly these bytes saves a copy. Null: it is sent from memory of one's own. For memory that another core
-  /// reads next see base/stream_copy.hpp.
+  /// sends exactly these bytes saves a copy. Null: it is sent from memory of one's own.
   [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) {
     static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
     return nullptr;
+  }
+  /// From so many bytes on a window is best written around the caches (base/stream_copy.hpp), by how near the peer is
+  /// now: it may change from call to call. Where there are windows.
+  [[nodiscard]] virtual std::size_t stream_from(int peer) const {
+    static_cast<void>(peer);
+    return std::numeric_limits<std::size_t>::max();
   }
   /// Whether this task and `peer` read what the other lends; both say the same, at any time.
   [[nodiscard]] virtual bool lends(int peer) const {

@@ -9,7 +9,6 @@
 
 #include "base/files.hpp"
 #include "base/interrupt.hpp"
-#include "base/stream_copy.hpp"
 #include "executor/messages.hpp"
 #include "executor/numerics.hpp"
 #include "executor/resolved.hpp"
@@ -290,7 +289,7 @@ struct TaskExecutor::State {
   void place_output(const Resolved& r) {
     const std::uint64_t bytes = resolved.plan().channels[r.link->channel].bytes;
     r.link->written = transport.window(r.link->peer, r.link->channel, bytes);
-    const bool stream = r.link->written != nullptr && bytes >= stream_from();
+    const bool stream = r.link->written != nullptr && bytes >= transport.stream_from(r.link->peer);
     if (r.tiles != nullptr) return r.tiles->place(r.member, r.link->written, stream);
     r.run->stream = stream;
     r.run->outputs[0].data = r.link->written != nullptr ? r.link->written : r.output;

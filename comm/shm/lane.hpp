@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/stream_copy.hpp"
+#include "comm/distance.hpp"
 #include "comm/shm/segment.hpp"
 
 namespace ferry::shm {
@@ -84,6 +86,8 @@ class Outbox {
   [[nodiscard]] Sent send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
   /// Where the next message of its channel goes; null when that is not known, or not in the segment.
   [[nodiscard]] std::byte* window(std::uint32_t channel, std::uint64_t bytes);
+  /// From so many bytes on a message is best written around the caches, as near as the receiver is now.
+  [[nodiscard]] std::size_t stream_from() const { return ferry::stream_from(distance_.far()); }
 
  private:
   struct Receive {
@@ -101,9 +105,11 @@ class Outbox {
              std::span<const std::byte> payload);
   [[nodiscard]] Sent send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
   void read_posts();
+  [[nodiscard]] bool is_written(const Post& post);
 
   Lane& lane_;
   Segment& receiver_;
+  Distance distance_;
   PerChannel<Channel> channels_;
   std::uint32_t cells_ = 0, cells_taken_ = 0;  // written; of them taken, when last looked
   std::uint32_t posts_ = 0;                    // read

@@ -64,6 +64,7 @@ class ShmTransport final : public Transport {
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) override;
+  std::size_t stream_from(int peer) const override { return near(peer)->out.stream_from(); }
   bool lends(int peer) const override { return near(peer) != nullptr; }
   std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const override;
   std::span<const std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const override;

@@ -37,13 +37,17 @@ TEST_CASE("a copy around the caches is that of memcpy, at any place") {
   check_copies(stream_copy);
 }
 
-TEST_CASE("what another core reads next is copied whole, however long the value") {
-  for (const std::size_t whole : {std::size_t{0}, stream_from()}) {
-    CAPTURE(whole);
+TEST_CASE("what another core reads next is copied whole, around the caches or through them") {
+  for (const bool around : {false, true}) {
+    CAPTURE(around);
     check_copies([&](std::byte* target, const std::byte* source, std::size_t bytes) {
-      copy_for_reader(target, source, bytes, whole);
+      copy_for_reader(target, source, bytes, around);
     });
   }
+}
+
+TEST_CASE("to a core that is near, no shorter values go around the caches than to one that is far") {
+  CHECK(stream_from(false) >= stream_from(true));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "comm/backends.hpp"
+#include "comm/distance.hpp"
 #include "comm/group.hpp"
 #include "tests/comm/ends.hpp"
 #include "tests/comm/world.hpp"
@@ -26,6 +27,21 @@ void on_two(const std::function<void(Transport&)>& body) {
       running.close();
     });
   });
+}
+
+TEST_CASE("a core is far until lines come fast, and again when they come slowly; one that is late says nothing") {
+  using std::chrono::nanoseconds;
+  Distance distance;
+  CHECK(distance.far());
+  for (int i = 0; i < 10; ++i) distance.took(nanoseconds(40));
+  CHECK_FALSE(distance.far());
+  distance.took(std::chrono::milliseconds(3));
+  CHECK_FALSE(distance.far());
+  distance.took(nanoseconds(40));
+  for (int i = 0; i < 10; ++i) distance.took(nanoseconds(200));
+  CHECK(distance.far());
+  distance.took(nanoseconds(40));
+  CHECK(distance.far());
 }
 
 float term(int task, int round, std::int64_t i) {
