@@ -99,22 +99,30 @@ std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   return std::min(at, 2 * (n - 1) - at);
 }
 
+/// What stands at the places [first, first + count) of x's dim, outside of it.
+Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, PadMode mode, const SourceLine& line) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the places are numbers of the graph
+  if (count > kMost)
+    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
+                                " would get more than 2^24 elements on one side")
+        .at(line);
+  Tensor places(DType::int64, {count});
+  for (std::int64_t i = 0; i < count; ++i)
+    places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(first + i, x.shape()[dim].size(), mode);
+  return gather(x, x.graph().add(kConstant, {}, {{"value", std::move(places)}}, line)[0], dim);
+}
+
 Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMode mode, const SourceLine& line) {
   const Dim& size = x.shape()[dim];
   if (!size.known() || size.bounded() || size.size() == 0)
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
                                 (size.size() == 0 ? " is empty" : " is not known"))
         .at(line);
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // the places are numbers of the graph
-  std::int64_t count = 0;
-  if (__builtin_add_overflow(low, high, &count) || __builtin_add_overflow(count, size.size(), &count) || count > kMost)
-    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
-                                " would have more than 2^31 elements")
-        .at(line);
-  Tensor places(DType::int64, {count});
-  for (std::int64_t i = 0; i < count; ++i)
-    places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(i - low, size.size(), mode);
-  return gather(x, x.graph().add(kConstant, {}, {{"value", std::move(places)}}, line)[0], dim);
+  Values parts;
+  if (low > 0) parts.push_back(border(x, dim, -low, low, mode, line));
+  parts.push_back(x);
+  if (high > 0) parts.push_back(border(x, dim, size.size(), high, mode, line));
+  return concat(parts, dim);
 }
 
 // ---- Blocks of pixels ----

@@ -127,6 +127,9 @@ TEST_CASE("what does not fit is said on the caller's line") {
   CHECK(error_of([&] { einsum("ij->ii", {x}); }).starts_with("einsum: 'i' comes twice in the result"));
   CHECK(error_of([&] { einsum("...->", {x}); }).starts_with("einsum: the result lacks \"...\""));
   CHECK(error_of([&] { pad(x, {1, 0}, {0, 0}, PadMode::edge); }).starts_with("pad: dim 0 of x [batch,3] is not known"));
+  CHECK(error_of([&] {
+          pad(x, {0, 0}, {0, std::int64_t{1} << 30}, PadMode::wrap);
+        }).starts_with("pad: dim 1 of x [batch,3] would get more than 2^24 elements on one side"));
   CHECK(error_of([&] { tile(x, {2}); }).starts_with("tile: needs a number of times for each dim of x [batch,3]"));
   CHECK(error_of([&] { depth_to_space(x, 2); }).starts_with("depth_to_space: blocks do not fit x [batch,3]"));
 }
