@@ -114,10 +114,13 @@ Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, Pa
 
 Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMode mode, const SourceLine& line) {
   const Dim& size = x.shape()[dim];
-  if (!size.known() || size.bounded() || size.size() == 0)
-    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
-                                (size.size() == 0 ? " is empty" : " is not known"))
+  const auto fail = [&](const char* why) {
+    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() + why)
         .at(line);
+  };
+  if (!size.known() || size.bounded()) fail(" is not known");
+  if (size.size() == 0) fail(" is empty");
+  if (size.size() > kEnd / 4) fail(" is too long");  // places around it are counted in 64 bits
   Values parts;
   if (low > 0) parts.push_back(border(x, dim, -low, low, mode, line));
   parts.push_back(x);

@@ -130,6 +130,11 @@ TEST_CASE("what does not fit is said on the caller's line") {
   CHECK(error_of([&] {
           pad(x, {0, 0}, {0, std::int64_t{1} << 30}, PadMode::wrap);
         }).starts_with("pad: dim 1 of x [batch,3] would get more than 2^24 elements on one side"));
+  const Value longest = g.input("longest", DType::boolean, {"batch", std::numeric_limits<std::int64_t>::max()});
+  for (const PadMode mode : {PadMode::edge, PadMode::reflect, PadMode::wrap})
+    CHECK(error_of([&] {
+            pad(longest, {0, 1}, {0, 2}, mode);
+          }).starts_with("pad: dim 1 of longest [batch,9223372036854775807] is too long"));
   CHECK(error_of([&] { tile(x, {2}); }).starts_with("tile: needs a number of times for each dim of x [batch,3]"));
   CHECK(error_of([&] { depth_to_space(x, 2); }).starts_with("depth_to_space: blocks do not fit x [batch,3]"));
 }
