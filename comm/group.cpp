@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/fetch.hpp"
 #include "base/stream_copy.hpp"
 
 namespace ferry {
@@ -73,6 +74,8 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   FERRY_ASSERT(
       static_cast<std::int64_t>(spec.staging.size()) >= staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
       "staging is too small");
+  FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place(),
+               "a collective cannot write over its input");
   Slots slots(spec);
   for (const ScheduleStep& step : schedule.steps) {
     if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step, slots));
@@ -81,10 +84,13 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   sends_.reserve(steps_.size());
   receives_.reserve(steps_.size());
   const bool folds = std::ranges::any_of(steps_, [](const Step& step) { return step.kind == Kind::fold; });
-  if (schedule.kind != CollectiveKind::all_reduce || schedule.algorithm != "direct" || !folds) return;
+  if (!schedule.in_place() || !folds) return;
   folds_for_others_ = true;
-  elements_ = schedule.input_elements(spec.parts, spec.member);
-  mine_ = {spec.input, static_cast<std::size_t>(elements_) * size_of(spec.dtype)};
+  in_place_ = spec.input == spec.output;
+  element_ = size_of(spec.dtype);
+  mine_ = {spec.input, static_cast<std::size_t>(schedule.input_elements(spec.parts, spec.member)) * element_};
+  contributions_.reserve(spec.tasks.size());
+  targets_.reserve(spec.tasks.size());
   one_round_ = !spec.exact && mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
   if (one_round_) prepare_one_round(spec);
   const bool near = std::ranges::all_of(
@@ -115,7 +121,7 @@ void GroupCall::find_lent() {
 }
 
 void GroupCall::prepare_one_round(const GroupSpec& spec) {
-  output_ = spec.output;
+  targets_ = {{spec.output}};
   const std::size_t each = (mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
   const std::size_t all = each * (spec.tasks.size() - 1);
   if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
@@ -201,9 +207,9 @@ void GroupCall::start_one_round() {
 bool GroupCall::progress_one_round() {
   if (!std::exchange(started_, true)) start_one_round();
   if (!all_done(transport_, receives_)) return false;
+  if (in_place_ && !all_done(transport_, sends_)) return false;
   if (!std::exchange(folded_, true)) {
-    if (!mine_.empty()) std::memcpy(output_, contributions_[0], mine_.size());
-    for (std::size_t i = 1; i < contributions_.size(); ++i) fold_(output_, contributions_[i], elements_);
+    fold_tiles(0, mine_.size());
     for (const Step& step : steps_) count(step);
     next_ = steps_.size();
   }
@@ -215,12 +221,16 @@ bool GroupCall::progress() {
   while (next_ < steps_.size()) {
     Step& step = steps_[next_];
     if (step.kind == Kind::wait) {
+      if (in_place_ && !lends_ && !all_done(transport_, sends_)) return false;
       if (folds_for_others_) receive_ahead();
       if (!all_done(transport_, receives_)) return false;
       find_lent();
     }
     if (step.kind == Kind::wait_sends && !all_done(transport_, sends_)) return false;
-    if (folds_for_others_ && step.kind == Kind::copy && fold_into_windows()) continue;
+    if (folds_for_others_ && step.kind == Kind::copy) {
+      fold_for_others();
+      continue;
+    }
     execute(step);
     ++next_;
   }
@@ -237,46 +247,38 @@ void GroupCall::receive_ahead() {
   }
 }
 
-/// The copy and the folds at hand, tile by tile, into the own output and into those of the others that are within
-/// reach. False when none is, and nothing was done.
-bool GroupCall::fold_into_windows() {
-  Step& copy = steps_[next_];
-  bool any = false, around = false;
+/// The copy and the folds at hand, into the own output and into those of the others that are within reach.
+void GroupCall::fold_for_others() {
+  const Step& copy = steps_[next_];
+  contributions_ = {copy.source};
+  for (++next_; next_ < steps_.size() && steps_[next_].kind == Kind::fold; ++next_)
+    contributions_.push_back(steps_[next_].source);
+  targets_ = {{copy.target}};
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    if (step.kind != Kind::send_output) continue;
-    step.window = transport_.window(step.peer, channel_, step.bytes);
+    if (step.kind == Kind::send_output) step.window = transport_.window(step.peer, channel_, step.bytes);
     if (step.window == nullptr) continue;
-    any = true;
-    step.around = mine_.size() >= transport_.stream_from(step.peer);
-    around = around || step.around;
+    const bool around = mine_.size() >= transport_.stream_from(step.peer);
+    targets_.push_back({step.window, around});
+    if (around && copy.bytes >= kBeyondCaches) targets_[0].around = true;
   }
-  if (!any) return false;
-  copy.around = around && copy.bytes >= kBeyondCaches;
-  std::size_t end = next_ + 1;
-  while (end < steps_.size() && steps_[end].kind == Kind::fold) ++end;
   split(static_cast<std::int64_t>(copy.bytes), kChunk, [&](std::int64_t first, std::int64_t last) {
-    fold_tiles(end, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    fold_tiles(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    stream_fence();
   });
-  next_ = end;
-  return true;
 }
 
-/// Bytes [first, last) of the part: the copy at hand and the folds up to step `end`.
-void GroupCall::fold_tiles(std::size_t end, std::size_t first, std::size_t last) {
-  const Step& copy = steps_[next_];
-  alignas(64) std::array<std::byte, kTile> tile;
-  const std::size_t element = copy.bytes / static_cast<std::size_t>(copy.count);
+/// Bytes [first, last) of all contributions, in their order, into the targets: each tile is read before it is written,
+/// since a target may be one of the contributions.
+void GroupCall::fold_tiles(std::size_t first, std::size_t last) const {
+  alignas(kCacheLine) std::array<std::byte, kTile> tile;
   for (std::size_t at = first; at < last; at += kTile) {
     const std::size_t bytes = std::min(kTile, last - at);
-    std::memcpy(tile.data(), copy.source + at, bytes);
-    for (std::size_t i = next_ + 1; i < end; ++i)
-      fold_(tile.data(), steps_[i].source + at, static_cast<std::int64_t>(bytes / element));
-    for (std::size_t i = end; i < steps_.size(); ++i)
-      if (steps_[i].window != nullptr) copy_for_reader(steps_[i].window + at, tile.data(), bytes, steps_[i].around);
-    copy_for_reader(copy.target + at, tile.data(), bytes, copy.around);
+    std::memcpy(tile.data(), contributions_[0] + at, bytes);
+    for (std::size_t i = 1; i < contributions_.size(); ++i)
+      fold_(tile.data(), contributions_[i] + at, static_cast<std::int64_t>(bytes / element_));
+    for (const Target& target : targets_) copy_for_reader(target.at + at, tile.data(), bytes, target.around);
   }
-  stream_fence();
 }
 
 void GroupCall::split(std::int64_t n, std::int64_t grain,
@@ -311,7 +313,7 @@ void GroupCall::execute(Step& step) {
                          : transport_.receive(step.peer, channel_, {step.target, step.bytes}));
       break;
     case Kind::copy:
-      if (step.bytes > 0) std::memcpy(step.target, step.source, step.bytes);
+      if (step.bytes > 0 && step.target != step.source) std::memcpy(step.target, step.source, step.bytes);
       break;
     case Kind::fold:
       if (step.count > 0) fold(step);

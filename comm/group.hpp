@@ -30,11 +30,12 @@ struct GroupSpec {
   std::uint32_t channel = 0;            ///< on which no other call of these tasks is under way
   DType dtype = DType::float32;
   const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
-  std::byte* output = nullptr;       ///< schedule.output_elements(parts, member) elements; must not overlap the input
-  std::span<std::byte> staging;      ///< at least staging_bytes(schedule, parts, dtype, member)
-  Fold fold;           ///< unused by kinds that add nothing; called by several threads when there is a split
-  Split split = {};    ///< of large folds; empty: the calling thread alone
-  bool exact = false;  ///< between hosts the schedule's messages go and no others
+  /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where in_place().
+  std::byte* output = nullptr;
+  std::span<std::byte> staging;  ///< at least staging_bytes(schedule, parts, dtype, member)
+  Fold fold;                     ///< unused by kinds that add nothing; called by several threads when there is a split
+  Split split = {};              ///< of large folds; empty: the calling thread alone
+  bool exact = false;            ///< between hosts the schedule's messages go and no others
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -50,8 +51,9 @@ struct GroupCount {
 ///     call.start();
 ///     while (!call.progress()) { check_deadline(); transport.idle(1ms); }
 ///
-/// The input must not change and the output must not be read between start() and the progress() that gives true. The
-/// bits of the output depend on the inputs and the schedule alone.
+/// The input must not change and the output must not be read between start() and the progress() that gives true. Where
+/// schedule.in_place() the output may be the input: it is taken part by part, as soon as nobody reads that. The bits of
+/// the output depend on the inputs and the schedule alone.
 ///
 /// Three things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be
 /// exact goes in one round: every member sends all that it has to every other, and each folds by itself. A longer one
@@ -82,10 +84,15 @@ class GroupCall {
     bool started = false;  ///< a receive ahead of its place, as `ticket`
     Ticket ticket = 0;
     std::byte* window = nullptr;  ///< of a send: where its bytes are already
-    bool around = false;          ///< what is written is best written around the caches
     // When members lend: the number of what is sent, or received in place of a slot; of a fold, the step that got it.
     std::uint64_t lent = 0;
     const Step* lender = nullptr;
+  };
+
+  /// Where a sum is written.
+  struct Target {
+    std::byte* at = nullptr;
+    bool around = false;  ///< best around the caches
   };
 
   [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const;
@@ -95,8 +102,8 @@ class GroupCall {
   void start_one_round();
   [[nodiscard]] bool progress_one_round();
   void receive_ahead();
-  [[nodiscard]] bool fold_into_windows();
-  void fold_tiles(std::size_t end, std::size_t first, std::size_t last);
+  void fold_for_others();
+  void fold_tiles(std::size_t first, std::size_t last) const;
   void split(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) const;
   void execute(Step& step);
   void fold(const Step& step);
@@ -112,18 +119,21 @@ class GroupCall {
   GroupCount moved_;
   bool folds_for_others_ = false;  ///< a direct all-reduce in two halves
   bool lends_ = false;             ///< its first half without messages
+  bool in_place_ = false;          ///< the results take the input's bytes
   std::span<const std::byte> mine_;
   std::shared_ptr<std::byte>
       shared_;  ///< the transport's memory: of others' contributions, or to lend a copy of `mine_`
 
-  // In one round. Contributions in the order of the members, the own one among them.
+  // What an all-reduce folds at once: contributions in the order of the members, the own one among them.
+  std::size_t element_ = 1;  ///< bytes
+  std::vector<const std::byte*> contributions_;
+  std::vector<Target> targets_;  ///< the own output first
+
+  // In one round.
   bool one_round_ = false, started_ = false, folded_ = false;
-  std::byte* output_ = nullptr;
-  std::int64_t elements_ = 0;
   std::vector<int> others_;                     ///< their tasks
   std::vector<std::byte> plain_;                ///< what they send, if it is not in
   std::vector<std::span<std::byte>> received_;  ///< from each of the others
-  std::vector<const std::byte*> contributions_;
 };
 
 }  // namespace ferry

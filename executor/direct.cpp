@@ -71,8 +71,7 @@ void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce 
   for (int task = 0; task < transport.tasks(); ++task) {
     direct.parts.push_back(part_of(count, transport.tasks(), task).size);
   }
-  const std::vector<std::byte> mine(values.begin(), values.end());
-  direct.input = mine.data();
+  direct.input = values.data();
   direct.output = values.data();
   direct.fold = [&](std::byte* output, const std::byte* input, std::int64_t elements) {
     cpu_kernels().fold()(reduce, dtype, output, input, elements);

@@ -107,7 +107,7 @@ struct PartRange {
 /// - broadcast, reduce, a `whole` all_reduce: one, the whole vector;
 /// - all_to_all: members², what i gives to j is at i * members + j;
 /// - the others: one for each member; parts may be empty.
-/// Input and output of a member must not overlap.
+/// Input and output of a member must not overlap; where in_place(), they may be the same bytes.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::string algorithm;  ///< "direct", "ring", "doubling", "tree", "hierarchical"
@@ -132,6 +132,8 @@ struct Schedule {
   /// Whether `member` has an input, and an output.
   [[nodiscard]] bool gives(int member) const;
   [[nodiscard]] bool gets(int member) const;
+  /// Whether a member's output may take the bytes of its input: each of these is read and written by one member alone.
+  [[nodiscard]] bool in_place() const { return kind == CollectiveKind::all_reduce && algorithm == "direct"; }
   /// Entries of `parts`.
   [[nodiscard]] std::int32_t part_count() const;
   /// Where `part` lies in the input or output of `member`.

@@ -105,7 +105,8 @@ class Case {
 
 /// Buffers and the call of this task.
 struct Member {
-  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool exact = false)
+  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool exact = false,
+         bool in_place = false)
       : tasks(std::move(group)),
         index(static_cast<int>(std::find(tasks.begin(), tasks.end(), end.task()) - tasks.begin())) {
     const Schedule& schedule = of.schedule();
@@ -119,7 +120,7 @@ struct Member {
                                 .channel = channel,
                                 .dtype = DType::float32,
                                 .input = bytes_of(in),
-                                .output = bytes_of(out),
+                                .output = bytes_of(in_place ? in : out),
                                 .staging = staging,
                                 .fold = add,
                                 .exact = exact});
@@ -219,6 +220,24 @@ TEST_CASE("other schedules give the same values, run after run, with the traffic
                        3 * schedule.receives_of(member.index),
                        3 * size * schedule.received_elements(collective.parts(), member.index)});
     }
+  });
+}
+
+TEST_CASE("a direct all-reduce over its own input gives the same bits, run after run") {
+  on_jobs([](Transport& end) {
+    for (const bool exact : {false, true})
+      for (const std::int64_t scale : {0, 5, 700, 3'000, 150'000}) {
+        CAPTURE(exact);
+        CAPTURE(scale);
+        const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, scale);
+        REQUIRE(collective.schedule().in_place());
+        Member member(end, collective, 4, everybody(end), exact, true);
+        for (int round = 0; round < 3; ++round) {
+          member.start(collective, round);
+          finish(end, *member.call);
+          CHECK(same_bits(member.in, collective.expected(member.index, round)));
+        }
+      }
   });
 }
 
