@@ -36,7 +36,8 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
     if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
   }
   if (facts_.by_rows && instruction.thread == kAnyThread) note_row(node, kind);
-  lists_.push(instruction, in_, out_, facts_.in_place);
+  instruction.in_place = facts_.in_place;
+  lists_.push(instruction, in_, out_);
 }
 
 /// For fuse_elements, where it pays (docs/decisions/tiles.md).

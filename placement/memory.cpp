@@ -269,7 +269,7 @@ class MemoryPlanner {
 
   void find_heirs(std::uint32_t i) {
     const Instruction& instruction = plan_.instructions[i];
-    if (instruction.what != Do::tiles && instruction.in_place == 0) return;
+    if (instruction.what == Do::collective_wait || (instruction.what != Do::tiles && instruction.in_place == 0)) return;
     for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
       const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
       if (lives_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
@@ -277,7 +277,7 @@ class MemoryPlanner {
       for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
         if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
         const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
-        if (!may_write_over(instruction, o, k) || !may_inherit(in, out, lifetimes_.position(i)) || !others_done(in, i))
+        if (!may_write_over(instruction, o, k) || !is_last_in(i, in) || !may_inherit(in, out) || !others_done(in, i))
           continue;
         heir_[in] = out;
         inherits_[out] = true;
@@ -316,17 +316,34 @@ class MemoryPlanner {
     }
     return true;
   }
-  bool reads(const Instruction& kernel, std::uint32_t storage) const {
-    for (std::uint32_t k = 0; k < kernel.inputs.count; ++k)
-      if (storage_of(plan_, plan_.operands[kernel.inputs.begin + k]) == storage) return true;
+  bool reads(const Instruction& kernel, std::uint32_t storage) const { return is_among(kernel.inputs, storage); }
+  bool touches(const Instruction& instruction, std::uint32_t storage) const {
+    return is_among(instruction.inputs, storage) || is_among(instruction.outputs, storage);
+  }
+  bool is_among(Range operands, std::uint32_t storage) const {
+    for (std::uint32_t k = 0; k < operands.count; ++k)
+      if (storage_of(plan_, plan_.operands[operands.begin + k]) == storage) return true;
     return false;
   }
 
-  bool may_inherit(std::uint32_t in, std::uint32_t out, std::uint32_t position) const {
+  bool may_inherit(std::uint32_t in, std::uint32_t out) const {
     const Buffer& a = plan_.buffers[in];
     const Buffer& b = plan_.buffers[out];
-    return in != out && heir_[in] == kNone && lives_[in].last == position && a.space == Buffer::Space::step &&
-           b.space == Buffer::Space::step && a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
+    return in != out && heir_[in] == kNone && a.space == Buffer::Space::step && b.space == Buffer::Space::step &&
+           a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
+  }
+
+  /// Nothing touches the buffer after instruction i; after a collective, nothing but its wait.
+  bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.what != Do::collective) return lives_[buffer].last == lifetimes_.position(i);
+    for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lives_[buffer].last; ++next) {
+      const Instruction& later = plan_.instructions[next];
+      if (later.what == Do::collective_wait && later.target == instruction.target)
+        return lives_[buffer].last == lifetimes_.position(next);
+      if (later.what == Do::loop || later.what == Do::branch || touches(later, buffer)) return false;
+    }
+    return false;
   }
 
   // ---- Threads: what has happened before an instruction ----

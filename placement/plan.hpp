@@ -124,7 +124,7 @@ struct Instruction {
   std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
   std::uint32_t other = kNone;      ///< second region
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
-  std::uint32_t in_place = 0;       ///< mask of the inputs whose bytes output 0 may take: the kernel allows it
+  std::uint32_t in_place = 0;       ///< mask of the inputs whose bytes output 0 may take: the kernel or schedule allows it
   /// Buffer for the instruction alone: a kernel's workspace, a collective's staging slots.
   std::uint32_t scratch = kNone;
   Range waits = {};  ///< into PlanClass::waits
@@ -178,9 +178,9 @@ struct PlanClass {
 /// What the kernels of a tile region go over: the elements of the largest value that they touch.
 [[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
 
-/// Output 0 of the kernel may take the bytes of its input k.
-[[nodiscard]] inline bool may_take(const Instruction& kernel, std::uint32_t k) {
-  return k < 32 && (kernel.in_place >> k & 1U) != 0;
+/// Output 0 of the kernel or collective may take the bytes of its input k.
+[[nodiscard]] inline bool may_take(const Instruction& instruction, std::uint32_t k) {
+  return k < 32 && (instruction.in_place >> k & 1U) != 0;
 }
 
 /// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.

@@ -22,9 +22,8 @@ std::pair<std::uint32_t, std::uint32_t> RegionLists::add(Region::Kind first, Reg
   return {at, add(second)};
 }
 
-void RegionLists::push(Instruction instruction, const Buffers& in, const Buffers& out, std::uint32_t in_place) {
+void RegionLists::push(Instruction instruction, const Buffers& in, const Buffers& out) {
   add_operands(instruction, in, out);
-  instruction.in_place = in_place;
   lists_[region_].push_back(instruction);
 }
 

@@ -41,7 +41,7 @@ class RegionLists {
     instruction.inputs = operands(in.items);
     instruction.outputs = operands(out.items);
   }
-  void push(Instruction instruction, const Buffers& in, const Buffers& out, std::uint32_t in_place = 0);
+  void push(Instruction instruction, const Buffers& in, const Buffers& out);
   [[nodiscard]] std::vector<Instruction>& step() { return lists_[1]; }
 
   /// Puts the lists one after another into the plan: the setup, the step, then the others. Nothing may be added after.

@@ -339,7 +339,7 @@ class ClassMemory {
     if (i.what == Do::loop) return loop(memory, i);
     if (i.what == Do::branch) return branch(memory, i);
     if (i.what == Do::tiles) return tiles(memory, i);
-    read(memory, i.inputs, i);
+    if (!is_wait(i) || !is_taken(i)) read(memory, i.inputs, i);
     check_sharing(i);
     if (is_wait(i)) return end_message(memory, i);
     check_under_way(i);
@@ -373,14 +373,25 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Outputs may take the bytes of a kernel's inputs only where it allows that, and never each other's or the scratch
-  /// buffer's.
+  /// Output o may take the bytes of input k, since the kernel or the collective's schedule allows it.
+  [[nodiscard]] bool may_take(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
+    if (o != 0 || !ferry::may_take(i, k)) return false;
+    if (i.what == Do::collective || i.what == Do::collective_wait)
+      return plan_.schedules[plan_.collectives[i.target].schedule].in_place();
+    return i.what == Do::kernel;
+  }
+  /// As the collective that it waits for has taken it.
+  [[nodiscard]] bool is_taken(const Instruction& wait) const {
+    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_take(wait, 0, 0) &&
+           overlap(class_.operands[wait.inputs.begin], class_.operands[wait.outputs.begin]);
+  }
+
+  /// Outputs may take the bytes of inputs only where that is allowed, and never each other's or the scratch buffer's.
   void check_sharing(const Instruction& i) const {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
         if (!overlap(out, in)) return;
-        const bool in_place = i.what == Do::kernel && o == 0 && k < 32 && (i.in_place >> k & 1U) != 0;
-        if (!(in_place || i.what == Do::copy) || !same_place(out, in))
+        if (!(may_take(i, o, k) || i.what == Do::copy) || !same_place(out, in))
           reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
       });
       each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {

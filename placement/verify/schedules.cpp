@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "placement/schedule_steps.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -548,6 +549,29 @@ bool is_symmetric(const Schedule& s) {
   });
 }
 
+/// Those of the one schedule that works in place: who folds a part is the only one to read it, of all members, and to
+/// write it.
+std::vector<ScheduleStep> steps_in_place(int members) {
+  using steps::next;
+  using steps::own;
+  std::vector<ScheduleStep> all;
+  const auto each = [&](auto step) {
+    for (int distance = 1; distance < members; ++distance) all.push_back(step(next(distance)));
+  };
+  const auto wait = [&] {
+    if (members > 1) all.push_back({Kind::wait, {}, {}});
+  };
+  each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, own}; });
+  each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, peer}; });
+  wait();
+  for (int member = 0; member < members; ++member)
+    all.push_back({member == 0 ? Kind::copy : Kind::fold, steps::fixed(member), own});
+  each([](MemberRef peer) { return ScheduleStep{Kind::receive_output, peer, peer}; });
+  each([](MemberRef peer) { return ScheduleStep{Kind::send_output, peer, own}; });
+  wait();
+  return all;
+}
+
 }  // namespace
 
 void check_schedules(const Plan& plan) {
@@ -561,6 +585,8 @@ void check_schedules(const Plan& plan) {
                              std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +
                              " members";
     if (!check_flips(schedule, what)) Play(schedule, what, is_symmetric(schedule)).check();
+    if (schedule.in_place() && schedule.steps != steps_in_place(schedule.members))
+      reject(what + ": its steps are others, so that members may not write over their inputs");
   }
 }
 

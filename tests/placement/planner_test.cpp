@@ -274,6 +274,33 @@ TEST_CASE("memory: a chain of adds runs in one buffer") {
   CHECK(plan.classes[0].devices[0].step_bytes == 4032);
 }
 
+/// Of each collective of a task: whether what it gives takes the bytes of what it is given.
+std::vector<bool> in_place(const Plan& plan, int task) {
+  const PlanClass& c = plan.class_for(task);
+  std::vector<bool> all;
+  for (const Instruction& i : c.instructions)
+    if (i.what == Do::collective && i.inputs.count > 0 && i.outputs.count > 0)
+      all.push_back(c.buffers[c.operands[i.inputs.begin]].offset == c.buffers[c.operands[i.outputs.begin]].offset);
+  return all;
+}
+
+TEST_CASE("memory: a direct sum takes the bytes of what it sums if nothing needs that any more") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {8, 1000}))).laid({split(0)});
+  const Value part = sum(x * x, {0}).laid({partial(Reduce::sum)});
+  const Value scaled = (part * identity(part).laid({replicated()})).laid({partial(Reduce::sum)});
+  const Value sums = identity(scaled).laid({replicated()});
+  CHECK(in_place(planned(g, {sums}, 2), 1) == std::vector<bool>{false, true});  // the first is read again
+
+  Topology hosts = Topology::local(4);
+  for (int task = 0; task < 4; ++task) hosts.tasks[static_cast<std::size_t>(task)].host = task / 2;
+  const Plan apart = test::planned(g, {sums}, hosts);
+  CHECK_NOTHROW(require_verified(apart));
+  for (const Schedule& schedule : apart.schedules) CHECK_FALSE(schedule.in_place());
+  CHECK(in_place(apart, 1) == std::vector<bool>{false, false});
+}
+
 TEST_CASE("memory: of the partial gradients of many layers few live at once") {
   constexpr int kLayers = 32;
   constexpr std::int64_t kUnits = 64;

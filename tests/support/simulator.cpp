@@ -140,23 +140,33 @@ class Unroller {
     under_way_.erase(found);
   }
 
-  /// The start leaves nothing to read in the buffers. A walker does the rest: it reads the input, moves the schedule's
-  /// messages, reads the input again and writes what it has got.
+  /// The start leaves nothing to read in the buffers; in place it makes the input the output's. A walker does the rest:
+  /// it reads the input, moves the schedule's messages, reads the input again and writes what it has got.
   void collective(const Instruction& i, std::uint32_t k) {
     const auto [at, fresh] = calls_.try_emplace(i.target, script_.walkers.size());
     script_.reused = script_.reused || !fresh;
     at->second = script_.walkers.size();
-    actions().push_back({Kind::start_receive, Walker::kNever, 0, inputs(i), written(i)});
+    const bool taken = in_place(i);
+    if (taken) compute(i, k, inputs(i), outputs(i));
+    const std::vector<Touch> given = taken ? outputs(i) : inputs(i);
+    actions().push_back({Kind::start_receive, Walker::kNever, 0, given, taken ? scratch(i) : written(i)});
     script_.walkers.push_back({task_, walker_, actions().size() - 1, {}});
     const std::size_t outer = std::exchange(walker_, at->second);
     const Touch kept{kOfCollectives, i.target, i.target + 1, 0};
-    compute(i, k, inputs(i), {kept});
+    compute(i, k, given, {kept});
     messages(i);
-    std::vector<Touch> reads = inputs(i), writes = written(i);
+    std::vector<Touch> reads = given, writes = written(i);
     reads.push_back(kept);
     writes.push_back(kept);
     compute(i, k, std::move(reads), std::move(writes));
     walker_ = outer;
+  }
+
+  [[nodiscard]] bool in_place(const Instruction& i) const {
+    if (!may_take(i, 0) || !plan_.schedules[plan_.collectives[i.target].schedule].in_place()) return false;
+    const std::vector<Touch> in = inputs(i), out = outputs(i);
+    return in.size() == 1 && out.size() == 1 && in[0].arena == out[0].arena && in[0].first == out[0].first &&
+           in[0].last == out[0].last;
   }
 
   /// With nothing under way it ends at once, too.
@@ -204,6 +214,11 @@ class Unroller {
 
   std::vector<Touch> inputs(const Instruction& i) const { return touches(i.inputs); }
   std::vector<Touch> outputs(const Instruction& i) const { return touches(i.outputs); }
+  std::vector<Touch> scratch(const Instruction& i) const {
+    std::vector<Touch> all;
+    if (i.scratch != kNone) touch(all, i.scratch);
+    return all;
+  }
   std::vector<Touch> written(const Instruction& i) const {
     std::vector<Touch> all = outputs(i);
     if (i.scratch != kNone) touch(all, i.scratch);

@@ -57,6 +57,26 @@ bool overlap_output(Plan& plan, Dice& dice) {
   place(c, std::get<2>(*pair), c.buffers[std::get<1>(*pair)].offset);
   return true;
 }
+/// A collective writes over its input, though members still need that.
+bool sum_over_input(Plan& plan, Dice& dice) {
+  std::vector<std::tuple<At, std::uint32_t, std::uint32_t>> sums;
+  for (const At& at : all_of(plan, Do::collective)) {
+    const PlanClass& c = at.of(plan);
+    const Instruction& i = at.in(plan);
+    if (i.inputs.count == 0 || i.outputs.count == 0 || may_take(i, 0)) continue;
+    const std::uint32_t in = operand(c, i.inputs, 0), out = operand(c, i.outputs, 0);
+    if (of_one_arena(c, in, out) && c.buffers[in].bytes == c.buffers[out].bytes) sums.emplace_back(at, in, out);
+  }
+  const auto* sum = one_of(sums, dice);
+  if (sum == nullptr) return false;
+  const auto [at, in, out] = *sum;
+  PlanClass& c = at.of(plan);
+  place(c, out, c.buffers[in].offset);
+  const std::uint32_t number = at.in(plan).target;
+  for (Instruction& i : c.instructions)
+    if ((i.what == Do::collective || i.what == Do::collective_wait) && i.target == number) i.in_place = 1;
+  return true;
+}
 bool smaller_arena(Plan& plan, Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   for (Buffer& b : c.buffers) {
@@ -146,6 +166,7 @@ bool overwrite_while_sending(Plan& plan, Dice& dice) {
 constexpr Mutation kMemoryMutations[] = {
     {"inputs that overlap", overlap_inputs},
     {"output over an input", overlap_output},
+    {"sum over its input", sum_over_input},
     {"smaller arena", smaller_arena},
     {"misplaced view", misplaced_view},
     {"use before making", use_before_making},

@@ -117,6 +117,14 @@ bool wrong_kind(Plan& plan, Dice& dice) {
   schedule->kind = static_cast<CollectiveKind>((static_cast<int>(schedule->kind) + 1 + dice.below(7)) % 8);
   return true;
 }
+/// Members would do what a direct one's steps are known to be.
+bool called_direct(Plan& plan, Dice& dice) {
+  Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) {
+    return s.kind == CollectiveKind::all_reduce && s.members > 1 && s.algorithm != "direct";
+  });
+  if (schedule != nullptr) schedule->algorithm = "direct";
+  return schedule != nullptr;
+}
 
 constexpr Mutation kScheduleMutations[] = {
     {"dropped message of a schedule", drop_message_step},
@@ -129,6 +137,7 @@ constexpr Mutation kScheduleMutations[] = {
     {"fewer slots", fewer_slots},
     {"wrong number of members", wrong_members},
     {"wrong kind", wrong_kind},
+    {"another schedule called direct", called_direct},
 };
 
 }  // namespace
