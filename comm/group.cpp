@@ -268,16 +268,23 @@ void GroupCall::fold_for_others() {
   });
 }
 
-/// Bytes [first, last) of all contributions, in their order, into the targets: each tile is read before it is written,
-/// since a target may be one of the contributions.
+/// Bytes [first, last) of all contributions, in their order, into the targets. Only the last fold writes the output: it
+/// may be any of the contributions.
 void GroupCall::fold_tiles(std::size_t first, std::size_t last) const {
   alignas(kCacheLine) std::array<std::byte, kTile> tile;
+  const Target own = targets_[0];
+  const std::size_t end = contributions_.size();
   for (std::size_t at = first; at < last; at += kTile) {
     const std::size_t bytes = std::min(kTile, last - at);
-    std::memcpy(tile.data(), contributions_[0] + at, bytes);
-    for (std::size_t i = 1; i < contributions_.size(); ++i)
-      fold_(tile.data(), contributions_[i] + at, static_cast<std::int64_t>(bytes / element_));
-    for (const Target& target : targets_) copy_for_reader(target.at + at, tile.data(), bytes, target.around);
+    std::byte* const sum = own.around ? tile.data() : own.at + at;
+    const std::byte* left = contributions_[0] + at;
+    for (std::size_t i = 1; i < end; ++i) {
+      std::byte* const so_far = i + 1 < end ? tile.data() : sum;
+      fold_(so_far, left, contributions_[i] + at, static_cast<std::int64_t>(bytes / element_));
+      left = so_far;
+    }
+    for (std::size_t t = own.around ? 0 : 1; t < targets_.size(); ++t)
+      copy_for_reader(targets_[t].at + at, sum, bytes, targets_[t].around);
   }
 }
 
@@ -330,7 +337,8 @@ void GroupCall::fold(const Step& step) {
   const std::int64_t grain = kChunk * step.count / static_cast<std::int64_t>(step.bytes);
   split(step.count, grain, [&](std::int64_t first, std::int64_t last) {
     const std::int64_t size = static_cast<std::int64_t>(step.bytes) / step.count;
-    fold_(step.target + first * size, step.source + first * size, last - first);
+    std::byte* target = step.target + first * size;
+    fold_(target, target, step.source + first * size, last - first);
   });
 }
 

@@ -13,8 +13,9 @@
 
 namespace ferry {
 
-/// output[i] = output[i] (+|max|min) input[i] for `count` elements of the collective's dtype.
-using Fold = std::function<void(std::byte* output, const std::byte* input, std::int64_t count)>;
+/// output[i] = left[i] (+|max|min) right[i] for `count` elements of the collective's dtype; output may be left or
+/// right.
+using Fold = std::function<void(std::byte* output, const std::byte* left, const std::byte* right, std::int64_t count)>;
 
 /// Runs body over [0, n) in chunks of `grain`, in any order and at once on several threads; they are done when it
 /// returns.

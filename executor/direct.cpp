@@ -73,8 +73,8 @@ void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce 
   }
   direct.input = values.data();
   direct.output = values.data();
-  direct.fold = [&](std::byte* output, const std::byte* input, std::int64_t elements) {
-    cpu_kernels().fold()(reduce, dtype, output, input, elements);
+  direct.fold = [&](std::byte* output, const std::byte* left, const std::byte* right, std::int64_t elements) {
+    cpu_kernels().fold()(reduce, dtype, output, left, right, elements);
   };
   run(*state_, direct, "all_reduce");
 }

@@ -421,8 +421,8 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
       .output = resolved.output,
       .staging = staging,
       .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
-                  std::byte* output, const std::byte* input,
-                  std::int64_t count) { fold(reduce, dtype, output, input, count); },
+                  std::byte* output, const std::byte* left, const std::byte* right,
+                  std::int64_t count) { fold(reduce, dtype, output, left, right, count); },
       .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
                                               const Parallel::Body& body) { parallel.for_each(n, grain, body); },
       .exact = !plan_.topology.on_one_host(*place.group)};

@@ -146,10 +146,10 @@ struct Kernel {
   bool saturates = false;
 };
 
-/// output[i] = output[i] (+|max|min) input[i], for the folds of collectives; element order is irrelevant, fold order is
-/// the caller's. NaN is kept by max and min.
-using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* input,
-                              std::int64_t count);
+/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives; element order is irrelevant, fold order is
+/// the caller's. The output may be either input. NaN is kept by max and min.
+using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
+                              const std::byte* right, std::int64_t count);
 
 /// The kernels of one kind of device, by op.
 class KernelTable {

@@ -124,7 +124,7 @@ struct Instruction {
   std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
   std::uint32_t other = kNone;      ///< second region
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
-  std::uint32_t in_place = 0;       ///< mask of the inputs whose bytes output 0 may take: the kernel or schedule allows it
+  std::uint32_t in_place = 0;  ///< mask of the inputs whose bytes output 0 may take: the kernel or schedule allows it
   /// Buffer for the instruction alone: a kernel's workspace, a collective's staging slots.
   std::uint32_t scratch = kNone;
   Range waits = {};  ///< into PlanClass::waits

@@ -29,7 +29,8 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/comm.hpp)
 
 /// A FoldElements (kernel.hpp).
-void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* input, std::int64_t count);
+void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,
+                   std::int64_t count);
 
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV

@@ -13,10 +13,11 @@ constexpr CollectiveKind kKinds[] = {
     CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::all_to_all,
     CollectiveKind::broadcast,  CollectiveKind::scatter,        CollectiveKind::gather,     CollectiveKind::reduce};
 
-void add(std::byte* output, const std::byte* input, std::int64_t count) {
+void add(std::byte* output, const std::byte* left, const std::byte* right, std::int64_t count) {
   auto* out = reinterpret_cast<float*>(output);
-  const auto* in = reinterpret_cast<const float*>(input);
-  for (std::int64_t i = 0; i < count; ++i) out[i] += in[i];
+  const auto* a = reinterpret_cast<const float*>(left);
+  const auto* b = reinterpret_cast<const float*>(right);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
 }
 
 std::byte* bytes_of(std::vector<float>& values) {

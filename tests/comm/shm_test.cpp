@@ -49,7 +49,7 @@ float term(int task, int round, std::int64_t i) {
 }
 
 /// Three rounds over the same buffers.
-void all_reduce_shared(Transport& end, std::int64_t count) {
+void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
   const int tasks = end.tasks();
   const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, tasks);
   std::vector<std::int64_t> parts;
@@ -59,11 +59,12 @@ void all_reduce_shared(Transport& end, std::int64_t count) {
     everybody.push_back(i);
   }
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-  Shared in(end, bytes), out(end, bytes);
+  const Shared in(end, bytes), apart(end, bytes), &out = in_place ? in : apart;
   Shared staging(end, static_cast<std::size_t>(staging_bytes(schedule, parts, DType::float32, end.task())));
-  const Fold fold = [](std::byte* output, const std::byte* input, std::int64_t n) {
+  const Fold fold = [](std::byte* output, const std::byte* left, const std::byte* right, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i)
-      reinterpret_cast<float*>(output)[i] += reinterpret_cast<const float*>(input)[i];
+      reinterpret_cast<float*>(output)[i] =
+          reinterpret_cast<const float*>(left)[i] + reinterpret_cast<const float*>(right)[i];
   };
   GroupCall call(end, {.schedule = schedule,
                        .parts = parts,
@@ -294,7 +295,8 @@ TEST_CASE("an all-reduce into shared memory gives the bits of a fold in order, o
       const auto owner =
           shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
       run_end(*owner, [&](Transport& end) {
-        for (const std::int64_t count : {1, 11, 3000, 100'000, 1'000'003}) all_reduce_shared(end, count);
+        for (const std::int64_t count : {1, 11, 3000, 100'000, 1'000'003})
+          for (const bool in_place : {false, true}) all_reduce_shared(end, count, in_place);
         end.close();
       });
     });

@@ -240,7 +240,8 @@ TEST_CASE("folds of every dtype") {
     const auto folded = [&](Reduce reduce) {
       Tensor out = of(dtype, mine);
       const Tensor in = of(dtype, others);
-      cpu_kernels().fold()(reduce, dtype, out.mutable_bytes().data(), in.bytes().data(), out.count());
+      cpu_kernels().fold()(reduce, dtype, out.mutable_bytes().data(), out.bytes().data(), in.bytes().data(),
+                           out.count());
       return out;
     };
     CAPTURE(name_of(dtype));
@@ -255,7 +256,8 @@ TEST_CASE("folds of every dtype") {
   }
   Tensor out = of(DType::uint64, {0x1p63});
   const Tensor in = of(DType::uint64, {1});
-  cpu_kernels().fold()(Reduce::max, DType::uint64, out.mutable_bytes().data(), in.bytes().data(), 1);
+  cpu_kernels().fold()(Reduce::max, DType::uint64, out.mutable_bytes().data(), out.bytes().data(), in.bytes().data(),
+                       1);
   CHECK(out.str() == "[9223372036854775808]");
 }
 

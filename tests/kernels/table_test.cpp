@@ -89,7 +89,7 @@ TEST_CASE("folds join in place and keep NaN") {
   const auto folded = [&](Reduce reduce) {
     Tensor out = Tensor::of<float>({4}, {1, nan, 3, -2});
     const Tensor in = Tensor::of<float>({4}, {2, 1, nan, -3});
-    cpu_kernels().fold()(reduce, DType::float32, out.mutable_bytes().data(), in.bytes().data(), 4);
+    cpu_kernels().fold()(reduce, DType::float32, out.mutable_bytes().data(), out.bytes().data(), in.bytes().data(), 4);
     return out.str();
   };
   CHECK(folded(Reduce::sum) == "[3 nan nan -5]");
