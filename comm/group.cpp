@@ -91,11 +91,14 @@ GroupCall::GroupCall(Transport& transport, const GroupSpec& spec)
   mine_ = {spec.input, static_cast<std::size_t>(schedule.input_elements(spec.parts, spec.member)) * element_};
   contributions_.reserve(spec.tasks.size());
   targets_.reserve(spec.tasks.size());
-  one_round_ = !spec.exact && mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
-  if (one_round_) prepare_one_round(spec);
+  if (spec.exact) return;
   const bool near = std::ranges::all_of(
       spec.tasks, [&](std::int32_t task) { return task == transport.task() || transport.lends(task); });
-  if (near && !one_round_ && !spec.exact) prepare_lending(spec);
+  one_round_ = mine_.size() * (spec.tasks.size() - 1) <= kOneRound;
+  if (one_round_)
+    prepare_one_round(spec, near);
+  else if (near)
+    prepare_lending(spec);
 }
 
 /// What is not in the transport's memory is copied there by start().
@@ -120,23 +123,25 @@ void GroupCall::find_lent() {
       step.source = transport_.borrowed(step.lender->peer, step.lender->lent, step.bytes).data();
 }
 
-void GroupCall::prepare_one_round(const GroupSpec& spec) {
+void GroupCall::prepare_one_round(const GroupSpec& spec, bool near) {
   targets_ = {{spec.output}};
-  const std::size_t each = (mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
-  const std::size_t all = each * (spec.tasks.size() - 1);
+  member_ = static_cast<std::size_t>(spec.member);
+  slot_ = (mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+  for (const std::int32_t task : spec.tasks)
+    if (task != transport_.task()) others_.push_back(task);
+  meets_ = near && !transport_.takes(others_[0], mine_.size());
+  const std::size_t of_each = meets_ ? 2 * slot_ : slot_, all = of_each * others_.size();
   if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
   if (!shared_) plain_.resize(all);
   std::byte* at = shared_ ? shared_.get() : plain_.data();
-  for (int member = 0; member < spec.schedule.members; ++member) {
-    if (member == spec.member) {
-      contributions_.push_back(mine_.data());
-      continue;
-    }
-    others_.push_back(spec.tasks[static_cast<std::size_t>(member)]);
-    received_.emplace_back(at, mine_.size());
-    contributions_.push_back(at);
-    at += each;
+  for (const std::int32_t task : spec.tasks) {
+    contributions_.push_back(task == transport_.task() ? mine_.data() : at);
+    if (task == transport_.task()) continue;
+    received_.push_back(at);
+    if (meets_) here_.push_back(transport_.lend({at, of_each}).value());
+    at += of_each;
   }
+  there_.resize(here_.size());
 }
 
 GroupCall::Step GroupCall::prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const {
@@ -198,13 +203,40 @@ void GroupCall::start() {
   if (lends_ && shared_) std::memcpy(shared_.get(), mine_.data(), mine_.size());
 }
 
-void GroupCall::start_one_round() {
+/// In the first round: members tell each other where to write.
+bool GroupCall::meet() {
+  if (!windows_.empty()) return true;
+  if (!std::exchange(meeting_, true))
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      add(receives_, transport_.receive(others_[i], channel_, std::as_writable_bytes(std::span(&there_[i], 1))));
+      add(sends_, transport_.send(others_[i], channel_, std::as_bytes(std::span(&here_[i], 1))));
+    }
+  if (!all_done(transport_, receives_) || !all_done(transport_, sends_)) return false;
   for (std::size_t i = 0; i < others_.size(); ++i)
-    add(receives_, transport_.receive(others_[i], channel_, received_[i]));
-  for (const int other : others_) add(sends_, transport_.send(other, channel_, mine_));
+    windows_.push_back(transport_.borrowed(others_[i], there_[i], 2 * slot_).data());
+  return true;
+}
+
+void GroupCall::start_one_round() {
+  if (meets_) write_to_others();
+  const auto bytes = meets_ ? std::span<const std::byte>() : mine_;
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    add(receives_, transport_.receive(others_[i], channel_, {received_[i], bytes.size()}));
+  for (const int other : others_) add(sends_, transport_.send(other, channel_, bytes));
+}
+
+/// To two slots in turn: what was written in the round before the last has been folded by whoever has sent in the last.
+void GroupCall::write_to_others() {
+  const std::size_t slot = odd_ ? slot_ : 0;
+  odd_ = !odd_;
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    copy_for_reader(windows_[i] + slot, mine_.data(), mine_.size(), mine_.size() >= transport_.stream_from(others_[i]));
+  stream_fence();
+  for (std::size_t i = 0; i < others_.size(); ++i) contributions_[i < member_ ? i : i + 1] = received_[i] + slot;
 }
 
 bool GroupCall::progress_one_round() {
+  if (meets_ && !meet()) return false;
   if (!std::exchange(started_, true)) start_one_round();
   if (!all_done(transport_, receives_)) return false;
   if (in_place_ && !all_done(transport_, sends_)) return false;

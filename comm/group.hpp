@@ -57,10 +57,10 @@ struct GroupCount {
 /// the output depend on the inputs and the schedule alone.
 ///
 /// Three things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be
-/// exact goes in one round: every member sends all that it has to every other, and each folds by itself. A longer one
-/// whose members lend to each other sends none of its input: it is folded from where it lies. And what a member folds
-/// for others is written into their memory at once, where the transport has a window to it. moved() counts the
-/// schedule's messages all the same.
+/// exact goes in one round: every member sends all that it has to every other, and each folds by itself. Members that
+/// lend to each other write it there instead, and say only that they have. A longer one whose members lend sends none
+/// of its input: it is folded from where it lies. And what a member folds for others is written into their memory at
+/// once, where the transport has a window to it. moved() counts the schedule's messages all the same.
 ///
 /// Used by one thread at a time, as its transport allows. Errors: those of the transport.
 class GroupCall {
@@ -97,10 +97,12 @@ class GroupCall {
   };
 
   [[nodiscard]] Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) const;
-  void prepare_one_round(const GroupSpec& spec);
+  void prepare_one_round(const GroupSpec& spec, bool near);
   void prepare_lending(const GroupSpec& spec);
   void find_lent();
+  [[nodiscard]] bool meet();
   void start_one_round();
+  void write_to_others();
   [[nodiscard]] bool progress_one_round();
   void receive_ahead();
   void fold_for_others();
@@ -132,9 +134,15 @@ class GroupCall {
 
   // In one round.
   bool one_round_ = false, started_ = false, folded_ = false;
-  std::vector<int> others_;                     ///< their tasks
-  std::vector<std::byte> plain_;                ///< what they send, if it is not in
-  std::vector<std::span<std::byte>> received_;  ///< from each of the others
+  std::size_t member_ = 0;
+  std::vector<int> others_;           ///< their tasks
+  std::vector<std::byte> plain_;      ///< what they send, if it is not in `shared_`
+  std::vector<std::byte*> received_;  ///< that of each of them
+  std::size_t slot_ = 0;              ///< bytes for one contribution
+  bool meets_ = false;  ///< members write to each other and send nothing; each has two slots for each other
+  bool meeting_ = false, odd_ = false;
+  std::vector<std::uint64_t> here_, there_;  ///< numbers of the slots that others write, and that this member does
+  std::vector<std::byte*> windows_;          ///< the latter
 };
 
 }  // namespace ferry

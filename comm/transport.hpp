@@ -73,19 +73,19 @@ class Transport {
     static_cast<void>(peer);
     return std::numeric_limits<std::size_t>::max();
   }
-  /// Whether this task and `peer` read what the other lends; both say the same, at any time.
+  /// Whether this task and `peer` read and write what the other lends; both say the same, at any time.
   [[nodiscard]] virtual bool lends(int peer) const {
     static_cast<void>(peer);
     return false;
   }
-  /// Makes `bytes` readable where they lie by the tasks that it lends() to: the number says to their borrowed() where.
-  /// None when they do not lie in memory(). What is read when, the tasks agree on by messages.
+  /// Lets the tasks that it lends() to read and write `bytes` where they lie: the number tells their borrowed() where.
+  /// None when they do not lie in memory(). Who does what when, the tasks agree on by messages.
   [[nodiscard]] virtual std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const {
     static_cast<void>(bytes);
     return std::nullopt;
   }
   /// The bytes that `peer` lent by that number. Error(bug) when they are not within what it can lend.
-  [[nodiscard]] virtual std::span<const std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
+  [[nodiscard]] virtual std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
     static_cast<void>(peer), static_cast<void>(number), static_cast<void>(bytes);
     return {};
   }

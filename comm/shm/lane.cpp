@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "comm/failure.hpp"
@@ -12,7 +13,8 @@ namespace {
 
 /// Cells are given back in groups: the line that says so goes from core to core each time.
 constexpr std::uint32_t kGiveBack = 32;
-/// Of so many posts the look at one is timed: that at the first of two lines, which the processor may fetch together.
+/// Of so many posts the look at one is timed, for Distance: that at the first of two lines, which the processor may
+/// fetch together. So is each look at the cells taken.
 constexpr std::uint32_t kTimedPosts = 4;
 
 /// As memcpy, for a cell's payload: scalars without a call.
@@ -29,9 +31,22 @@ void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
 
 // ---- Sender ----
 
+/// A look at a line; true when it finds that the receiver has written it since the last one: it had to come from there.
+template <class Look>
+bool Outbox::timed(Look look) {
+  if (ferry::stream_from(true) == ferry::stream_from(false)) return look();
+  const auto begin = std::chrono::steady_clock::now();
+  const bool written = look();
+  if (written) distance_.took(std::chrono::steady_clock::now() - begin);
+  return written;
+}
+
 Cell* Outbox::next_cell() {
   if (cells_ - cells_taken_ == Lane::kCells) {
-    cells_taken_ = lane_.cells_taken.load(std::memory_order_acquire);
+    timed([&] {
+      const std::uint32_t before = std::exchange(cells_taken_, lane_.cells_taken.load(std::memory_order_acquire));
+      return before != cells_taken_;
+    });
     if (cells_ - cells_taken_ == Lane::kCells) return nullptr;
   }
   return &lane_.cells[cells_ % Lane::kCells];
@@ -92,14 +107,9 @@ Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte>
   return Sent::complete;
 }
 
-/// Times some of the looks that find one, since the receiver has just written its line.
 bool Outbox::is_written(const Post& post) {
   const auto look = [&] { return post.number.load(std::memory_order_acquire) == posts_ + 1; };
-  if (posts_ % kTimedPosts != 0 || ferry::stream_from(true) == ferry::stream_from(false)) return look();
-  const auto begin = std::chrono::steady_clock::now();
-  const bool written = look();
-  if (written) distance_.took(std::chrono::steady_clock::now() - begin);
-  return written;
+  return posts_ % kTimedPosts == 0 ? timed(look) : look();
 }
 
 void Outbox::read_posts() {

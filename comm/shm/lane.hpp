@@ -106,6 +106,8 @@ class Outbox {
   [[nodiscard]] Sent send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
   void read_posts();
   [[nodiscard]] bool is_written(const Post& post);
+  template <class Look>
+  bool timed(Look look);
 
   Lane& lane_;
   Segment& receiver_;

@@ -67,7 +67,7 @@ class ShmTransport final : public Transport {
   std::size_t stream_from(int peer) const override { return near(peer)->out.stream_from(); }
   bool lends(int peer) const override { return near(peer) != nullptr; }
   std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const override;
-  std::span<const std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const override;
+  std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool takes(int peer, std::uint64_t bytes) const override;
   bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
@@ -191,7 +191,7 @@ std::optional<std::uint64_t> ShmTransport::lend(std::span<const std::byte> bytes
   return static_cast<std::uint64_t>(bytes.data() - host_.own->data());
 }
 
-std::span<const std::byte> ShmTransport::borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
+std::span<std::byte> ShmTransport::borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
   const shm::Segment& segment = near(peer)->segment;
   FERRY_ASSERT(number <= segment.bytes() && bytes <= segment.bytes() - number, "borrowed bytes lie outside");
   return {segment.data() + number, bytes};

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "comm/backends.hpp"
 #include "comm/distance.hpp"
@@ -48,7 +49,7 @@ float term(int task, int round, std::int64_t i) {
   return static_cast<float>((i * 2654435761 + task * 40503 + round * 977) % 1'000'003) * (task % 2 == 0 ? 1e-3F : 1e3F);
 }
 
-/// Three rounds over the same buffers.
+/// Rounds over the same buffers, to which members come late in turn.
 void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
   const int tasks = end.tasks();
   const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, tasks);
@@ -76,7 +77,8 @@ void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
                        .output = out.span.data(),
                        .staging = staging.span,
                        .fold = fold});
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 5; ++round) {
+    if (round % tasks == end.task()) std::this_thread::sleep_for(std::chrono::microseconds(300));
     auto* mine = reinterpret_cast<float*>(in.span.data());
     for (std::int64_t i = 0; i < count; ++i) mine[i] = term(end.task(), round, i);
     call.start();

@@ -164,14 +164,10 @@ bool overwrite_while_sending(Plan& plan, Dice& dice) {
 }
 
 constexpr Mutation kMemoryMutations[] = {
-    {"inputs that overlap", overlap_inputs},
-    {"output over an input", overlap_output},
-    {"sum over its input", sum_over_input},
-    {"smaller arena", smaller_arena},
-    {"misplaced view", misplaced_view},
-    {"use before making", use_before_making},
-    {"dropped maker", drop_maker},
-    {"overwritten while sent", overwrite_while_sending},
+    {"inputs that overlap", overlap_inputs}, {"output over an input", overlap_output},
+    {"sum over its input", sum_over_input},  {"smaller arena", smaller_arena},
+    {"misplaced view", misplaced_view},      {"use before making", use_before_making},
+    {"dropped maker", drop_maker},           {"overwritten while sent", overwrite_while_sending},
 };
 
 }  // namespace
