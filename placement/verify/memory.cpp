@@ -374,15 +374,15 @@ class ClassMemory {
   }
 
   /// Output o may take the bytes of input k, since the kernel or the collective's schedule allows it.
-  [[nodiscard]] bool may_take(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
-    if (o != 0 || !ferry::may_take(i, k)) return false;
+  [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
+    if (o != 0 || !may_take(i, k)) return false;
     if (i.what == Do::collective || i.what == Do::collective_wait)
       return plan_.schedules[plan_.collectives[i.target].schedule].in_place();
     return i.what == Do::kernel;
   }
   /// As the collective that it waits for has taken it.
   [[nodiscard]] bool is_taken(const Instruction& wait) const {
-    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_take(wait, 0, 0) &&
+    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
            overlap(class_.operands[wait.inputs.begin], class_.operands[wait.outputs.begin]);
   }
 
@@ -391,7 +391,7 @@ class ClassMemory {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
         if (!overlap(out, in)) return;
-        if (!(may_take(i, o, k) || i.what == Do::copy) || !same_place(out, in))
+        if (!(may_lie_over(i, o, k) || i.what == Do::copy) || !same_place(out, in))
           reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
       });
       each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {

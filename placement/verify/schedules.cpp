@@ -586,7 +586,7 @@ void check_schedules(const Plan& plan) {
                              " members";
     if (!check_flips(schedule, what)) Play(schedule, what, is_symmetric(schedule)).check();
     if (schedule.in_place() && schedule.steps != steps_in_place(schedule.members))
-      reject(what + ": its steps are others, so that members may not write over their inputs");
+      reject(what + ": it has other steps than a direct one, in which members may write over their inputs");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tests/support/simulator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -221,7 +222,7 @@ class Unroller {
   }
   std::vector<Touch> written(const Instruction& i) const {
     std::vector<Touch> all = outputs(i);
-    if (i.scratch != kNone) touch(all, i.scratch);
+    std::ranges::copy(scratch(i), std::back_inserter(all));
     return all;
   }
   std::vector<Touch> touches(Range range) const {
