@@ -60,7 +60,8 @@ class Workers final : public Parallel {
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Returns when ready() is true: helps, spins, then sleeps until notify(). ready() may throw.
+  /// Returns when ready() is true: helps, spins, then sleeps until notify(). Having helped it spins anew: who splits
+  /// one kernel soon splits the next. ready() may throw.
   template <class Ready>
   void wait(const Ready& ready);
   /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
@@ -154,12 +155,16 @@ void Workers::run_alone(const F& f) {
 
 template <class Ready>
 void Workers::wait(const Ready& ready) {
-  for (int i = 0; i < spins_; ++i) {
-    if (ready()) return;
-    if (!help()) spin_pause();
-  }
+  int spins = spins_;
   while (!ready()) {
-    if (!help()) sleep(ready, kLongSleep);
+    if (help()) {
+      spins = spins_;
+    } else if (spins > 0) {
+      --spins;
+      spin_pause();
+    } else {
+      sleep(ready, kLongSleep);
+    }
   }
 }
 
