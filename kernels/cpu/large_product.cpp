@@ -1,5 +1,6 @@
 // As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
-// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first cache.
+// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first cache. Rows
+// that meet few panels are read where they lie.
 #include "kernels/cpu/large_product.hpp"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ constexpr std::int64_t kDepth = 192;          // of a panel at a time, so that i
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b at a time
 constexpr std::int64_t kPackedBytes = 4096;   // and of each so many columns
 constexpr std::int64_t kRows = 48;            // of a at a time, which a thread packs; a multiple of all tiles' rows
+constexpr std::int64_t kFewRows = 32;         // or each panel is read for too little
+constexpr std::int64_t kFewColumns = 512;     // for which packing rows takes longer than it saves
 constexpr std::int64_t kPieces = 8;           // for threads
 constexpr std::int64_t kPanels = 4;           // of a piece at least, so that packing its rows pays
 
@@ -29,9 +32,15 @@ template <class T>
 class LargeProduct {
  public:
   LargeProduct(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c)
-      : run_(run), sizes_(sizes), a_(a), b_(b), c_(c), packed_(reinterpret_cast<T*>(run.scratch.data())) {
-    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = i;
-    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * tiles_.rows;
+      : run_(run),
+        sizes_(sizes),
+        a_(a),
+        b_(b),
+        c_(c),
+        packed_(reinterpret_cast<T*>(run.scratch.data())),
+        packs_rows_(a.transposed || sizes.n > kFewColumns) {
+    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = packs_rows_ ? i : i * sizes.k;
+    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = packs_rows_ ? i * tiles_.rows : i;
   }
 
   void compute() const {
@@ -42,23 +51,38 @@ class LargeProduct {
   }
 
  private:
+  /// Where a tile's first element of row r and depth i is: at + r * step + i * along.
+  struct Rows {
+    const T* at;
+    std::int64_t step, along;
+  };
+
   void compute(const Part& part) const {
     const Panels<T> panels(part.columns);
     for_chunks(run_.parallel, panels.count(), 1,
                [&](std::int64_t p, std::int64_t) { pack_columns(part, panels.at(p)); });
     // Where the rows are few, each block is cut by panels.
-    const std::int64_t blocks = (sizes_.m + kRows - 1) / kRows;
+    const std::int64_t tiles = (sizes_.m + tiles_.rows - 1) / tiles_.rows, blocks = blocks_of_rows();
     const std::int64_t cuts = std::clamp<std::int64_t>(panels.count() / kPanels, 1, (kPieces + blocks - 1) / blocks);
     for_chunks(run_.parallel, blocks * cuts, 1, [&](std::int64_t item, std::int64_t) {
       alignas(64) T rows[kRows * kPacked];
-      const std::int64_t row = item / cuts * kRows, count = std::min(kRows, sizes_.m - row), cut = item % cuts;
+      const std::int64_t block = item / cuts, cut = item % cuts, row = tiles * block / blocks * tiles_.rows;
+      const std::int64_t count = std::min(sizes_.m, tiles * (block + 1) / blocks * tiles_.rows) - row;
       const std::int64_t first = panels.count() * cut / cuts, last = panels.count() * (cut + 1) / cuts;
-      pack_rows(part, row, count, rows);
-      for (std::int64_t p = first; p < last; ++p) add_panel(part, rows, row, count, panels.at(p));
+      if (packs_rows_) pack_rows(part, row, count, rows);
+      const Rows lie =
+          packs_rows_ ? Rows{rows, part.depth, tiles_.rows} : Rows{a_.data + row * sizes_.k + part.begin, sizes_.k, 1};
+      for (std::int64_t p = first; p < last; ++p) add_panel(part, lie, row, count, panels.at(p));
       if (part.begin + part.depth < sizes_.k) return;
       const std::int64_t column = panels.at(first).first, after = std::min(part.columns, panels.at(last).first);
       finish_rows(run_, row * sizes_.n + part.column + column, after - column, count, sizes_.n);
     });
+  }
+
+  /// Where there are enough rows, as many for each of the threads.
+  [[nodiscard]] std::int64_t blocks_of_rows() const {
+    const std::int64_t least = (sizes_.m + kRows - 1) / kRows, even = (least + kPieces - 1) / kPieces * kPieces;
+    return even * kFewRows <= sizes_.m ? even : least;
   }
 
   void pack_columns(const Part& part, const Panel& panel) const {
@@ -82,17 +106,18 @@ class LargeProduct {
     }
   }
 
-  void add_panel(const Part& part, const T* rows, std::int64_t row, std::int64_t count, const Panel& panel) const {
+  void add_panel(const Part& part, const Rows& rows, std::int64_t row, std::int64_t count, const Panel& panel) const {
     add_to_columns<kRows>(panel, c_ + row * sizes_.n + part.column + panel.first, sizes_.n, count, part.begin > 0,
                           [&](T* sums, std::int64_t step) { add(part, rows, count, panel, sums, step); });
   }
 
-  void add(const Part& part, const T* rows, std::int64_t count, const Panel& panel, T* sums, std::int64_t step) const {
+  void add(const Part& part, const Rows& rows, std::int64_t count, const Panel& panel, T* sums,
+           std::int64_t step) const {
     const T* const packed = packed_ + panel.first * part.depth;
     for (std::int64_t i = 0; i < part.depth; i += kDepth)
       for (std::int64_t r = 0; r < count; r += tiles_.rows)
         tiles_.of[panel.vectors - 1][std::min(tiles_.rows, count - r) - 1](
-            std::min(kDepth, part.depth - i), rows + r * part.depth + i * tiles_.rows, places_, offsets_,
+            std::min(kDepth, part.depth - i), rows.at + r * rows.step + i * rows.along, places_, offsets_,
             packed + i * Panels<T>::width(panel), sums + r * step, step, part.begin + i > 0);
   }
 
@@ -101,6 +126,7 @@ class LargeProduct {
   const ProductSizes sizes_;
   const Matrix<T> a_, b_;
   T *const c_, *const packed_;
+  const bool packs_rows_;
   std::int64_t places_[kMostTileRows], offsets_[kDepth];
 };
 
