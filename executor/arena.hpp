@@ -13,6 +13,9 @@ namespace ferry {
 /// come into being where the thread that touches them first runs, so who owns the memory should write it first.
 class Arena {
  public:
+  /// Arenas of at least so many bytes begin at a multiple of them and consist of huge pages where the system has any.
+  static constexpr std::uint64_t kHugePage = 2U << 20;
+
   Arena() = default;
   /// Error(resource) with `what` and the bytes when there is not so much memory.
   Arena(std::uint64_t bytes, std::string_view what);

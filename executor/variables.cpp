@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/text.hpp"
+#include "executor/arena.hpp"
 
 namespace ferry {
 namespace {
@@ -13,14 +14,20 @@ std::int64_t bytes_of(const VariablePart& part, DType dtype) {
   return part.held ? checked_count(part.sizes) * static_cast<std::int64_t>(size_of(dtype)) : 0;
 }
 
+/// Large variables have pages of their own, small ones share theirs.
 std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what) {
   constexpr std::align_val_t kAlign{kBufferAlign};
+  const auto size = static_cast<std::size_t>(bytes);
+  const std::string name = "the variable '" + escaped(what) + "'";
+  if (size >= Arena::kHugePage) {
+    const auto arena = std::make_shared<Arena>(size, name);
+    return {arena, arena->data()};
+  }
   try {
-    auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes) + 1, kAlign));
+    auto* memory = static_cast<std::byte*>(::operator new(size + 1, kAlign));
     return {memory, [](std::byte* p) { ::operator delete(p, kAlign); }};
   } catch (const std::bad_alloc&) {
-    throw Error(Code::resource,
-                "out of memory: the variable '" + escaped(what) + "' needs " + std::to_string(bytes) + " bytes here");
+    throw Error(Code::resource, name + ": no memory for " + std::to_string(bytes) + " bytes");
   }
 }
 
