@@ -14,9 +14,17 @@ namespace {
 constexpr std::int64_t kGrain = 16384;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
-/// The row of an element; most arrays have no rows, and dividing takes as long as some of the elements.
-std::int64_t row_at(std::int64_t element, std::int64_t row) {
-  return row == 1 ? element : element / row;
+/// It may leave the array that it points into.
+std::byte* moved_back(std::byte* from, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) - static_cast<std::uintptr_t>(bytes));
+}
+
+/// The run's piece.
+void compute(const ElementLoop& loop, const KernelRun& run) {
+  const std::int64_t first = run.piece.first;
+  std::array<const std::byte*, ElementLoop::kMostInputs> in;
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) in[i] = run.inputs[i].data + first * loop.step[i];
+  loop.compute(run.outputs[0].data + first * loop.out_step, run.piece.last - first, loop.moves, in.data());
 }
 
 }  // namespace
@@ -50,7 +58,9 @@ void TileWork::place(std::uint32_t member, std::byte* where, bool stream) {
 
 void TileWork::finish() {
   std::size_t at = 0;
-  for (const TileMember& member : members)
+  for (TileMember& member : members) {
+    FERRY_ASSERT(tile % member.row == 0, "a tile ends inside a row");
+    member.tile_rows = tile / member.row;
     for (std::uint32_t k = 0; k <= member.inputs; ++k) {
       const TileArray& a = arrays[at++];
       if (a.slot != TileArray::kInMemory || a.array.count() != elements) continue;
@@ -61,6 +71,7 @@ void TileWork::finish() {
       else
         streams.push_back({a.home, static_cast<std::int64_t>(size_of(a.array.dtype)), 0, written});
     }
+  }
   for (TileStream& stream : streams) {
     const std::int64_t part = tile * stream.element_bytes / static_cast<std::int64_t>(members.size());
     stream.part = (part + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -91,27 +102,36 @@ void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
 void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
   alignas(kBufferAlign) std::byte slots[kSlotBytes];
   std::array<Array, kMostArrays> here;
-  for (std::size_t a = 0; a < arrays.size(); ++a) here[a] = arrays[a].array;
+  std::array<std::int64_t, kMostArrays> tile_bytes;  // of what lies in a slot
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    const TileArray& from = arrays[a];
+    here[a] = from.array;
+    tile_bytes[a] = 0;
+    if (from.slot == TileArray::kInMemory) continue;
+    // An array begins where its element 0 would lie, so that the tile's elements fall into the slot.
+    const auto size = static_cast<std::int64_t>(size_of(from.array.dtype));
+    here[a].data = moved_back(slots + from.slot, begin / from.row * size);
+    tile_bytes[a] = tile / from.row * size;
+  }
   std::array<std::optional<KernelRun>, kTileKernels> runs;
+  std::array<ElementLoop, kTileKernels> loops;
   std::span<Array> next = here;
   for (std::size_t m = 0; m < members.size(); ++m) {
     runs[m].emplace(members[m].run_on(next, parallel, step, iterations));
+    runs[m]->piece.last = begin / members[m].row;
+    runs[m]->loop = &loops[m];
     next = next.subspan(members[m].inputs + 1);
   }
   for (; begin < end; begin += tile) {
-    // An array begins where its element 0 would lie, so that the tile's elements fall into the slot.
-    for (std::size_t a = 0; a < arrays.size(); ++a)
-      if (arrays[a].slot != TileArray::kInMemory)
-        here[a].data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(slots) + arrays[a].slot -
-                                                    static_cast<std::uintptr_t>(row_at(begin, arrays[a].row)) *
-                                                        size_of(here[a].dtype));
     for (std::size_t m = 0; m < members.size(); ++m) {
       if (begin + tile < elements) fetch_ahead(begin + tile, m);
       Piece& piece = runs[m]->piece;
-      piece.first = row_at(begin, members[m].row);
-      piece.last = row_at(std::min(end, begin + tile), members[m].row);
-      members[m].compute(*runs[m]);
+      piece.first = piece.last;
+      piece.last = begin + tile < end ? piece.first + members[m].tile_rows : end / members[m].row;
+      if (loops[m].compute == nullptr) members[m].compute(*runs[m]);
+      if (loops[m].compute != nullptr) compute(loops[m], *runs[m]);
     }
+    for (std::size_t a = 0; a < arrays.size(); ++a) here[a].data = moved_back(here[a].data, tile_bytes[a]);
   }
 }
 

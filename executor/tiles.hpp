@@ -38,10 +38,11 @@ struct TileMember {
   void (*kernel)(KernelRun&);
   KernelState* state;
   std::uint32_t inputs;
-  std::int64_t row;         ///< elements of the region that an element of the output stands for
-  bool streams;             ///< the kernel heeds KernelRun::stream
-  bool stream = false;      ///< KernelRun::stream
-  const Instruction* plan;  ///< for messages
+  const Instruction* plan;     ///< for messages
+  bool streams;                ///< the kernel heeds KernelRun::stream
+  bool stream = false;         ///< KernelRun::stream
+  std::int64_t row = 1;        ///< elements of the region that an element of the output stands for
+  std::int64_t tile_rows = 0;  ///< elements of the output in a tile
 
   /// A run of its kernel on `arrays`, which begin with its inputs and the output; its piece is still to be set.
   [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,

@@ -89,6 +89,16 @@ class Finish {
   virtual void operator()(const Piece& piece) const = 0;
 };
 
+/// How an elementwise kernel computes elements that lie one after another, whichever they are.
+struct ElementLoop {
+  static constexpr int kMostInputs = 3;
+  /// `n` elements at `out` from those at in[i], where input i moves on with them or not.
+  void (*compute)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in) = nullptr;
+  bool moves[kMostInputs] = {};         ///< each input
+  std::int64_t step[kMostInputs] = {};  ///< bytes that each moves on by for an element
+  std::int64_t out_step = 0;
+};
+
 /// One run of a kernel.
 struct KernelRun {
   std::span<const Array> inputs;
@@ -106,6 +116,9 @@ struct KernelRun {
   /// For a kernel that says `finishes`: called for each element of output 0 once, when it has its value, from the
   /// thread that has computed it, which then touches it no more; null: nothing is to be done.
   const Finish* finish = nullptr;
+  /// For a kernel that says `elementwise`: where it may say how it computes a piece, of any elements, instead of
+  /// computing it. Finding that out takes as long as computing some hundred elements.
+  ElementLoop* loop = nullptr;
 };
 
 /// What most kernels compute in.

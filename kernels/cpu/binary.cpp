@@ -58,11 +58,12 @@ void compare(KernelRun& run) {
   });
 }
 
-/// Integers are checked for zeros first, so that the loop itself need not stop.
+/// Integers are checked for zeros first, each piece of them, so that the loop itself need not stop.
 template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];
   if (is_integer(divisor.dtype)) {
+    run.loop = nullptr;
     const bool in_part = run.piece.last >= 0 && divisor.count() == run.outputs[0].count();
     const Piece looked_at = in_part ? run.piece : Piece{0, divisor.count()};
     dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(divisor.dtype, [&](auto zero) {

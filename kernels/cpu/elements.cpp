@@ -27,6 +27,16 @@ class Rows {
       compute_row_(out, n, moves, in.data());
   }
 
+  [[nodiscard]] ElementLoop loop(const bool* moves) const {
+    static_assert(N <= ElementLoop::kMostInputs);
+    ElementLoop loop{.compute = compute_row_, .out_step = bytes_};
+    for (std::size_t i = 0; i < N; ++i) {
+      loop.moves[i] = moves[i];
+      loop.step[i] = moves[i] ? input_bytes_[i] : 0;
+    }
+    return loop;
+  }
+
  private:
   static std::int64_t bytes_of(const Array& array) { return static_cast<std::int64_t>(size_of(array.dtype)); }
 
@@ -70,6 +80,10 @@ void compute_rows(const KernelRun& run, RowLoop compute_row) {
     const std::int64_t own = run.inputs[i].count();
     moves[i] = own == count;
     walks = walks || (own != count && own != 1);
+  }
+  if (!walks && run.loop != nullptr && !run.stream) {
+    *run.loop = rows.loop(moves);
+    return;
   }
   if (!walks)  // each input has the output's shape, or one element
     return compute_all([&](std::int64_t begin, std::int64_t end) {

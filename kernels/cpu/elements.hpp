@@ -136,8 +136,7 @@ void pick_loop(Out* out, std::int64_t n, const bool* moves, std::integer_sequenc
   }
 }
 
-/// n elements at `out` from those at in[i], where input i moves on with them or not.
-using RowLoop = void (*)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in);
+using RowLoop = decltype(ElementLoop::compute);
 
 /// Output 0 of an op of N inputs, row by row: the same code for all functors and types.
 template <int N>
