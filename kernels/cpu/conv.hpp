@@ -71,6 +71,7 @@ struct Sweep {
   Reach rows, columns;
   std::int64_t unit_rows = 1, units = 1;
   std::int64_t images = 1;            ///< of a unit; several when one image is one unit
+  bool at_once = false;               ///< of all images
   bool copies = false;                ///< a unit's part of the source is copied, with zeros where it leaves the image
   Plane view;                         ///< what a unit reads of a source channel: its copy, or the channel
   std::int64_t copied = 0;            ///< elements of the copy of an image's part, whole vectors; 0: none
@@ -86,6 +87,7 @@ struct Sweep {
 
 /// The target's channels from the source's, in one group: the convolution, or its image's gradient.
 struct DirectConv {
+  std::int64_t images = 0;                            ///< at most
   std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels
   std::int64_t filter_step = 0;                       ///< from one target channel to the next
   Plane source, target;

@@ -23,6 +23,7 @@ std::int64_t Reach::extent(std::int64_t count) const {
 namespace {
 
 constexpr std::int64_t kUnitPositions = 256;  // whose sums stay in the cache
+constexpr std::int64_t kAtOnce = 512;         // positions of all images, for which the filter is packed only once
 constexpr std::int64_t kFinished = 8;         // channels whose positions are finished together, in the first cache
 constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs before it multiplies
 
@@ -75,12 +76,16 @@ std::int64_t run_of(const std::vector<std::int64_t>& places) {
   return all % run == 0 ? run : 1;
 }
 
-void cut_into_units(Sweep& sweep) {
+void cut_into_units(Sweep& sweep, std::int64_t images) {
   const std::int64_t most = std::max<std::int64_t>(1, kUnitPositions / sweep.columns.targets);
   sweep.units = (sweep.rows.targets + most - 1) / most;
   sweep.unit_rows = (sweep.rows.targets + sweep.units - 1) / sweep.units;
   sweep.units = (sweep.rows.targets + sweep.unit_rows - 1) / sweep.unit_rows;
-  if (sweep.units == 1) sweep.images = std::max<std::int64_t>(1, kUnitPositions / sweep.positions());
+  sweep.at_once = sweep.units == 1 && images * sweep.positions() <= kAtOnce;
+  if (sweep.at_once)
+    sweep.images = images;
+  else if (sweep.units == 1)
+    sweep.images = std::max<std::int64_t>(1, kUnitPositions / sweep.positions());
 }
 
 /// What a unit reads.
@@ -110,7 +115,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   Sweep sweep;
   sweep.rows = std::move(rows);
   sweep.columns = std::move(columns);
-  cut_into_units(sweep);
+  cut_into_units(sweep, conv.images);
   find_view(sweep, conv);
   find_places(sweep, conv);
   for (std::int64_t channel = 0; channel < conv.sources; ++channel)
@@ -160,12 +165,21 @@ const T* view_of(const DirectConv& conv, const Sweep& sweep, const Unit& unit, c
 
 // ---- The convolution and its image's gradient ----
 
-/// Elements of all sweeps' packed filters.
+/// Elements of the packed filters of all sweeps, or of those that need them in memory.
 template <class T>
-std::int64_t packed_filters(const DirectConv& conv) {
+std::int64_t packed_filters(const DirectConv& conv, bool all) {
   std::int64_t depth = 0;
-  for (const Sweep& sweep : conv.sweeps) depth += std::ssize(sweep.offsets);
+  for (const Sweep& sweep : conv.sweeps)
+    if (all || !sweep.at_once) depth += std::ssize(sweep.offsets);
   return conv.groups * Panels<T>(conv.targets).room() * depth;
+}
+
+/// Elements of the copies of all images in a sweep that computes them at once.
+std::int64_t copies_at_once(const DirectConv& conv) {
+  std::int64_t most = 0;
+  for (const Sweep& sweep : conv.sweeps)
+    if (sweep.at_once) most = std::max(most, conv.groups * conv.images * sweep.copied);
+  return most;
 }
 
 /// Elements of a lane's copies, and of those with its sums.
@@ -200,10 +214,37 @@ class Sums {
   /// It makes the output in rows of units.
   [[nodiscard]] bool finishes() const { return finishes_; }
 
-  /// Of all groups, to where it is taken from.
+  /// Of all groups.
   void pack_filter(T* to) const {
     for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
-      pack_panel(item / panels_.count(), panels_.at(item % panels_.count()), to);
+      const std::int64_t group = item / panels_.count();
+      const Panel panel = panels_.at(item % panels_.count());
+      pack_panel(group, panel, 0, depth(), to + place(group, panel));
+    });
+  }
+
+  /// All images together, panel by panel: what is packed of the filter is in the first cache until it has been used.
+  void compute_at_once(T* copies) const {
+    const std::int64_t images = run_.inputs[0].sizes[0];
+    const Unit unit = unit_of(sweep_, 0);
+    if (sweep_.copies)
+      for_chunks(run_.parallel, conv_.groups * images, 1, [&](std::int64_t item, std::int64_t) {
+        static_cast<void>(view(item % images, item / images, unit, copies + item * sweep_.copied));
+      });
+    for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
+      alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kAtOnce * Panels<T>::kMostWidth];
+      const std::int64_t group = item / panels_.count();
+      const Panel panel = panels_.at(item % panels_.count());
+      const Part all{0, images, group, unit};
+      const T* const from = sweep_.copies ? copies + group * images * sweep_.copied : view(0, group, unit, nullptr);
+      multiply(
+          from, places(all), sweep_.offsets,
+          [&](std::int64_t begin, std::int64_t count) {
+            pack_panel(group, panel, begin, count, filter);
+            return filter;
+          },
+          panel, sums, false);
+      put(all, panel, sums);
     });
   }
 
@@ -240,42 +281,55 @@ class Sums {
     return (group * panels_.padded() + panel.first) * depth();
   }
 
-  void pack_panel(std::int64_t group, const Panel& panel, T* to) const {
+  /// Elements [begin, begin + count) of its depth.
+  void pack_panel(std::int64_t group, const Panel& panel, std::int64_t begin, std::int64_t count, T* to) const {
     const T* filter = run_.inputs[1].as<const T>() + group * (run_.inputs[1].count() / conv_.groups) +
                       panel.first * conv_.filter_step;
-    to += place(group, panel);
-    for (std::int64_t i = 0; i < depth(); i += sweep_.run, to += sweep_.run * panels_.width(panel))
-      pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, sweep_.run, panel, to);
+    for (std::int64_t i = begin, n = 0; i < begin + count; i += n, to += n * panels_.width(panel)) {
+      n = std::min(sweep_.run - i % sweep_.run, begin + count - i);
+      pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, n, panel, to);
+    }
+  }
+
+  const T* view(std::int64_t image, std::int64_t group, const Unit& unit, T* copy) const {
+    const std::int64_t plane = image * conv_.groups + group;
+    return view_of(conv_, sweep_, unit, run_.inputs[0].as<const T>() + plane * conv_.sources * conv_.source.area(),
+                   copy);
   }
 
   /// Of all the part's images.
   const T* views(const Part& part, T* copies) const {
-    const auto view = [&](std::int64_t image) {
-      const std::int64_t plane = (part.first + image) * conv_.groups + part.group;
-      return view_of(conv_, sweep_, part.unit,
-                     run_.inputs[0].as<const T>() + plane * conv_.sources * conv_.source.area(),
-                     copies + image * sweep_.copied);
-    };
-    for (std::int64_t image = 1; sweep_.copies && image < part.images; ++image) static_cast<void>(view(image));
-    return view(0);
+    for (std::int64_t i = 1; sweep_.copies && i < part.images; ++i)
+      static_cast<void>(view(part.first + i, part.group, part.unit, copies + i * sweep_.copied));
+    return view(part.first, part.group, part.unit, copies);
+  }
+
+  [[nodiscard]] std::int64_t positions(const Part& part) const { return part.unit.rows * sweep_.columns.targets; }
+  [[nodiscard]] Places places(const Part& part) const {
+    return std::span(sweep_.places).first(static_cast<std::size_t>(part.images * positions(part)));
   }
 
   void compute(const Part& part, const T* view, const Panel& panel, T* sums) const {
-    const std::int64_t positions = part.unit.rows * sweep_.columns.targets;
-    multiply(view, std::span(sweep_.places).first(static_cast<std::size_t>(part.images * positions)), sweep_.offsets,
-             packed_ + place(part.group, panel), panel, sums, false);
+    const T* const filter = packed_ + place(part.group, panel);
+    multiply(
+        view, places(part), sweep_.offsets,
+        [&](std::int64_t begin, std::int64_t) { return filter + begin * panels_.width(panel); }, panel, sums, false);
+    put(part, panel, sums);
+  }
+
+  void put(const Part& part, const Panel& panel, const T* sums) const {
     const std::int64_t begin = (sweep_.rows.first + part.unit.begin * sweep_.rows.stride) * conv_.target.columns;
     for (std::int64_t image = 0; image < part.images; ++image) {
       const std::int64_t plane = (part.first + image) * conv_.groups + part.group;
       const std::int64_t to =
           (plane * conv_.targets + panel.first) * conv_.target.area() + begin + sweep_.columns.first;
-      const T* const from = sums + image * positions * panels_.width(panel);
+      const T* const from = sums + image * positions(part) * panels_.width(panel);
       const std::int64_t together = finishes_ && run_.finish != nullptr ? kFinished : panel.count;
       for (std::int64_t v = 0; v < panel.count; v += together) {
         const Panel some{panel.first + v, std::min(together, panel.count - v), panel.vectors};
         const std::int64_t at = to + v * conv_.target.area();
-        unpack(from + v, positions, sweep_.targets, some, run_.outputs[0].as<T>() + at, conv_.target.area());
-        if (finishes_) finish_rows(run_, at, positions, some.count, conv_.target.area());
+        unpack(from + v, positions(part), sweep_.targets, some, run_.outputs[0].as<T>() + at, conv_.target.area());
+        if (finishes_) finish_rows(run_, at, positions(part), some.count, conv_.target.area());
       }
     }
   }
@@ -292,13 +346,17 @@ template <class T>
 void convolve(const KernelRun& run, const DirectConv& conv) {
   T* packed = reinterpret_cast<T*>(run.scratch.data());
   if (conv.packed) return Sums<T>(run, conv, conv.sweeps[0], run.inputs[2].as<const T>()).compute(packed);
-  T* const lanes = packed + packed_filters<T>(conv);
+  T* const behind = packed + packed_filters<T>(conv, false);
   for (const Sweep& sweep : conv.sweeps) {
     const Sums<T> sums(run, conv, sweep, packed);
-    sums.pack_filter(packed);
-    sums.compute(lanes);
+    if (sweep.at_once) {
+      sums.compute_at_once(behind);
+    } else {
+      sums.pack_filter(packed);
+      sums.compute(behind);
+      packed += conv.groups * Panels<T>(conv.targets).padded() * std::ssize(sweep.offsets);
+    }
     if (sums.finishes()) return;
-    packed += conv.groups * Panels<T>(conv.targets).padded() * std::ssize(sweep.offsets);
   }
   finish_all(run);
 }
@@ -370,9 +428,12 @@ class FilterGradient {
   void add_unit(const Panel& panel, std::int64_t row, std::int64_t i, std::int64_t unit) const {
     const auto rows = static_cast<std::size_t>(std::min(rows_of_item_, depth() - row));
     const auto count = static_cast<std::size_t>(positions(unit));
-    multiply(view(i, unit, true), std::span(sweep_.offsets).subspan(static_cast<std::size_t>(row), rows),
-             std::span(sweep_.places).first(count), gradients(i) + panel.first * positions(unit), panel,
-             sums_ + panel.first * depth() + row * panels_.width(panel), unit > 0);
+    const T* const gradient = gradients(i) + panel.first * positions(unit);
+    multiply(
+        view(i, unit, true), std::span(sweep_.offsets).subspan(static_cast<std::size_t>(row), rows),
+        std::span(sweep_.places).first(count),
+        [&](std::int64_t begin, std::int64_t) { return gradient + begin * panels_.width(panel); }, panel,
+        sums_ + panel.first * depth() + row * panels_.width(panel), unit > 0);
   }
 
   const KernelRun& run_;
@@ -387,7 +448,8 @@ class FilterGradient {
 }  // namespace
 
 DirectConv direct_convolution(const Conv& conv) {
-  DirectConv direct{.groups = conv.groups,
+  DirectConv direct{.images = conv.images,
+                    .groups = conv.groups,
                     .sources = conv.in,
                     .targets = conv.out,
                     .filter_step = conv.depth(),
@@ -401,7 +463,8 @@ DirectConv direct_convolution(const Conv& conv) {
 }
 
 DirectConv direct_image_gradient(const Conv& conv) {
-  DirectConv direct{.groups = conv.groups,
+  DirectConv direct{.images = conv.images,
+                    .groups = conv.groups,
                     .sources = conv.out,
                     .targets = conv.in,
                     .filter_step = conv.taps(),
@@ -419,7 +482,7 @@ DirectConv direct_image_gradient(const Conv& conv) {
 
 std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
   std::int64_t elements = 0;
-  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv); });
+  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv, true); });
   return elements;
 }
 
@@ -454,7 +517,9 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
-    bytes = ((conv.packed ? 0 : packed_filters<T>(conv)) + lanes) * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t elements =
+        conv.packed ? lanes : packed_filters<T>(conv, false) + std::max(lanes, copies_at_once(conv));
+    bytes = elements * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;
 }
