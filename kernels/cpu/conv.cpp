@@ -94,15 +94,13 @@ Conv setup_conv(const KernelSetup& setup) {
   return conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
 }
 
-std::optional<DirectConv> direct_conv(const Conv& conv) {
+std::optional<DirectConv> direct_conv(const Conv& conv, bool packed) {
   if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
-  return direct_convolution(conv);
+  return direct_convolution(conv, packed);
 }
 
 std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
-  auto direct = direct_conv(setup_conv(setup));
-  if (direct) direct->packed = setup.inputs.size() == 3;
-  return direct;
+  return direct_conv(setup_conv(setup), setup.inputs.size() == 3);
 }
 
 void conv2d(KernelRun& run) {
@@ -121,7 +119,7 @@ std::int64_t conv_scratch(const KernelSetup& setup) {
 }
 
 std::int64_t packed_elements(const KernelSetup& setup) {
-  const auto direct = direct_forward(setup);
+  const auto direct = direct_conv(setup_conv(setup), true);
   return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
 }
 
@@ -171,12 +169,12 @@ void filter_gradient(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
-  return state_of(setup, direct_conv(setup_filter_gradient(setup)));
+  return state_of(setup, direct_conv(setup_filter_gradient(setup), false));
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
   const Conv conv = setup_filter_gradient(setup);
-  const auto direct = direct_conv(conv);
+  const auto direct = direct_conv(conv, false);
   return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
                 : filter_gradient_columns_scratch(conv, element_bytes(setup));
 }

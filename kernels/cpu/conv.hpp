@@ -71,7 +71,7 @@ struct Sweep {
   Reach rows, columns;
   std::int64_t unit_rows = 1, units = 1;
   std::int64_t images = 1;            ///< of a unit; several when one image is one unit
-  bool at_once = false;               ///< of all images
+  bool at_once = false;               ///< of all images, for which the filter is packed as it is used
   bool copies = false;                ///< a unit's part of the source is copied, with zeros where it leaves the image
   Plane view;                         ///< what a unit reads of a source channel: its copy, or the channel
   std::int64_t copied = 0;            ///< elements of the copy of an image's part, whole vectors; 0: none
@@ -91,14 +91,15 @@ struct DirectConv {
   std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels
   std::int64_t filter_step = 0;                       ///< from one target channel to the next
   Plane source, target;
-  bool packed = false;  ///< input 2 is the filter, packed
+  bool packed = false;  ///< input 2 is the filter, packed: no sweep is at once
   std::vector<Sweep> sweeps;
 };
 
 /// Channels along which vectors lie, from which on the direct way is worth while.
 constexpr std::int64_t kWide = 8;
 
-[[nodiscard]] DirectConv direct_convolution(const Conv& conv);
+/// `packed`: by DirectConv::packed.
+[[nodiscard]] DirectConv direct_convolution(const Conv& conv, bool packed);
 [[nodiscard]] DirectConv direct_image_gradient(const Conv& conv);
 /// Elements of the filters of all groups, packed for convolve_directly().
 [[nodiscard]] std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype);

@@ -76,14 +76,14 @@ std::int64_t run_of(const std::vector<std::int64_t>& places) {
   return all % run == 0 ? run : 1;
 }
 
-void cut_into_units(Sweep& sweep, std::int64_t images) {
+void cut_into_units(Sweep& sweep, const DirectConv& conv) {
   const std::int64_t most = std::max<std::int64_t>(1, kUnitPositions / sweep.columns.targets);
   sweep.units = (sweep.rows.targets + most - 1) / most;
   sweep.unit_rows = (sweep.rows.targets + sweep.units - 1) / sweep.units;
   sweep.units = (sweep.rows.targets + sweep.unit_rows - 1) / sweep.unit_rows;
-  sweep.at_once = sweep.units == 1 && images * sweep.positions() <= kAtOnce;
+  sweep.at_once = sweep.units == 1 && !conv.packed && conv.images * sweep.positions() <= kAtOnce;
   if (sweep.at_once)
-    sweep.images = images;
+    sweep.images = conv.images;
   else if (sweep.units == 1)
     sweep.images = std::max<std::int64_t>(1, kUnitPositions / sweep.positions());
 }
@@ -115,7 +115,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   Sweep sweep;
   sweep.rows = std::move(rows);
   sweep.columns = std::move(columns);
-  cut_into_units(sweep, conv.images);
+  cut_into_units(sweep, conv);
   find_view(sweep, conv);
   find_places(sweep, conv);
   for (std::int64_t channel = 0; channel < conv.sources; ++channel)
@@ -165,16 +165,16 @@ const T* view_of(const DirectConv& conv, const Sweep& sweep, const Unit& unit, c
 
 // ---- The convolution and its image's gradient ----
 
-/// Elements of the packed filters of all sweeps, or of those that need them in memory.
+/// Elements of the packed filters of the sweeps that are not at once.
 template <class T>
-std::int64_t packed_filters(const DirectConv& conv, bool all) {
+std::int64_t packed_filters(const DirectConv& conv) {
   std::int64_t depth = 0;
   for (const Sweep& sweep : conv.sweeps)
-    if (all || !sweep.at_once) depth += std::ssize(sweep.offsets);
+    if (!sweep.at_once) depth += std::ssize(sweep.offsets);
   return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
-/// Elements of the copies of all images in a sweep that computes them at once.
+/// Elements of the copies of all images in a sweep at once.
 std::int64_t copies_at_once(const DirectConv& conv) {
   std::int64_t most = 0;
   for (const Sweep& sweep : conv.sweeps)
@@ -182,16 +182,18 @@ std::int64_t copies_at_once(const DirectConv& conv) {
   return most;
 }
 
-/// Elements of a lane's copies, and of those with its sums.
+/// Elements of a lane's copies in the other sweeps, and of those with its sums.
 std::int64_t lane_copies(const DirectConv& conv) {
   std::int64_t most = 0;
-  for (const Sweep& sweep : conv.sweeps) most = std::max(most, sweep.images * sweep.copied);
+  for (const Sweep& sweep : conv.sweeps)
+    if (!sweep.at_once) most = std::max(most, sweep.images * sweep.copied);
   return most;
 }
 template <class T>
 std::int64_t lane_elements(const DirectConv& conv) {
   std::int64_t most = 0;
-  for (const Sweep& sweep : conv.sweeps) most = std::max(most, std::ssize(sweep.places));
+  for (const Sweep& sweep : conv.sweeps)
+    if (!sweep.at_once) most = std::max(most, std::ssize(sweep.places));
   return lane_copies(conv) + most * Panels<T>::kMostWidth;
 }
 template <class T>
@@ -346,7 +348,7 @@ template <class T>
 void convolve(const KernelRun& run, const DirectConv& conv) {
   T* packed = reinterpret_cast<T*>(run.scratch.data());
   if (conv.packed) return Sums<T>(run, conv, conv.sweeps[0], run.inputs[2].as<const T>()).compute(packed);
-  T* const behind = packed + packed_filters<T>(conv, false);
+  T* const behind = packed + packed_filters<T>(conv);
   for (const Sweep& sweep : conv.sweeps) {
     const Sums<T> sums(run, conv, sweep, packed);
     if (sweep.at_once) {
@@ -447,7 +449,7 @@ class FilterGradient {
 
 }  // namespace
 
-DirectConv direct_convolution(const Conv& conv) {
+DirectConv direct_convolution(const Conv& conv, bool packed) {
   DirectConv direct{.images = conv.images,
                     .groups = conv.groups,
                     .sources = conv.in,
@@ -455,6 +457,7 @@ DirectConv direct_convolution(const Conv& conv) {
                     .filter_step = conv.depth(),
                     .source = conv.image,
                     .target = conv.output,
+                    .packed = packed,
                     .sweeps = {}};
   direct.sweeps.push_back(sweep_of(forward_reach(conv.slide.rows, conv.filter.rows, conv.output.rows),
                                    forward_reach(conv.slide.columns, conv.filter.columns, conv.output.columns), direct,
@@ -482,7 +485,7 @@ DirectConv direct_image_gradient(const Conv& conv) {
 
 std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
   std::int64_t elements = 0;
-  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv, true); });
+  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv); });
   return elements;
 }
 
@@ -517,8 +520,7 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
-    const std::int64_t elements =
-        conv.packed ? lanes : packed_filters<T>(conv, false) + std::max(lanes, copies_at_once(conv));
+    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv)) + std::max(lanes, copies_at_once(conv));
     bytes = elements * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;
