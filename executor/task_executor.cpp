@@ -461,12 +461,13 @@ struct TaskExecutor::State {
 
   template <class Ready>
   [[gnu::noinline]] void wait_longer(const Resolved& r, const Ready& ready) {
-    if (spin(ready)) return;
+    const auto spin = [&] { return workers.spin(ready, workers.spins() / kSpinShare, kPauseEvery); };
+    if (spin()) return;
     TimePoint last = system_clock().now();
     while (!ready()) {
       if (stopping.load()) throw Stopped();
       const bool helped = workers.help();
-      if (helped && spin(ready)) return;
+      if (helped && spin()) return;
       if (helped || poll()) {
         last = system_clock().now();
         continue;
@@ -475,20 +476,6 @@ struct TaskExecutor::State {
       if (system_clock().now() - last >= deadline) throw verdict(r, system_clock().now() - last);
       transport.idle(resolved.single() ? kLongIdle : kShortIdle);
     }
-  }
-
-  /// Whether that was enough.
-  template <class Ready>
-  bool spin(const Ready& ready) {
-    const int turns = workers.spins() / kSpinShare;
-    for (int i = turns; i > 0; --i) {
-      if (ready()) return true;
-      if (workers.help())
-        i = turns;
-      else if (i % kPauseEvery == 0)
-        spin_pause();
-    }
-    return false;
   }
 
   Error verdict(const Resolved& r, Duration waited) const {

@@ -60,8 +60,11 @@ class Workers final : public Parallel {
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Returns when ready() is true: helps, spins, then sleeps until notify(). Having helped it spins anew: who splits
-  /// one kernel soon splits the next. ready() may throw.
+  /// Whether ready() became true within `turns`: helps, or pauses in one turn of `pause_every`. Having helped it begins
+  /// anew: who splits one kernel soon splits the next. ready() may throw.
+  template <class Ready>
+  [[nodiscard]] bool spin(const Ready& ready, int turns, int pause_every);
+  /// Returns when ready() is true: spins, then sleeps until notify() and helps. ready() may throw.
   template <class Ready>
   void wait(const Ready& ready);
   /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
@@ -154,17 +157,25 @@ void Workers::run_alone(const F& f) {
 }
 
 template <class Ready>
-void Workers::wait(const Ready& ready) {
-  int spins = spins_;
-  while (!ready()) {
-    if (help()) {
-      spins = spins_;
-    } else if (spins > 0) {
-      --spins;
+bool Workers::spin(const Ready& ready, int turns, int pause_every) {
+  for (int left = turns; left > 0; --left) {
+    if (ready()) return true;
+    if (help())
+      left = turns;
+    else if (left % pause_every == 0)
       spin_pause();
-    } else {
+  }
+  return false;
+}
+
+template <class Ready>
+void Workers::wait(const Ready& ready) {
+  if (spin(ready, spins_, 1)) return;
+  while (!ready()) {
+    if (!help())
       sleep(ready, kLongSleep);
-    }
+    else if (spin(ready, spins_, 1))
+      return;
   }
 }
 
