@@ -70,7 +70,7 @@ std::uint64_t VariableStore::bind(const Plan& plan, Transport& transport, const 
     variable.dtype = dtype;
     if (variable.parts != parts) {
       if (variable.has_value) {
-        lay(variable, std::move(parts), transport, deadline);
+        lay(name, std::move(parts), transport, deadline);
       } else {
         variable.parts = std::move(parts);
         variable.bytes = allocated(bytes_of(variable.parts[static_cast<std::size_t>(task_)], dtype), name);
@@ -89,8 +89,9 @@ bool VariableStore::first_holder(const Variable& variable, std::size_t task) {
 }
 
 /// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
-void VariableStore::lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport,
+void VariableStore::lay(std::string_view name, std::vector<VariablePart> parts, Transport& transport,
                         const Deadline& deadline) {
+  Variable& variable = variables_.find(name)->second;
   const auto self = static_cast<std::size_t>(task_);
   const std::size_t element = size_of(variable.dtype);
   std::string_view mine;
@@ -107,7 +108,7 @@ void VariableStore::lay(Variable& variable, std::vector<VariablePart> parts, Tra
   }
   variable.parts = std::move(parts);
   const VariablePart& part = variable.parts[self];
-  variable.bytes = allocated(bytes_of(part, variable.dtype), "variable");
+  variable.bytes = allocated(bytes_of(part, variable.dtype), name);
   if (part.held) cut_part(part, element, whole.data(), variable.bytes.get());
 }
 
@@ -127,7 +128,7 @@ Tensor VariableStore::whole(std::string_view name, Transport& transport, const D
   const auto held = std::find_if(variable.parts.begin(), variable.parts.end(), [](const auto& p) { return p.held; });
   FERRY_ASSERT(held != variable.parts.end(), "some task has each variable");
   const std::vector<std::int64_t> sizes = held->whole;
-  lay(variable, at_task_0(sizes, transport.tasks()), transport, deadline);
+  lay(name, at_task_0(sizes, transport.tasks()), transport, deadline);
   variable.laid = ++version_;
   if (task_ != 0) return {};
   Tensor tensor(variable.dtype, sizes);

@@ -62,7 +62,7 @@ class VariableStore {
   };
 
   [[nodiscard]] static bool first_holder(const Variable& variable, std::size_t task);
-  void lay(Variable& variable, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
+  void lay(std::string_view name, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
 
   int task_;
   std::uint64_t version_ = 0;
