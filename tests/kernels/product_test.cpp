@@ -56,6 +56,8 @@ TEST_CASE("large matrices") {
   check_product(a, b_transposed, false, true);
   check_product(a_transposed, b_transposed, true, true);
   check_product(whole(g, 130, 500), whole(g, 500, 330), false, false);  // cut by columns
+  check_product(whole(g, 270, 200), whole(g, 200, 330), false, false);  // eight blocks of rows
+  check_product(whole(g, 523, 100), whole(g, 100, 600), false, false);  // sixteen
 }
 
 }  // namespace
