@@ -12,7 +12,6 @@
 namespace ferry::shm {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAddresses = std::uint64_t{1}
                                      << 46;  // for the segments of all tasks, half of what a process has
 constexpr std::uint64_t kLaneBytes = (sizeof(Lane) + kPage - 1) / kPage * kPage;

@@ -20,8 +20,6 @@
 namespace ferry::shm {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-
 std::uint64_t whole_pages(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
 }

@@ -13,6 +13,8 @@
 
 namespace ferry::shm {
 
+inline constexpr std::uint64_t kPage = 4096;  // bytes
+
 /// A range of addresses that several processes have, backed by a file without a name (memfd): it is gone with the last
 /// of them, however they end. The range is far larger than what is used; pages come with reserve(), so that memory that
 /// is not there is an error and never a SIGBUS.
