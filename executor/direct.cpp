@@ -38,19 +38,19 @@ void run(const Cluster::State& state, const DirectCall& direct, std::string_view
   std::iota(tasks.begin(), tasks.end(), 0);
   std::vector<std::byte> staging(
       static_cast<std::size_t>(staging_bytes(direct.schedule, direct.parts, direct.dtype, transport.task())));
-  GroupCall group(transport, {.schedule = direct.schedule,
-                              .parts = direct.parts,
-                              .tasks = tasks,
-                              .member = transport.task(),
-                              .channel = kChannel,
-                              .dtype = direct.dtype,
-                              .input = direct.input,
-                              .output = direct.output,
-                              .staging = staging,
-                              .fold = direct.fold});
+  const auto group = prepare_call(transport, {.schedule = direct.schedule,
+                                              .parts = direct.parts,
+                                              .tasks = tasks,
+                                              .member = transport.task(),
+                                              .channel = kChannel,
+                                              .dtype = direct.dtype,
+                                              .input = direct.input,
+                                              .output = direct.output,
+                                              .staging = staging,
+                                              .fold = direct.fold});
   const Deadline deadline(system_clock(), state.options.deadline);
-  group.start();
-  while (!group.progress()) {
+  group->start();
+  while (!group->progress()) {
     if (deadline.expired()) {
       Error error(Code::stalled, std::string(call) + ": task " + std::to_string(transport.task()) +
                                      " waits for others, which did not come before the deadline");

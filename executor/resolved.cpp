@@ -426,7 +426,7 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
       .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
                                               const Parallel::Body& body) { parallel.for_each(n, grain, body); },
       .exact = !plan_.topology.on_one_host(*place.group)};
-  calls_[instruction.target] = std::make_unique<GroupCall>(context.transport, spec);
+  calls_[instruction.target] = prepare_call(context.transport, spec);
   resolved.link = &links_[plan_.channels.size() + instruction.target];
   resolved.link->call = calls_[instruction.target].get();
 }

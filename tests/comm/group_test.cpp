@@ -114,17 +114,17 @@ struct Member {
     in.resize(static_cast<std::size_t>(schedule.input_elements(of.parts(), index)));
     out.resize(static_cast<std::size_t>(schedule.output_elements(of.parts(), index)));
     staging.resize(static_cast<std::size_t>(staging_bytes(schedule, of.parts(), DType::float32, index)));
-    call.emplace(end, GroupSpec{.schedule = schedule,
-                                .parts = of.parts(),
-                                .tasks = tasks,
-                                .member = index,
-                                .channel = channel,
-                                .dtype = DType::float32,
-                                .input = bytes_of(in),
-                                .output = bytes_of(in_place ? in : out),
-                                .staging = staging,
-                                .fold = add,
-                                .exact = exact});
+    call = prepare_call(end, {.schedule = schedule,
+                              .parts = of.parts(),
+                              .tasks = tasks,
+                              .member = index,
+                              .channel = channel,
+                              .dtype = DType::float32,
+                              .input = bytes_of(in),
+                              .output = bytes_of(in_place ? in : out),
+                              .staging = staging,
+                              .fold = add,
+                              .exact = exact});
   }
   void start(const Case& of, int round) {
     const auto values = of.input(index, round);
@@ -137,7 +137,7 @@ struct Member {
   int index;
   std::vector<float> in, out;
   std::vector<std::byte> staging;
-  std::optional<GroupCall> call;
+  std::unique_ptr<GroupCall> call;
 };
 
 void finish(Transport& end, GroupCall& call) {

@@ -67,23 +67,23 @@ void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
       reinterpret_cast<float*>(output)[i] =
           reinterpret_cast<const float*>(left)[i] + reinterpret_cast<const float*>(right)[i];
   };
-  GroupCall call(end, {.schedule = schedule,
-                       .parts = parts,
-                       .tasks = everybody,
-                       .member = end.task(),
-                       .channel = 9,
-                       .dtype = DType::float32,
-                       .input = in.span.data(),
-                       .output = out.span.data(),
-                       .staging = staging.span,
-                       .fold = fold});
+  const auto call = prepare_call(end, {.schedule = schedule,
+                                       .parts = parts,
+                                       .tasks = everybody,
+                                       .member = end.task(),
+                                       .channel = 9,
+                                       .dtype = DType::float32,
+                                       .input = in.span.data(),
+                                       .output = out.span.data(),
+                                       .staging = staging.span,
+                                       .fold = fold});
   for (int round = 0; round < 5; ++round) {
     if (round % tasks == end.task()) std::this_thread::sleep_for(std::chrono::microseconds(300));
     auto* mine = reinterpret_cast<float*>(in.span.data());
     for (std::int64_t i = 0; i < count; ++i) mine[i] = term(end.task(), round, i);
-    call.start();
+    call->start();
     const Deadline deadline = seconds(20);
-    while (!call.progress()) {
+    while (!call->progress()) {
       REQUIRE_FALSE(deadline.expired());
       end.idle(std::chrono::milliseconds(1));
     }
@@ -95,8 +95,8 @@ void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
       wrong += std::memcmp(&sum, &sums[i], sizeof sum) != 0;
     }
     CHECK(wrong == 0);
-    CHECK(call.moved().sent_messages == (round + 1) * schedule.sends_of(end.task()));
-    CHECK(call.moved().received_bytes == (round + 1) * 4 * schedule.received_elements(parts, end.task()));
+    CHECK(call->moved().sent_messages == (round + 1) * schedule.sends_of(end.task()));
+    CHECK(call->moved().received_bytes == (round + 1) * 4 * schedule.received_elements(parts, end.task()));
   }
 }
 

@@ -1,0 +1,50 @@
+// The ways to carry out a collective, and what they share. prepare_call() (comm/group.hpp) picks one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "comm/group.hpp"
+
+namespace ferry {
+
+/// Step by step as the schedule says. `near`: all members lend to each other, and need not be exact.
+[[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near);
+
+/// A direct all-reduce in one round: every member sends its whole input to every other. `near`: all lend to each other.
+[[nodiscard]] std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec, bool near);
+
+/// Transfers under way.
+class Tickets {
+ public:
+  void reserve(std::size_t count) { tickets_.reserve(count); }
+  void add(Ticket ticket) {
+    if (ticket != kComplete) tickets_.push_back(ticket);
+  }
+  [[nodiscard]] bool empty() const { return tickets_.empty(); }
+  /// Drops those that are done; true when none is left.
+  [[nodiscard]] bool done(Transport& transport);
+
+ private:
+  std::vector<Ticket> tickets_;
+};
+
+/// The sum of contributions of all members.
+struct TiledFold {
+  /// Where it is written.
+  struct Target {
+    std::byte* at = nullptr;
+    bool around = false;  ///< best around the caches
+  };
+
+  Fold fold;
+  std::size_t element = 1;                      ///< bytes
+  std::vector<const std::byte*> contributions;  ///< in the order of the members, the own one among them
+  std::vector<Target> targets;                  ///< the own output first: it may be any of the contributions
+
+  /// Bytes [first, last) of all.
+  void run(std::size_t first, std::size_t last) const;
+};
+
+}  // namespace ferry

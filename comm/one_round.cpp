@@ -1,0 +1,142 @@
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/stream_copy.hpp"
+#include "comm/group_ways.hpp"
+
+namespace ferry {
+namespace {
+
+class OneRound : public GroupCall {
+ public:
+  OneRound(Transport& transport, const GroupSpec& spec, bool near);
+
+  void start() override;
+  bool progress() override;
+
+ private:
+  enum class Phase : std::uint8_t { done, started, sent, folded };
+
+  /// Another member.
+  struct Other {
+    std::int32_t task = 0;
+    std::size_t contribution = 0;   ///< its number among those that are folded
+    std::byte* received = nullptr;  ///< what it sends
+    // Where members write to each other: numbers of the slots that it writes, and of those that this member does.
+    std::uint64_t here = 0, there = 0;
+    std::byte* window = nullptr;  ///< the latter
+  };
+
+  [[nodiscard]] bool meet();
+  void send();
+  void write_to_others();
+
+  Transport& transport_;
+  std::uint32_t channel_;
+  TiledFold fold_;
+  std::span<const std::byte> mine_;
+  bool in_place_;     ///< the result takes the input's bytes
+  bool writes_;       ///< members write to each other and send nothing; each has two slots for each other
+  std::size_t slot_;  ///< bytes for one contribution
+  std::vector<Other> others_;
+  std::shared_ptr<std::byte> shared_;  ///< the transport's memory for what others send
+  std::vector<std::byte> plain_;       ///< in place of it, where the transport has none
+  Phase phase_ = Phase::done;
+  bool asked_ = false, met_ = false;  ///< where to write
+  bool odd_ = false;                  ///< which of the two slots is next
+  Tickets sends_, receives_;
+  GroupCount each_;  ///< of a call, by the schedule
+};
+
+OneRound::OneRound(Transport& transport, const GroupSpec& spec, bool near)
+    : transport_(transport),
+      channel_(spec.channel),
+      fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {{spec.output}}},
+      mine_(spec.input,
+            static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * size_of(spec.dtype)),
+      in_place_(spec.input == spec.output),
+      writes_(near && !transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], mine_.size())),
+      slot_((mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign) {
+  const std::size_t of_each = writes_ ? 2 * slot_ : slot_, all = of_each * (spec.tasks.size() - 1);
+  if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
+  if (!shared_) plain_.resize(all);
+  std::byte* at = shared_ ? shared_.get() : plain_.data();
+  for (const std::int32_t task : spec.tasks) {
+    fold_.contributions.push_back(task == transport_.task() ? mine_.data() : at);
+    if (task == transport_.task()) continue;
+    others_.push_back({.task = task, .contribution = fold_.contributions.size() - 1, .received = at});
+    if (writes_) others_.back().here = transport_.lend({at, of_each}).value();
+    at += of_each;
+  }
+  const auto size = static_cast<std::int64_t>(fold_.element);
+  each_ = {.sent_messages = spec.schedule.sends_of(spec.member),
+           .sent_bytes = spec.schedule.sent_elements(spec.parts, spec.member) * size,
+           .received_messages = spec.schedule.receives_of(spec.member),
+           .received_bytes = spec.schedule.received_elements(spec.parts, spec.member) * size};
+  sends_.reserve(others_.size());
+  receives_.reserve(others_.size());
+}
+
+void OneRound::start() {
+  FERRY_ASSERT(phase_ == Phase::done, "a collective was started twice");
+  phase_ = Phase::started;
+}
+
+bool OneRound::progress() {
+  if (phase_ == Phase::started) {
+    if (writes_ && !meet()) return false;
+    send();
+    phase_ = Phase::sent;
+  }
+  if (phase_ == Phase::sent) {
+    if (!receives_.done(transport_)) return false;
+    if (in_place_ && !sends_.done(transport_)) return false;
+    fold_.run(0, mine_.size());
+    moved_ += each_;
+    phase_ = Phase::folded;
+  }
+  if (!sends_.done(transport_)) return false;
+  phase_ = Phase::done;
+  return true;
+}
+
+/// In the first call: members tell each other where to write.
+bool OneRound::meet() {
+  if (met_) return true;
+  if (!std::exchange(asked_, true))
+    for (Other& other : others_) {
+      receives_.add(transport_.receive(other.task, channel_, std::as_writable_bytes(std::span(&other.there, 1))));
+      sends_.add(transport_.send(other.task, channel_, std::as_bytes(std::span(&other.here, 1))));
+    }
+  if (!receives_.done(transport_) || !sends_.done(transport_)) return false;
+  for (Other& other : others_) other.window = transport_.borrowed(other.task, other.there, 2 * slot_).data();
+  return met_ = true;
+}
+
+void OneRound::send() {
+  if (writes_) write_to_others();
+  const auto bytes = writes_ ? std::span<const std::byte>() : mine_;
+  for (const Other& other : others_)
+    receives_.add(transport_.receive(other.task, channel_, {other.received, bytes.size()}));
+  for (const Other& other : others_) sends_.add(transport_.send(other.task, channel_, bytes));
+}
+
+/// To two slots in turn: what was written in the round before the last has been folded by whoever has sent in the last.
+void OneRound::write_to_others() {
+  const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
+  for (const Other& other : others_) {
+    copy_for_reader(other.window + slot, mine_.data(), mine_.size(),
+                    mine_.size() >= transport_.stream_from(other.task));
+    fold_.contributions[other.contribution] = other.received + slot;
+  }
+  stream_fence();
+}
+
+}  // namespace
+
+std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec, bool near) {
+  return std::make_unique<OneRound>(transport, spec, near);
+}
+
+}  // namespace ferry

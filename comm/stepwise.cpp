@@ -1,0 +1,317 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/stream_copy.hpp"
+#include "comm/group_ways.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = ScheduleStep::Kind;
+
+constexpr std::int64_t kChunk = 128 << 10;      // bytes that a thread folds at a time
+constexpr std::size_t kBeyondCaches = 1 << 20;  // results that are long gone from the cache when somebody reads them
+
+/// A step with its addresses. `count` in elements, `bytes` of them.
+struct Step {
+  Kind kind = Kind::wait;
+  int peer = 0;
+  const std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  std::int64_t count = 0;
+  std::size_t bytes = 0;
+  bool started = false;  ///< a receive ahead of its place, as `ticket`
+  Ticket ticket = 0;
+  std::byte* window = nullptr;  ///< of a send: where its bytes are already
+  // When members lend: the number of what is sent, or received in place of a slot; of a fold, the step that got it.
+  std::uint64_t lent = 0;
+  const Step* lender = nullptr;
+};
+
+/// Where the slots lie. Joins change their places in place of copying what is in them.
+class Slots {
+ public:
+  explicit Slots(const GroupSpec& spec)
+      : spec_(spec),
+        bytes_(slot_bytes(spec.schedule, spec.parts, spec.dtype)),
+        places_(static_cast<std::size_t>(spec.schedule.slots)) {
+    std::iota(places_.begin(), places_.end(), 0);
+  }
+  /// The slot of that number, or that of `peer`.
+  [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
+    const int of_peer = peer > spec_.member ? peer - 1 : peer;
+    return spec_.staging.data() + bytes_ * place(number == ScheduleStep::kOfPeer ? of_peer : number);
+  }
+  void swap(std::int32_t a, std::int32_t b) { std::swap(place(a), place(b)); }
+
+ private:
+  [[nodiscard]] const std::int32_t& place(std::int32_t number) const {
+    return places_[static_cast<std::size_t>(number)];
+  }
+  [[nodiscard]] std::int32_t& place(std::int32_t number) { return places_[static_cast<std::size_t>(number)]; }
+
+  const GroupSpec& spec_;
+  std::int64_t bytes_;
+  std::vector<std::int32_t> places_;
+};
+
+Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
+  const Schedule& schedule = spec.schedule;
+  if (step.kind == Kind::wait || step.kind == Kind::wait_sends) return {.kind = step.kind};
+  const int peer = step.peer.resolve(spec.member, schedule.members);
+  const int part = step.part.resolve(spec.member, schedule.members);
+  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  const PartRange in = schedule.input_part(spec.parts, spec.member, part);
+  const PartRange out = schedule.output_part(spec.parts, spec.member, part);
+  const bool own_input = peer == spec.member && step.source == ScheduleStep::kOfPeer;
+  Step ready{.kind = step.kind, .peer = spec.tasks[static_cast<std::size_t>(peer)], .count = out.count};
+  switch (step.kind) {
+    case Kind::send_input:
+      ready.source = spec.input + in.begin * size;
+      ready.count = in.count;
+      break;
+    case Kind::send_output:
+      ready.source = spec.output + out.begin * size;
+      break;
+    case Kind::receive_output:
+      ready.target = spec.output + out.begin * size;
+      break;
+    case Kind::receive_slot:
+      ready.target = slots.of(peer, step.slot);
+      ready.count = schedule.input_part(spec.parts, peer, part).count;
+      break;
+    case Kind::send_slot:
+      ready.source = slots.of(peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      break;
+    case Kind::copy:
+    case Kind::fold:
+      ready.source = own_input ? spec.input + in.begin * size : slots.of(peer, step.source);
+      ready.target = spec.output + out.begin * size;
+      if (step.slot == ScheduleStep::kOfPeer) break;
+      ready.target = slots.of(peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      break;
+    case Kind::join:
+      if (peer < spec.member) slots.swap(step.slot, step.source);
+      ready.kind = Kind::fold;
+      ready.source = slots.of(peer, step.source);
+      ready.target = slots.of(peer, step.slot);
+      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      break;
+    case Kind::wait:
+    case Kind::wait_sends:
+      break;
+  }
+  ready.bytes = static_cast<std::size_t>(ready.count * size);
+  return ready;
+}
+
+class Stepwise : public GroupCall {
+ public:
+  Stepwise(Transport& transport, const GroupSpec& spec, bool near);
+
+  void start() override;
+  bool progress() override;
+
+ private:
+  void prepare_lending(const GroupSpec& spec);
+  void find_lent();
+  void receive_ahead();
+  void fold_for_others();
+  void fold(const Step& step);
+  void split(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) const;
+  void execute(Step& step);
+  void count(const Step& step);
+
+  Transport& transport_;
+  std::uint32_t channel_;
+  Split split_;
+  std::vector<Step> steps_;
+  std::size_t next_ = 0;
+  Tickets sends_, receives_;
+
+  TiledFold fold_;
+  std::span<const std::byte> mine_;    ///< the input
+  bool folds_for_others_ = false;      ///< a direct all-reduce in two halves
+  bool lends_ = false;                 ///< its first half without messages
+  bool in_place_ = false;              ///< the results take the input's bytes
+  std::shared_ptr<std::byte> shared_;  ///< a copy of `mine_` to lend, where that is not in the transport's memory
+};
+
+Stepwise::Stepwise(Transport& transport, const GroupSpec& spec, bool near)
+    : transport_(transport),
+      channel_(spec.channel),
+      split_(spec.split),
+      fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {}} {
+  Slots slots(spec);
+  for (const ScheduleStep& step : spec.schedule.steps) {
+    if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step, slots));
+  }
+  next_ = steps_.size();
+  sends_.reserve(steps_.size());
+  receives_.reserve(steps_.size());
+  if (!spec.schedule.in_place() || spec.tasks.size() == 1) return;
+  folds_for_others_ = true;
+  in_place_ = spec.input == spec.output;
+  mine_ = {spec.input, static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * fold_.element};
+  fold_.contributions.reserve(spec.tasks.size());
+  fold_.targets.reserve(spec.tasks.size());
+  if (near) prepare_lending(spec);
+}
+
+/// What is not in the transport's memory is copied there by start().
+void Stepwise::prepare_lending(const GroupSpec& spec) {
+  lends_ = true;
+  std::optional<std::uint64_t> number = transport_.lend(mine_);
+  if (!number) {
+    shared_ = transport_.memory(mine_.size(), "the input of an all-reduce");
+    number = transport_.lend({shared_.get(), mine_.size()});
+  }
+  for (Step& step : steps_) {
+    if (step.kind == Kind::send_input) step.lent = *number + static_cast<std::uint64_t>(step.source - spec.input);
+    for (const Step& other : steps_)
+      if (other.kind == Kind::receive_slot && other.target == step.source) step.lender = &other;
+  }
+}
+
+/// The others have said where their input lies.
+void Stepwise::find_lent() {
+  for (Step& step : steps_)
+    if (step.lender != nullptr)
+      step.source = transport_.borrowed(step.lender->peer, step.lender->lent, step.bytes).data();
+}
+
+void Stepwise::start() {
+  FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
+  next_ = 0;
+  if (lends_ && shared_) std::memcpy(shared_.get(), mine_.data(), mine_.size());
+}
+
+bool Stepwise::progress() {
+  while (next_ < steps_.size()) {
+    Step& step = steps_[next_];
+    if (step.kind == Kind::wait) {
+      if (in_place_ && !lends_ && !sends_.done(transport_)) return false;
+      if (folds_for_others_) receive_ahead();
+      if (!receives_.done(transport_)) return false;
+      find_lent();
+    }
+    if (step.kind == Kind::wait_sends && !sends_.done(transport_)) return false;
+    if (folds_for_others_ && step.kind == Kind::copy) {
+      fold_for_others();
+      continue;
+    }
+    execute(step);
+    ++next_;
+  }
+  return receives_.done(transport_) && sends_.done(transport_);
+}
+
+/// The results that others fold may come at any time: the sooner they know where to, the better.
+void Stepwise::receive_ahead() {
+  for (std::size_t i = next_; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kind != Kind::receive_output || step.started) continue;
+    step.started = true;
+    step.ticket = transport_.receive(step.peer, channel_, {step.target, step.bytes});
+  }
+}
+
+/// The copy and the folds at hand, into the own output and into those of the others that are within reach.
+void Stepwise::fold_for_others() {
+  const Step& copy = steps_[next_];
+  fold_.contributions = {copy.source};
+  for (++next_; next_ < steps_.size() && steps_[next_].kind == Kind::fold; ++next_)
+    fold_.contributions.push_back(steps_[next_].source);
+  fold_.targets = {{copy.target}};
+  for (std::size_t i = next_; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kind == Kind::send_output) step.window = transport_.window(step.peer, channel_, step.bytes);
+    if (step.window == nullptr) continue;
+    const bool around = mine_.size() >= transport_.stream_from(step.peer);
+    fold_.targets.push_back({step.window, around});
+    if (around && copy.bytes >= kBeyondCaches) fold_.targets[0].around = true;
+  }
+  split(static_cast<std::int64_t>(copy.bytes), kChunk, [&](std::int64_t first, std::int64_t last) {
+    fold_.run(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    stream_fence();
+  });
+}
+
+void Stepwise::split(std::int64_t n, std::int64_t grain,
+                     const std::function<void(std::int64_t, std::int64_t)>& body) const {
+  if (split_ && n > grain)
+    split_(n, grain, body);
+  else if (n > 0)
+    body(0, n);
+}
+
+void Stepwise::execute(Step& step) {
+  switch (step.kind) {
+    case Kind::send_input:
+      sends_.add(transport_.send(
+          step.peer, channel_, lends_ ? std::as_bytes(std::span(&step.lent, 1)) : std::span(step.source, step.bytes)));
+      break;
+    case Kind::send_output:
+    case Kind::send_slot: {
+      const std::byte* source = step.window != nullptr ? std::exchange(step.window, nullptr) : step.source;
+      sends_.add(transport_.send(step.peer, channel_, {source, step.bytes}));
+      break;
+    }
+    case Kind::receive_slot:
+      receives_.add(transport_.receive(
+          step.peer, channel_,
+          lends_ ? std::as_writable_bytes(std::span(&step.lent, 1)) : std::span(step.target, step.bytes)));
+      break;
+    case Kind::receive_output:
+      receives_.add(std::exchange(step.started, false)
+                        ? step.ticket
+                        : transport_.receive(step.peer, channel_, {step.target, step.bytes}));
+      break;
+    case Kind::copy:
+      if (step.bytes > 0 && step.target != step.source) std::memcpy(step.target, step.source, step.bytes);
+      break;
+    case Kind::fold:
+      if (step.count > 0) fold(step);
+      break;
+    case Kind::join:  // a fold by now
+    case Kind::wait:
+    case Kind::wait_sends:
+      break;
+  }
+  count(step);
+}
+
+void Stepwise::fold(const Step& step) {
+  const std::int64_t grain = kChunk * step.count / static_cast<std::int64_t>(step.bytes);
+  split(step.count, grain, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t size = static_cast<std::int64_t>(step.bytes) / step.count;
+    std::byte* target = step.target + first * size;
+    fold_.fold(target, target, step.source + first * size, last - first);
+  });
+}
+
+void Stepwise::count(const Step& step) {
+  const auto bytes = static_cast<std::int64_t>(step.bytes);
+  if (step.kind == Kind::send_input || step.kind == Kind::send_output || step.kind == Kind::send_slot) {
+    ++moved_.sent_messages;
+    moved_.sent_bytes += bytes;
+  } else if (step.kind == Kind::receive_output || step.kind == Kind::receive_slot) {
+    ++moved_.received_messages;
+    moved_.received_bytes += bytes;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near) {
+  return std::make_unique<Stepwise>(transport, spec, near);
+}
+
+}  // namespace ferry
