@@ -59,9 +59,10 @@ std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
-/// Enough target channels for vectors, and enough positions to be worth packing the filter.
+/// Enough target channels for vectors, enough positions to be worth packing the filter, and not too many taps that may
+/// lie outside of the image, each in another way.
 bool is_direct(const Conv& conv, std::int64_t targets, std::int64_t area) {
-  return !is_empty(conv) && targets >= kWide && conv.images * area >= 4 * kWide;
+  return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
 }
 
 struct State2D {
@@ -70,7 +71,9 @@ struct State2D {
   std::optional<DirectConv> direct;
 };
 
-std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<DirectConv> direct) {
+std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<DirectConv> direct,
+                                      void (*find_rows)(DirectConv&)) {
+  if (direct) find_rows(*direct);
   return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
 }
 
@@ -109,7 +112,7 @@ void conv2d(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
-  return state_of(setup, direct_forward(setup));
+  return state_of(setup, direct_forward(setup), find_rows_of_positions);
 }
 
 std::int64_t conv_scratch(const KernelSetup& setup) {
@@ -148,7 +151,7 @@ void image_gradient(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
-  return state_of(setup, direct_gradient(setup_image_gradient(setup)));
+  return state_of(setup, direct_gradient(setup_image_gradient(setup)), find_rows_of_positions);
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
@@ -168,13 +171,18 @@ void filter_gradient(KernelRun& run) {
   run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
 }
 
+std::optional<DirectConv> direct_filter(const Conv& conv) {
+  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+  return direct_filter_gradient(conv);
+}
+
 std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
-  return state_of(setup, direct_conv(setup_filter_gradient(setup), false));
+  return state_of(setup, direct_filter(setup_filter_gradient(setup)), find_rows_of_taps);
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
   const Conv conv = setup_filter_gradient(setup);
-  const auto direct = direct_conv(conv, false);
+  const auto direct = direct_filter(conv);
   return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
                 : filter_gradient_columns_scratch(conv, element_bytes(setup));
 }

@@ -2,7 +2,6 @@
 // by a panel of channels (product_tile.hpp). The convolution and its image's gradient are the same with other taps;
 // the filter's gradient takes taps for positions and positions for taps.
 #include <algorithm>
-#include <span>
 
 #include "kernels/cpu/conv.hpp"
 #include "kernels/cpu/dispatch.hpp"
@@ -11,157 +10,14 @@
 
 namespace ferry::cpu {
 
-std::int64_t Reach::low() const {
-  return taps.empty() ? 0 : *std::min_element(taps.begin(), taps.end());
-}
-
-std::int64_t Reach::extent(std::int64_t count) const {
-  if (taps.empty() || count == 0) return 0;
-  return (count - 1) * step + *std::max_element(taps.begin(), taps.end()) - low() + 1;
-}
-
 namespace {
 
-constexpr std::int64_t kUnitPositions = 256;  // whose sums stay in the cache
-constexpr std::int64_t kAtOnce = 512;         // positions of all images, for which the filter is packed only once
-constexpr std::int64_t kFinished = 8;         // channels whose positions are finished together, in the first cache
-constexpr std::int64_t kUnitsTogether = 32;   // that a filter's gradient packs before it multiplies
+constexpr std::int64_t kFinished = 8;        // channels whose positions are finished together, in the first cache
+constexpr std::int64_t kUnitsTogether = 32;  // that a filter's gradient packs before it multiplies
 
 /// A lane of at most so many bytes lies on the stack of the thread that works: there it is in its core's cache from one
 /// convolution to the next. Longer ones have places in the scratch.
 constexpr std::int64_t kStackBytes = 1 << 18;
-
-// ---- Which taps lie where ----
-
-/// Of a convolution: each tap at every output position.
-Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
-  Reach reach{.targets = outputs, .step = steps.stride, .taps = {}, .filter = {}};
-  for (std::int64_t k = 0; k < taps; ++k) {
-    reach.taps.push_back(steps.position(0, k));
-    reach.filter.push_back(k);
-  }
-  return reach;
-}
-
-/// Of the image's gradient, at positions first, first + stride …: the outputs that had them under a tap.
-Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t first) {
-  Reach reach{.targets = (size - first + steps.stride - 1) / steps.stride,
-              .first = first,
-              .stride = steps.stride,
-              .taps = {},
-              .filter = {}};
-  for (std::int64_t k = 0; k < taps; ++k) {
-    const std::int64_t at = first - steps.position(0, k);
-    if (at % steps.stride != 0) continue;
-    reach.taps.push_back(at / steps.stride);
-    reach.filter.push_back(k);
-  }
-  return reach;
-}
-
-bool leaves(const Reach& reach, std::int64_t size) {
-  return reach.low() < 0 || reach.low() + reach.extent(reach.targets) > size;
-}
-
-/// Into how long runs they can be cut whose elements lie one after another.
-std::int64_t run_of(const std::vector<std::int64_t>& places) {
-  const std::int64_t all = std::ssize(places);
-  std::int64_t run = 1;
-  const auto follows = [&](std::int64_t i) {
-    return places[static_cast<std::size_t>(i)] == places[static_cast<std::size_t>(i - 1)] + 1;
-  };
-  while (run < all && follows(run)) ++run;
-  for (std::int64_t i = 1; i < all; ++i)
-    if (i % run != 0 && !follows(i)) return 1;
-  return all % run == 0 ? run : 1;
-}
-
-void cut_into_units(Sweep& sweep, const DirectConv& conv) {
-  const std::int64_t most = std::max<std::int64_t>(1, kUnitPositions / sweep.columns.targets);
-  sweep.units = (sweep.rows.targets + most - 1) / most;
-  sweep.unit_rows = (sweep.rows.targets + sweep.units - 1) / sweep.units;
-  sweep.units = (sweep.rows.targets + sweep.unit_rows - 1) / sweep.unit_rows;
-  sweep.at_once = sweep.units == 1 && !conv.packed && conv.images * sweep.positions() <= kAtOnce;
-  if (sweep.at_once)
-    sweep.images = conv.images;
-  else if (sweep.units == 1)
-    sweep.images = std::max<std::int64_t>(1, kUnitPositions / sweep.positions());
-}
-
-/// What a unit reads.
-void find_view(Sweep& sweep, const DirectConv& conv) {
-  constexpr std::int64_t kWhole = 16;
-  sweep.view = conv.source;
-  if (!leaves(sweep.rows, conv.source.rows) && !leaves(sweep.columns, conv.source.columns)) return;
-  sweep.copies = true;
-  sweep.view = {sweep.rows.extent(sweep.unit_rows), sweep.columns.extent(sweep.columns.targets)};
-  sweep.copied = (conv.sources * sweep.view.area() + kWhole - 1) / kWhole * kWhole;
-}
-
-void find_places(Sweep& sweep, const DirectConv& conv) {
-  const std::int64_t image_step = sweep.copies ? sweep.copied : conv.groups * conv.sources * conv.source.area();
-  for (std::int64_t image = 0; image < sweep.images; ++image)
-    for (std::int64_t r = 0; r < sweep.unit_rows; ++r)
-      for (std::int64_t c = 0; c < sweep.columns.targets; ++c)
-        sweep.places.push_back(image * image_step + r * sweep.rows.step * sweep.view.columns + c * sweep.columns.step);
-  if (sweep.rows.stride == 1 && sweep.columns.stride == 1) return;
-  for (std::int64_t r = 0; r < sweep.unit_rows; ++r)
-    for (std::int64_t c = 0; c < sweep.columns.targets; ++c)
-      sweep.targets.push_back(r * sweep.rows.stride * conv.target.columns + c * sweep.columns.stride);
-}
-
-/// `channel_step`, `tap_columns`: of the filter.
-Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t channel_step, std::int64_t tap_columns) {
-  Sweep sweep;
-  sweep.rows = std::move(rows);
-  sweep.columns = std::move(columns);
-  cut_into_units(sweep, conv);
-  find_view(sweep, conv);
-  find_places(sweep, conv);
-  for (std::int64_t channel = 0; channel < conv.sources; ++channel)
-    for (std::size_t u = 0; u < sweep.rows.taps.size(); ++u)
-      for (std::size_t v = 0; v < sweep.columns.taps.size(); ++v) {
-        sweep.offsets.push_back(channel * sweep.view.area() +
-                                (sweep.rows.taps[u] - sweep.rows.low()) * sweep.view.columns + sweep.columns.taps[v] -
-                                sweep.columns.low());
-        sweep.filter.push_back(channel * channel_step + sweep.rows.filter[u] * tap_columns + sweep.columns.filter[v]);
-      }
-  sweep.run = run_of(sweep.filter);
-  return sweep;
-}
-
-// ---- A unit: some rows of positions of a sweep ----
-
-struct Unit {
-  std::int64_t begin, rows;  ///< of target rows
-};
-
-Unit unit_of(const Sweep& sweep, std::int64_t number) {
-  const std::int64_t begin = number * sweep.unit_rows;
-  return {begin, std::min(sweep.unit_rows, sweep.rows.targets - begin)};
-}
-
-/// Where the unit's first tap of its first position lies, in the channels or in `copy`, which is filled then.
-template <class T>
-const T* view_of(const DirectConv& conv, const Sweep& sweep, const Unit& unit, const T* channels, T* copy) {
-  const std::int64_t row = unit.begin * sweep.rows.step + sweep.rows.low(), column = sweep.columns.low();
-  if (!sweep.copies) return channels + row * conv.source.columns + column;
-  const auto inside = [](std::int64_t first, std::int64_t count, std::int64_t size) {  // of `count` from `first` on
-    const std::int64_t begin = std::clamp<std::int64_t>(-first, 0, count);
-    return Span{begin, std::clamp<std::int64_t>(size - first, begin, count)};
-  };
-  const Span rows = inside(row, sweep.view.rows, conv.source.rows);
-  const Span columns = inside(column, sweep.view.columns, conv.source.columns);
-  T* to = copy;
-  for (std::int64_t channel = 0; channel < conv.sources; ++channel, to += sweep.view.area()) {
-    std::fill_n(to, sweep.view.area(), T(0));
-    const T* from = channels + channel * conv.source.area() + row * conv.source.columns + column;
-    for (std::int64_t r = rows.begin; r < rows.end; ++r)
-      std::copy(from + r * conv.source.columns + columns.begin, from + r * conv.source.columns + columns.end,
-                to + r * sweep.view.columns + columns.begin);
-  }
-  return copy;
-}
 
 // ---- The convolution and its image's gradient ----
 
@@ -170,31 +26,17 @@ template <class T>
 std::int64_t packed_filters(const DirectConv& conv) {
   std::int64_t depth = 0;
   for (const Sweep& sweep : conv.sweeps)
-    if (!sweep.at_once) depth += std::ssize(sweep.offsets);
+    if (!sweep.at_once) depth += sweep.depth();
   return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
-/// Elements of the copies of all images in a sweep at once.
-std::int64_t copies_at_once(const DirectConv& conv) {
-  std::int64_t most = 0;
-  for (const Sweep& sweep : conv.sweeps)
-    if (sweep.at_once) most = std::max(most, conv.groups * conv.images * sweep.copied);
-  return most;
-}
-
-/// Elements of a lane's copies in the other sweeps, and of those with its sums.
-std::int64_t lane_copies(const DirectConv& conv) {
-  std::int64_t most = 0;
-  for (const Sweep& sweep : conv.sweeps)
-    if (!sweep.at_once) most = std::max(most, sweep.images * sweep.copied);
-  return most;
-}
+/// Elements of a lane's sums in the other sweeps.
 template <class T>
 std::int64_t lane_elements(const DirectConv& conv) {
   std::int64_t most = 0;
   for (const Sweep& sweep : conv.sweeps)
-    if (!sweep.at_once) most = std::max(most, std::ssize(sweep.places));
-  return lane_copies(conv) + most * Panels<T>::kMostWidth;
+    if (!sweep.at_once) most = std::max(most, sweep.images * sweep.positions());
+  return most * Panels<T>::kMostWidth;
 }
 template <class T>
 bool lanes_on_stack(const DirectConv& conv) {
@@ -226,27 +68,15 @@ class Sums {
   }
 
   /// All images together, panel by panel: what is packed of the filter is in the first cache until it has been used.
-  void compute_at_once(T* copies) const {
-    const std::int64_t images = run_.inputs[0].sizes[0];
-    const Unit unit = unit_of(sweep_, 0);
-    if (sweep_.copies)
-      for_chunks(run_.parallel, conv_.groups * images, 1, [&](std::int64_t item, std::int64_t) {
-        static_cast<void>(view(item % images, item / images, unit, copies + item * sweep_.copied));
-      });
+  void compute_at_once() const {
     for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
-      alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kAtOnce * Panels<T>::kMostWidth];
-      const std::int64_t group = item / panels_.count();
+      alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kUnitPositions * Panels<T>::kMostWidth];
+      const Part part{0, run_.inputs[0].sizes[0], item / panels_.count(), sweep_.unit(0)};
       const Panel panel = panels_.at(item % panels_.count());
-      const Part all{0, images, group, unit};
-      const T* const from = sweep_.copies ? copies + group * images * sweep_.copied : view(0, group, unit, nullptr);
-      multiply(
-          from, places(all), sweep_.offsets,
-          [&](std::int64_t begin, std::int64_t count) {
-            pack_panel(group, panel, begin, count, filter);
-            return filter;
-          },
-          panel, sums, false);
-      put(all, panel, sums);
+      add(part, panel, sums, [&](std::int64_t begin, std::int64_t count) {
+        pack_panel(part.group, panel, begin, count, filter);
+        return filter;
+      });
     });
   }
 
@@ -258,10 +88,12 @@ class Sums {
     const auto work = [&](std::int64_t item, T* lane) {
       const std::int64_t batch = item / cuts, cut = item % cuts, group = batch / sweep_.units % conv_.groups;
       const std::int64_t first = batch / sweep_.units / conv_.groups * sweep_.images;
-      const Part part{first, std::min(sweep_.images, images - first), group, unit_of(sweep_, batch % sweep_.units)};
-      const T* view = views(part, lane);
-      for (std::int64_t p = panels_.count() * cut / cuts; p < panels_.count() * (cut + 1) / cuts; ++p)
-        compute(part, view, panels_.at(p), lane + lane_copies(conv_));
+      const Part part{first, std::min(sweep_.images, images - first), group, sweep_.unit(batch % sweep_.units)};
+      for (std::int64_t p = panels_.count() * cut / cuts; p < panels_.count() * (cut + 1) / cuts; ++p) {
+        const Panel panel = panels_.at(p);
+        const T* const filter = packed_ + place(group, panel);
+        add(part, panel, lane, [&](std::int64_t row, std::int64_t) { return filter + row * panels_.width(panel); });
+      }
     };
     if (!lanes_on_stack<T>(conv_)) return in_lanes(run_, batches * cuts, lanes, lane_elements<T>(conv_), work);
     for_chunks(run_.parallel, batches * cuts, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -277,7 +109,7 @@ class Sums {
     Unit unit;
   };
 
-  [[nodiscard]] std::int64_t depth() const { return std::ssize(sweep_.offsets); }
+  [[nodiscard]] std::int64_t depth() const { return sweep_.depth(); }
   /// Where a panel of the packed filter lies.
   [[nodiscard]] std::int64_t place(std::int64_t group, const Panel& panel) const {
     return (group * panels_.padded() + panel.first) * depth();
@@ -293,29 +125,14 @@ class Sums {
     }
   }
 
-  const T* view(std::int64_t image, std::int64_t group, const Unit& unit, T* copy) const {
-    const std::int64_t plane = image * conv_.groups + group;
-    return view_of(conv_, sweep_, unit, run_.inputs[0].as<const T>() + plane * conv_.sources * conv_.source.area(),
-                   copy);
-  }
-
-  /// Of all the part's images.
-  const T* views(const Part& part, T* copies) const {
-    for (std::int64_t i = 1; sweep_.copies && i < part.images; ++i)
-      static_cast<void>(view(part.first + i, part.group, part.unit, copies + i * sweep_.copied));
-    return view(part.first, part.group, part.unit, copies);
-  }
-
   [[nodiscard]] std::int64_t positions(const Part& part) const { return part.unit.rows * sweep_.columns.targets; }
-  [[nodiscard]] Places places(const Part& part) const {
-    return std::span(sweep_.places).first(static_cast<std::size_t>(part.images * positions(part)));
-  }
 
-  void compute(const Part& part, const T* view, const Panel& panel, T* sums) const {
-    const T* const filter = packed_ + place(part.group, panel);
-    multiply(
-        view, places(part), sweep_.offsets,
-        [&](std::int64_t begin, std::int64_t) { return filter + begin * panels_.width(panel); }, panel, sums, false);
+  template <class Packed>
+  void add(const Part& part, const Panel& panel, T* sums, const Packed& packed) const {
+    const std::int64_t plane = part.first * conv_.groups + part.group;
+    const T* const channels = run_.inputs[0].as<const T>() + plane * conv_.sources * conv_.source.area();
+    multiply(channels + part.unit.begin * sweep_.row_step, sweep_.factor(part.unit.number), part.images, packed, panel,
+             sums, false);
     put(part, panel, sums);
   }
 
@@ -352,11 +169,11 @@ void convolve(const KernelRun& run, const DirectConv& conv) {
   for (const Sweep& sweep : conv.sweeps) {
     const Sums<T> sums(run, conv, sweep, packed);
     if (sweep.at_once) {
-      sums.compute_at_once(behind);
+      sums.compute_at_once();
     } else {
       sums.pack_filter(packed);
       sums.compute(behind);
-      packed += conv.groups * Panels<T>(conv.targets).padded() * std::ssize(sweep.offsets);
+      packed += conv.groups * Panels<T>(conv.targets).padded() * sweep.depth();
     }
     if (sums.finishes()) return;
   }
@@ -365,11 +182,10 @@ void convolve(const KernelRun& run, const DirectConv& conv) {
 
 // ---- The filter's gradient: sums over positions, added up over units ----
 
-/// Elements of a unit: its copy, then the packed gradient of its outputs.
+/// Elements of a unit: the packed gradient of its outputs.
 template <class T>
 std::int64_t unit_elements(const DirectConv& conv) {
-  const Sweep& sweep = conv.sweeps[0];
-  return sweep.copied + sweep.positions() * Panels<T>(conv.targets).room();
+  return conv.sweeps[0].positions() * Panels<T>(conv.targets).room();
 }
 
 /// The work of one group.
@@ -380,8 +196,6 @@ class FilterGradient {
       : run_(run), conv_(conv), sweep_(conv.sweeps[0]), panels_(conv.targets), group_(group) {
     sums_ = reinterpret_cast<T*>(run.scratch.data());
     packed_ = sums_ + panels_.padded() * depth();
-    rows_of_item_ = (depth() + kConvLanes - 1) / kConvLanes;
-    rows_of_item_ = (rows_of_item_ + kMostTileRows - 1) / kMostTileRows * kMostTileRows;
   }
 
   void compute() {
@@ -389,10 +203,9 @@ class FilterGradient {
     for (std::int64_t begin = 0; begin < units; begin += kUnitsTogether) {
       const std::int64_t count = std::min(kUnitsTogether, units - begin);
       for_chunks(run_.parallel, count, 1, [&](std::int64_t i, std::int64_t) { pack_unit(i, begin + i); });
-      const std::int64_t row_items = (depth() + rows_of_item_ - 1) / rows_of_item_;
-      for_chunks(run_.parallel, panels_.count() * row_items, 1, [&](std::int64_t item, std::int64_t) {
+      for_chunks(run_.parallel, panels_.count() * sweep_.parts, 1, [&](std::int64_t item, std::int64_t) {
         for (std::int64_t i = 0; i < count; ++i)
-          add_unit(panels_.at(item / row_items), item % row_items * rows_of_item_, i, begin + i);
+          add_unit(panels_.at(item / sweep_.parts), item % sweep_.parts, i, begin + i);
       });
     }
     T* to = run_.outputs[0].as<T>() + group_ * conv_.targets * depth();
@@ -403,39 +216,31 @@ class FilterGradient {
   }
 
  private:
-  [[nodiscard]] std::int64_t depth() const { return std::ssize(sweep_.offsets); }
+  [[nodiscard]] std::int64_t depth() const { return sweep_.depth(); }
   [[nodiscard]] std::int64_t plane(std::int64_t unit) const { return unit / sweep_.units * conv_.groups + group_; }
   [[nodiscard]] std::int64_t positions(std::int64_t unit) const {
-    return unit_of(sweep_, unit % sweep_.units).rows * sweep_.columns.targets;
+    return sweep_.unit(unit % sweep_.units).rows * sweep_.columns.targets;
   }
-  [[nodiscard]] T* room(std::int64_t i) const { return packed_ + i * unit_elements<T>(conv_); }
-  [[nodiscard]] T* gradients(std::int64_t i) const { return room(i) + sweep_.copied; }
-  const T* view(std::int64_t i, std::int64_t unit, bool again) const {
-    const T* channels = run_.inputs[1].as<const T>() + plane(unit) * conv_.sources * conv_.source.area();
-    if (again && sweep_.copies) return room(i);
-    return view_of(conv_, sweep_, unit_of(sweep_, unit % sweep_.units), channels, room(i));
-  }
+  [[nodiscard]] T* gradients(std::int64_t i) const { return packed_ + i * unit_elements<T>(conv_); }
 
   void pack_unit(std::int64_t i, std::int64_t unit) const {
-    static_cast<void>(view(i, unit, false));
     const std::int64_t count = positions(unit);
     for (std::int64_t p = 0; p < panels_.count(); ++p) {
       const Panel panel = panels_.at(p);
       const T* from = run_.inputs[0].as<const T>() + (plane(unit) * conv_.targets + panel.first) * conv_.target.area() +
-                      unit_of(sweep_, unit % sweep_.units).begin * conv_.target.columns;
+                      sweep_.unit(unit % sweep_.units).begin * conv_.target.columns;
       pack(from, conv_.target.area(), count, panel, gradients(i) + panel.first * count);
     }
   }
 
-  void add_unit(const Panel& panel, std::int64_t row, std::int64_t i, std::int64_t unit) const {
-    const auto rows = static_cast<std::size_t>(std::min(rows_of_item_, depth() - row));
-    const auto count = static_cast<std::size_t>(positions(unit));
+  void add_unit(const Panel& panel, std::int64_t part, std::int64_t i, std::int64_t unit) const {
+    const Unit here = sweep_.unit(unit % sweep_.units);
+    const T* const channels = run_.inputs[1].as<const T>() + plane(unit) * conv_.sources * conv_.source.area();
     const T* const gradient = gradients(i) + panel.first * positions(unit);
     multiply(
-        view(i, unit, true), std::span(sweep_.offsets).subspan(static_cast<std::size_t>(row), rows),
-        std::span(sweep_.places).first(count),
+        channels + here.begin * sweep_.row_step, sweep_.factor(here.number, part), 1,
         [&](std::int64_t begin, std::int64_t) { return gradient + begin * panels_.width(panel); }, panel,
-        sums_ + panel.first * depth() + row * panels_.width(panel), unit > 0);
+        sums_ + panel.first * depth(), unit > 0);
   }
 
   const KernelRun& run_;
@@ -444,44 +249,9 @@ class FilterGradient {
   const Panels<T> panels_;
   const std::int64_t group_;
   T *sums_, *packed_;
-  std::int64_t rows_of_item_;
 };
 
 }  // namespace
-
-DirectConv direct_convolution(const Conv& conv, bool packed) {
-  DirectConv direct{.images = conv.images,
-                    .groups = conv.groups,
-                    .sources = conv.in,
-                    .targets = conv.out,
-                    .filter_step = conv.depth(),
-                    .source = conv.image,
-                    .target = conv.output,
-                    .packed = packed,
-                    .sweeps = {}};
-  direct.sweeps.push_back(sweep_of(forward_reach(conv.slide.rows, conv.filter.rows, conv.output.rows),
-                                   forward_reach(conv.slide.columns, conv.filter.columns, conv.output.columns), direct,
-                                   conv.taps(), conv.filter.columns));
-  return direct;
-}
-
-DirectConv direct_image_gradient(const Conv& conv) {
-  DirectConv direct{.images = conv.images,
-                    .groups = conv.groups,
-                    .sources = conv.out,
-                    .targets = conv.in,
-                    .filter_step = conv.taps(),
-                    .source = conv.output,
-                    .target = conv.image,
-                    .sweeps = {}};
-  const WindowSteps &rows = conv.slide.rows, &columns = conv.slide.columns;
-  for (std::int64_t r = 0; r < std::min(rows.stride, conv.image.rows); ++r)
-    for (std::int64_t c = 0; c < std::min(columns.stride, conv.image.columns); ++c)
-      direct.sweeps.push_back(sweep_of(backward_reach(rows, conv.filter.rows, conv.image.rows, r),
-                                       backward_reach(columns, conv.filter.columns, conv.image.columns, c), direct,
-                                       conv.depth(), conv.filter.columns));
-  return direct;
-}
 
 std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
   std::int64_t elements = 0;
@@ -520,7 +290,7 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
-    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv)) + std::max(lanes, copies_at_once(conv));
+    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv)) + lanes;
     bytes = elements * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;
@@ -530,7 +300,7 @@ std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype)
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t sums = Panels<T>(conv.targets).room() * std::ssize(conv.sweeps[0].offsets);
+    const std::int64_t sums = Panels<T>(conv.targets).room() * conv.sweeps[0].depth();
     bytes = (sums + kUnitsTogether * unit_elements<T>(conv)) * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;

@@ -38,9 +38,9 @@ class LargeProduct {
         b_(b),
         c_(c),
         packed_(reinterpret_cast<T*>(run.scratch.data())),
-        packs_rows_(a.transposed || sizes.n > kFewColumns) {
-    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = packs_rows_ ? i : i * sizes.k;
-    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = packs_rows_ ? i * tiles_.rows : i;
+        packs_rows_(a.transposed || sizes.n > kFewColumns),
+        places_(packs_rows_ ? 1 : sizes.k) {
+    for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {packs_rows_ ? i * tiles_.rows : i, i};
   }
 
   void compute() const {
@@ -114,11 +114,12 @@ class LargeProduct {
   void add(const Part& part, const Rows& rows, std::int64_t count, const Panel& panel, T* sums,
            std::int64_t step) const {
     const T* const packed = packed_ + panel.first * part.depth;
+    const EvenPlaces sums_places(step);
     for (std::int64_t i = 0; i < part.depth; i += kDepth)
       for (std::int64_t r = 0; r < count; r += tiles_.rows)
         tiles_.of[panel.vectors - 1][std::min(tiles_.rows, count - r) - 1](
-            std::min(kDepth, part.depth - i), rows.at + r * rows.step + i * rows.along, places_, offsets_,
-            packed + i * Panels<T>::width(panel), sums + r * step, step, part.begin + i > 0);
+            std::min(kDepth, part.depth - i), rows.at + r * rows.step + i * rows.along, places_.at, steps_,
+            packed + i * Panels<T>::width(panel), sums + r * step, sums_places.at, part.begin + i > 0);
   }
 
   const KernelRun& run_;
@@ -127,7 +128,8 @@ class LargeProduct {
   const Matrix<T> a_, b_;
   T *const c_, *const packed_;
   const bool packs_rows_;
-  std::int64_t places_[kMostTileRows], offsets_[kDepth];
+  const EvenPlaces places_;
+  ProductStep steps_[kDepth];
 };
 
 }  // namespace

@@ -75,26 +75,6 @@ void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T*
         to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
 }
 
-/// Of a panel in the first cache.
-inline constexpr std::int64_t kCachedBytes = 24 << 10;
-
-/// sums[r, v] = sum over i of x[places[r] + offsets[i]] * panel[i, v], added to what is there when `add`. packed(i, n)
-/// gives n elements [i, v] of each column, at most kCachedBytes of them; it is called for each once.
-template <class T, class Packed>
-void multiply(const T* x, std::span<const std::int64_t> places, std::span<const std::int64_t> offsets,
-              const Packed& packed, const Panel& panel, T* sums, bool add) {
-  const ProductTiles<T>& tiles = product_tiles_of<T>();
-  const std::int64_t width = Panels<T>::width(panel), k = std::ssize(offsets), rows = std::ssize(places);
-  const std::int64_t most = kCachedBytes / (width * static_cast<std::int64_t>(sizeof(T)));
-  for (std::int64_t begin = 0; begin == 0 || begin < k; begin += most) {
-    const std::int64_t depth = std::min(most, k - begin);
-    const T* const here = packed(begin, depth);
-    for (std::int64_t row = 0; row < rows; row += tiles.rows)
-      tiles.of[panel.vectors - 1][std::min(tiles.rows, rows - row) - 1](
-          depth, x, places.data() + row, offsets.data() + begin, here, sums + row * width, width, add || begin > 0);
-  }
-}
-
 /// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: where they lie, or where the
 /// panel does not fill its vectors on a copy that does. `again`: it adds to what is there.
 template <std::int64_t most_rows, class T, class Add>

@@ -30,8 +30,8 @@ template <class T>
 inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
 
 template <class T, int rows, int vectors>
-void tile(std::int64_t k, const T* x, const std::int64_t* places, const std::int64_t* offsets, const T* panel, T* c,
-          std::int64_t c_step, bool add) {
+void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
+          const std::int64_t* c_places, bool add) {
   using V = typename VectorOf<T>::Type;
   constexpr int kLanes = kLanesOf<T>;
   const auto at = [](auto* p, int vector) { return reinterpret_cast<const V*>(p + vector * kLanes); };
@@ -41,16 +41,17 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const std::int
   for (int r = 0; r < rows; ++r) {
     row[r] = x + places[r];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + r * c_step, v) : V{};
+    for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + c_places[r], v) : V{};
   }
   const T* ahead[kMostTileRows];  // of each row in turn, whether an offset leads to the next row's element or its own
   for (int r = 0; r < kMostTileRows; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
-  for (std::int64_t i = 0; i < k; ++i, panel += vectors * kLanes) {
-    const std::int64_t offset = offsets[i];
+  for (std::int64_t i = 0; i < k; ++i) {
+    const std::int64_t offset = steps[i].offset;
+    const T* const line = panel + steps[i].row * (vectors * kLanes);
     fetch_to_read(ahead[i % kMostTileRows] + offset);
     V columns[vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) columns[v] = *at(panel, v);
+    for (int v = 0; v < vectors; ++v) columns[v] = *at(line, v);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -59,7 +60,7 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const std::int
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + r * c_step + v * kLanes) = sums[r][v];
+    for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + c_places[r] + v * kLanes) = sums[r][v];
 }
 
 template <class T>

@@ -8,12 +8,26 @@ namespace ferry::cpu {
 
 inline constexpr int kMostTileRows = 8;
 
-/// c[r,v] = sum over i < k of x[places[r] + offsets[i]] * panel[i,v], for the rows r of a tile and the columns v of a
-/// panel, which lies without gaps; rows of c are `c_step` apart. `add`: the sum begins with c. Summed in the order of
-/// i, whatever the tile's size: so no cut into tiles changes a bit.
+/// Of a tile's rows that lie `step` apart.
+struct EvenPlaces {
+  explicit EvenPlaces(std::int64_t step) {
+    for (int r = 0; r < kMostTileRows; ++r) at[r] = r * step;
+  }
+  std::int64_t at[kMostTileRows];
+};
+
+/// One of the products that a sum adds up: where x has its factor, and the panel.
+struct ProductStep {
+  std::int64_t offset;  ///< from the place of a tile's row
+  std::int64_t row;     ///< of the panel
+};
+
+/// c[c_places[r] + v] = sum over i < k of x[places[r] + steps[i].offset] * panel[steps[i].row, v], for the rows r of a
+/// tile and the columns v of a panel, which lies without gaps. `add`: the sum begins with c. Summed in the order of i,
+/// whatever the tile's size: so no cut into tiles changes a bit.
 template <class T>
-using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const std::int64_t* offsets,
-                             const T* panel, T* c, std::int64_t c_step, bool add);
+using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
+                             const T* panel, T* c, const std::int64_t* c_places, bool add);
 
 template <class T>
 struct ProductTiles {

@@ -33,9 +33,9 @@ class ThinProduct {
         panels_(columns),
         columns_(columns),
         depth_(depth),
-        packed_(reinterpret_cast<T*>(run.scratch.data())) {
-    for (std::int64_t i = 0; i < kMostTileRows; ++i) places_[i] = i * rows.row_step;
-    for (std::int64_t i = 0; i < kDepth; ++i) offsets_[i] = i * rows.depth_step;
+        packed_(reinterpret_cast<T*>(run.scratch.data())),
+        places_(rows.row_step) {
+    for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {i * rows.depth_step, i};
   }
 
   /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed: threads take rows.
@@ -137,10 +137,11 @@ class ThinProduct {
   void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
            const Panel& panel, T* sums, std::int64_t step) const {
     const ProductTiles<T>& tiles = product_tiles_of<T>();
+    const EvenPlaces sums_places(step);
     for (std::int64_t r = 0; r < count; r += tiles.rows)
       tiles.of[panel.vectors - 1][std::min(tiles.rows, count - r) - 1](
-          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_, offsets_, packed,
-          sums + r * step, step, i > 0);
+          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_.at, steps_, packed,
+          sums + r * step, sums_places.at, i > 0);
   }
 
   const KernelRun& run_;
@@ -148,7 +149,8 @@ class ThinProduct {
   const Panels<T> panels_;
   const std::int64_t columns_, depth_;
   T* const packed_;
-  std::int64_t places_[kMostTileRows], offsets_[kDepth];
+  const EvenPlaces places_;
+  ProductStep steps_[kDepth];
 };
 
 }  // namespace
