@@ -153,6 +153,7 @@ struct Windows {
 
 const Windows kPlain{{{1, 1}, {0, 0, 0, 0}, {1, 1}}};
 const Windows kSame{{{1, 1}, {1, 1, 1, 1}, {1, 1}}};
+const Windows kFar{{{1, 1}, {3, 2, 4, 3}, {1, 1}}};  // whole windows in the padding
 const Windows kUneven{{{2, 3}, {0, 2, 1, 1}, {1, 1}}};
 const Windows kDilated{{{1, 2}, {2, 0, 0, 1}, {2, 1}}};
 const Windows kGrouped{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 2};
@@ -442,9 +443,12 @@ const std::vector<Case>& all() {
       {"Conv2DTranspose", [](X x) -> Values { return {conv2d_transpose(x[0], x[1], kGrouped.sliding, 2)}; }, transposed(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kPlain.attrs()); }, image_gradient(kPlain), {{{2, 4, 3, 3}, {4, 3, 3, 2}, {2, 3, 5, 4}}, {{0, 2, 2, 2}, {2, 2, 2, 2}, {0, 2, 3, 3}}, {{2, 2, 18, 18}, {2, 64, 3, 3}, {2, 64, 20, 20}}, {{1, 1, 60, 60}, {1, 1, 7, 7}, {1, 1, 66, 66}}, {{1, 40, 18, 18}, {40, 9, 3, 3}, {1, 9, 20, 20}}, {{9, 9, 6, 6}, {9, 12, 1, 1}, {9, 12, 6, 6}}, {{17, 9, 6, 6}, {9, 9, 1, 1}, {17, 9, 6, 6}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kPlain.attrs()); }, filter_gradient(kPlain), {{{2, 4, 3, 3}, {2, 3, 5, 4}, {4, 3, 3, 2}}, {{0, 2, 2, 2}, {0, 2, 3, 3}, {2, 2, 2, 2}}, {{2, 2, 18, 18}, {2, 64, 20, 20}, {2, 64, 3, 3}}, {{2, 1, 60, 60}, {2, 1, 66, 66}, {1, 1, 7, 7}}, {{1, 40, 18, 18}, {1, 9, 20, 20}, {40, 9, 3, 3}}, {{9, 9, 6, 6}, {9, 12, 6, 6}, {9, 12, 1, 1}}}, {}, 0b011},
-      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kSame.sliding, kSame.groups)}; }, convolution(kSame), {{{2, 3, 4, 5}, {2, 3, 3, 3}}, {{1, 9, 8, 9}, {17, 9, 3, 3}}, {{9, 9, 8, 9}, {17, 9, 3, 3}}}},
-      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kSame.attrs()); }, image_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 3, 3}, {2, 3, 4, 5}}, {{1, 17, 8, 9}, {17, 9, 3, 3}, {1, 9, 8, 9}}, {{9, 17, 8, 9}, {17, 9, 3, 3}, {9, 9, 8, 9}}}, {}, 0b011},
-      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kSame.attrs()); }, filter_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 4, 5}, {2, 3, 3, 3}}, {{1, 17, 8, 9}, {1, 9, 8, 9}, {17, 9, 3, 3}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kSame.sliding, kSame.groups)}; }, convolution(kSame), {{{2, 3, 4, 5}, {2, 3, 3, 3}}, {{1, 9, 8, 9}, {17, 9, 3, 3}}, {{9, 9, 8, 9}, {17, 9, 3, 3}}, {{8, 9, 12, 12}, {17, 9, 3, 3}}, {{1, 30, 23, 24}, {17, 30, 3, 3}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kSame.attrs()); }, image_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 3, 3}, {2, 3, 4, 5}}, {{1, 17, 8, 9}, {17, 9, 3, 3}, {1, 9, 8, 9}}, {{9, 17, 8, 9}, {17, 9, 3, 3}, {9, 9, 8, 9}}, {{8, 17, 12, 12}, {17, 9, 3, 3}, {8, 9, 12, 12}}, {{1, 30, 23, 24}, {30, 17, 3, 3}, {1, 17, 23, 24}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kSame.attrs()); }, filter_gradient(kSame), {{{2, 2, 4, 5}, {2, 3, 4, 5}, {2, 3, 3, 3}}, {{1, 17, 8, 9}, {1, 9, 8, 9}, {17, 9, 3, 3}}, {{2, 17, 23, 24}, {2, 9, 23, 24}, {17, 9, 3, 3}}, {{2, 17, 23, 24}, {2, 2, 23, 24}, {17, 2, 3, 3}}}, {}, 0b011},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kFar.sliding, kFar.groups)}; }, convolution(kFar), {{{2, 3, 3, 3}, {2, 3, 2, 2}}, {{2, 9, 5, 6}, {9, 9, 2, 2}}}},
+      {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kFar.attrs()); }, image_gradient(kFar), {{{2, 2, 9, 7}, {2, 3, 2, 2}, {2, 3, 3, 3}}, {{2, 9, 11, 10}, {9, 9, 2, 2}, {2, 9, 5, 6}}}, {}, 0b011},
+      {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kFar.attrs()); }, filter_gradient(kFar), {{{2, 2, 9, 7}, {2, 3, 3, 3}, {2, 3, 2, 2}}, {{2, 9, 11, 10}, {2, 9, 5, 6}, {9, 9, 2, 2}}}, {}, 0b011},
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kUneven.sliding, kUneven.groups)}; }, convolution(kUneven), {{{2, 3, 5, 7}, {2, 3, 2, 3}}, {{2, 9, 9, 11}, {10, 9, 2, 3}}, {{2, 9, 9, 11}, {10, 9, 1, 1}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kUneven.attrs()); }, image_gradient(kUneven), {{{2, 2, 3, 3}, {2, 3, 2, 3}, {2, 3, 5, 7}}, {{2, 10, 5, 4}, {10, 9, 2, 3}, {2, 9, 9, 11}}, {{2, 10, 5, 5}, {10, 9, 1, 1}, {2, 9, 9, 11}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kUneven.attrs()); }, filter_gradient(kUneven), {{{2, 2, 3, 3}, {2, 3, 5, 7}, {2, 3, 2, 3}}, {{2, 10, 5, 4}, {2, 9, 9, 11}, {10, 9, 2, 3}}, {{2, 10, 5, 5}, {2, 9, 9, 11}, {10, 9, 1, 1}}}, {}, 0b011},
