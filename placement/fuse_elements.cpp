@@ -68,7 +68,10 @@ struct Group : Touched {
   Storages whole;                      ///< of `reads`: what has as many elements as the result or the rows
   Extent extent;
   std::uint32_t device = 0;
+  bool waits = false;  ///< for a message
 
+  /// It may run on after the wait for a message: it reads no more than what would be read of it there.
+  [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
   [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
            members.size() + later.members.size() <= kTileKernels &&
@@ -136,7 +139,8 @@ class ElementFuser {
     std::size_t barrier = 0;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       groups.push_back(group_of(list[i], i));
-      if (list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles) barrier = groups.size();
+      if (!groups.back().waits && list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles)
+        barrier = groups.size();
       if (groups.back().extent.elements > 0) join(list, groups, barrier);
     }
     std::vector<Instruction> fused;
@@ -183,6 +187,8 @@ class ElementFuser {
     group.members = {place};
     group.touch(plan_, instruction);
     group.extent = extent_of(instruction);
+    group.waits = instruction.what == Do::send_wait || instruction.what == Do::receive_wait ||
+                  instruction.what == Do::collective_wait;
     if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
     each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
       if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, storage_of(plan_, b));
@@ -205,13 +211,15 @@ class ElementFuser {
                        std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
       if (groups[before].members.empty() || !groups[before].joins(groups[at], what_.from)) continue;
-      const auto free = [&](const Group& moved) {
-        for (std::size_t between = before + 1; between < at; ++between)
-          if (!groups[between].members.empty() && groups[between].conflicts(moved)) return false;
+      const auto free = [&](const Group& moved, bool waits) {
+        for (std::size_t between = before + 1; between < at; ++between) {
+          const Group& other = groups[between];
+          if (!other.members.empty() && ((other.waits && !waits) || other.conflicts(moved))) return false;
+        }
         return true;
       };
-      const bool later = free(groups[before]);
-      if ((!later && !free(groups[at])) || !keeps_rows(list, groups[before], groups[at])) continue;
+      const bool later = free(groups[before], groups[before].may_wait());
+      if ((!later && !free(groups[at], false)) || !keeps_rows(list, groups[before], groups[at])) continue;
       const std::size_t place = later ? at : before;
       groups[place].take(groups[later ? before : at]);
       return place;

@@ -28,8 +28,9 @@ struct Fusable {
 /// Joined are kernels of as many elements where one takes the other's value or both read the same one, if the first may
 /// run as late as the second, or the second as early as the first. Beside a kernel that works by rows, which lie whole
 /// in a tile then, so are those on values with one element for each row. Taken are those on any thread (kAnyThread):
-/// the others have a place in the user's order. None is moved past what moves messages or holds regions, so no message
-/// starts later; kernels keep their order within a group, and so every value its bits.
+/// the others have a place in the user's order. None is moved past what starts messages or holds regions, so no message
+/// starts later, and past the wait for one only where there is no more to read after it then; kernels keep their order
+/// within a group, and so every value its bits.
 void fuse_elements(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what);
 
 }  // namespace ferry

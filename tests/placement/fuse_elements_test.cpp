@@ -145,6 +145,25 @@ TEST_CASE("messages start no later") {
   CHECK(kernels_of(plan).find('+') == std::string::npos);
 }
 
+TEST_CASE("what waits for a message is joined where there is no more to read after it then") {
+  Graph g;
+  const auto variable = [&](const std::string& name, const std::string& task) {
+    const auto there = g.device(task);
+    return g.variable(name, g.constant(Tensor(DType::float32, {kMany})));
+  };
+  const Value a = variable("a", "/task:0"), b = variable("b", "/task:0"), message = variable("message", "/task:1");
+  const auto here = g.device("/task:0");
+  PlanOptions options;
+  options.fuse_from = 1000;
+  const auto joined = [&](Value before) {
+    const Plan plan = test::planned(g, {before + message}, 2, {}, {}, options);
+    CHECK(verify(plan).pass);
+    return kernels_of(plan);
+  };
+  CHECK(joined(a * 2.0) == "Mul+Add");
+  CHECK(joined(a * b) == "Mul, Add");
+}
+
 TEST_CASE("a normalisation is one pass over its rows, of which the means take no memory") {
   Graph g;
   const Value x = g.input("x", DType::float32, {1000, 400});
