@@ -66,8 +66,7 @@ class Coalescer {
 
   void coalesce(RegionId region) {
     const std::vector<NodeId>& order = program_.regions[region].order;
-    const auto is_transfer = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::transfer; };
-    if (std::none_of(order.begin(), order.end(), is_transfer)) return;
+    if (std::none_of(order.begin(), order.end(), [&](NodeId id) { return leaves_host(program_.nodes[id]); })) return;
     regroup_.enter(region);
     const std::map<std::size_t, std::vector<Parcel>> parcels = parcels_of(order);
     if (parcels.empty()) return;
@@ -108,13 +107,18 @@ class Coalescer {
     return parcels;
   }
 
+  bool leaves_host(const Node& node) const {
+    if (node.kind != NodeKind::transfer) return false;
+    const std::int32_t ends[] = {sender_of(program_, node), program_.where(node).tasks[0]};
+    return !program_.topology->on_one_host(ends);
+  }
+
   bool may_join(const Node& transfer, PValueId stored) const {
     const PValue& value = program_.values[stored];
     const Node& maker = program_.nodes[value.producer];
     const PValueId given = program_.inputs(transfer)[0];
-    const std::int32_t ends[] = {sender_of(program_, transfer), program_.where(transfer).tasks[0]};
     return !transfer.once && program_.wheres[value.where].single() && program_.values[given].where == value.where &&
-           !program_.topology->on_one_host(ends) && maker.kind == NodeKind::compute && !maker.once &&
+           leaves_host(transfer) && maker.kind == NodeKind::compute && !maker.once &&
            regroup_.place(value.producer) != Regroup::kNowhere && !value.type.shape.bounded();
   }
 
