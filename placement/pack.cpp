@@ -88,9 +88,11 @@ class Packing {
     }
   }
 
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
   std::uint64_t keep() {
     std::ranges::copy(best_, pieces_.begin());
-    return end_of(best_);
+    return bytes_;
   }
 
  private:
@@ -119,7 +121,14 @@ std::uint64_t pack(std::span<Piece> pieces) {
   std::stable_partition(order.begin(), order.end(),
                         [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
   packing.attempt(order);
-  packing.improve(order, peak.bytes + peak.bytes / kLoose);
+  const std::uint64_t enough = peak.bytes + peak.bytes / kLoose;
+  packing.improve(order, enough);
+  if (packing.bytes() > enough) {
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](std::uint32_t i) { return std::pair(pieces[i].last, pieces[i].bytes); });
+    packing.attempt(order);
+    packing.improve(order, enough);
+  }
   return packing.keep();
 }
 

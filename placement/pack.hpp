@@ -17,8 +17,9 @@ struct Piece {
 /// The largest first, of these the longest lived, each into the smallest gap between those placed already that it fits
 /// into (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
 /// Net Inference", 2020); or in the same way first those that live when most bytes do, where that takes less. When
-/// neither is within 1/64 of most_alive(), those at the end are placed first and the others again, some rounds, and the
-/// best is taken. Takes quadratic time. Deterministic, thread-safe.
+/// neither is within 1/64 of most_alive(), those at the end are placed first and the others again, some rounds; then in
+/// the same way from those on that live the latest. The best is taken. Takes quadratic time. Deterministic,
+/// thread-safe.
 [[nodiscard]] std::uint64_t pack(std::span<Piece> pieces);
 
 /// The most bytes that live at one time: no packing takes less.

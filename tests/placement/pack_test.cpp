@@ -51,6 +51,14 @@ TEST_CASE("what lay at the end goes first where that takes less, of a network's 
   check_apart(pieces, 2304);
 }
 
+TEST_CASE("what lives the latest goes first where that takes less, of an optimizer's update") {
+  // By size, the second lies behind the fifth, and the gap between it and the first is too small for the fourth.
+  std::vector<Piece> pieces = {{0, 6, 3136}, {1, 9, 1344}, {5, 8, 8064}, {6, 6, 1024}, {7, 7, 4032}};
+  CHECK(most_alive(pieces) == 13568);
+  CHECK(pack(pieces) == 13568);
+  check_apart(pieces, 13568);
+}
+
 TEST_CASE("random pieces lie apart, and take little more than what lives at once") {
   std::uint64_t state = 1;
   const auto below = [&](std::uint32_t n) {
