@@ -6,10 +6,8 @@
 #include "kernels/cpu/conv.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/finish.hpp"
-#include "kernels/cpu/panels.hpp"
 
 namespace ferry::cpu {
-
 namespace {
 
 constexpr std::int64_t kFinished = 8;        // channels whose positions are finished together, in the first cache
