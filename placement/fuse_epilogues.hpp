@@ -17,8 +17,7 @@ namespace ferry {
 /// Joined is a chain: the next kernel alone reads what the one before makes, may take its place, and makes a value of
 /// as many elements of that dtype; its other inputs are there before the chain begins, or the chain can wait for them.
 /// All of the chain work on the last value's bytes, which the head writes first. Taken are kernels on any thread, and
-/// none is moved past what moves messages or holds regions, as fuse_elements does; the bits are those of one after
-/// another.
+/// none is moved past what moves messages or holds regions; the bits are those of one after another.
 void fuse_epilogues(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
                     const std::unordered_set<std::uint32_t>& heads);
 
