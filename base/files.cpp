@@ -38,6 +38,7 @@ Error cannot_write(const std::string& path, std::uint64_t bytes, std::string_vie
                                                                  " failed: " + std::generic_category().message(error));
   e.note("size: " + std::to_string(bytes) + " bytes (" + human_bytes(bytes) + ")");
   if (error == ENOSPC || error == EDQUOT) e.hint("free space there, or choose another folder");
+  if (error == EFBIG) e.hint("allow for larger files (ulimit -f)");
   return e;
 }
 
@@ -157,6 +158,10 @@ class LocalReader final : public FileReader {
 class LocalFiles final : public FileSystem {
  public:
   FileBytes read(const std::string& path, std::uint64_t limit) override { return OpenFile::at(path).read_all(limit); }
+
+  std::unique_ptr<FileReader> open(const std::string& path) override {
+    return std::make_unique<LocalReader>(OpenFile::at(path), path);
+  }
 
   FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
     return OpenFile::beneath(root, relative).read_all(limit);

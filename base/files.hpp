@@ -40,9 +40,12 @@ class FileSystem {
   /// `limit` bytes, a file that changes while it is read.
   [[nodiscard]] virtual FileBytes read(const std::string& path, std::uint64_t limit = kNoLimit) = 0;
 
-  /// The same for a file below the folder `root`, where `relative` comes from an untrusted file: refused are absolute
-  /// paths, `..`, symbolic links anywhere below the root, and files with several hard links. The root itself is
-  /// trusted.
+  /// Opens such a file, to read parts of it.
+  [[nodiscard]] virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
+
+  /// The same as read() for a file below the folder `root`, where `relative` comes from an untrusted file: refused are
+  /// absolute paths, `..`, symbolic links anywhere below the root, and files with several hard links. The root itself
+  /// is trusted.
   [[nodiscard]] virtual FileBytes read_beneath(const std::string& root, std::string_view relative,
                                                std::uint64_t limit = kNoLimit) = 0;
 

@@ -109,7 +109,8 @@ bool wants_colour(int descriptor) {
 
 void log(LogLevel level, std::string_view message) noexcept {
   try {
-    the_log().logger.log(spd_level(level), spdlog::string_view_t(message.data(), message.size()));
+    const std::string shown = printable(message);
+    the_log().logger.log(spd_level(level), spdlog::string_view_t(shown.data(), shown.size()));
   } catch (...) {  // out of memory on the first use
   }
 }
@@ -145,8 +146,9 @@ LogSink descriptor_sink(int descriptor) {
       };
 }
 
-void ignore_sigpipe() {
+void ignore_write_signals() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace ferry

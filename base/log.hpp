@@ -48,8 +48,9 @@ LogSink log_sink(LogSink sink);
 /// (https://no-color.org).
 [[nodiscard]] LogSink descriptor_sink(int descriptor);
 
-/// Makes writing to a closed pipe an error (EPIPE) instead of the end of the process. For the whole process, and for
-/// those it starts: call it first thing in main. A library inside somebody's program leaves signals alone.
-void ignore_sigpipe();
+/// Makes writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), an error (EPIPE, EFBIG) instead of
+/// the end of the process. For the whole process, and for those it starts: call it first thing in main. A library
+/// inside somebody's program leaves signals alone.
+void ignore_write_signals();
 
 }  // namespace ferry

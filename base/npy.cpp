@@ -226,6 +226,12 @@ Described describe(std::string_view head, std::uint64_t file_size, std::string_v
   return {std::move(*header.descr), std::move(*header.shape), fortran, parts.data};
 }
 
+Described describe(const FileReader& file, std::string_view name) {
+  FileBytes head(std::min<std::uint64_t>(file.size(), kMostHeaderBytes));
+  file.read(0, head.span());
+  return describe(head.text(), file.size(), name);
+}
+
 }  // namespace
 
 NpyDtype npy_dtype(std::string_view descr) {
@@ -241,9 +247,7 @@ NpyDtype npy_dtype(std::string_view descr) {
 }
 
 ArrayPlace npy_place(const FileReader& file) {
-  FileBytes head(std::min<std::uint64_t>(file.size(), kMostHeaderBytes));
-  file.read(0, head.span());
-  Described described = describe(head.text(), file.size(), file.name());
+  Described described = describe(file, file.name());
   if (described.fortran)
     throw bad(file.name(), "its rows do not lie together (Fortran order)")
         .hint("save it with numpy.save(file, numpy.ascontiguousarray(a))");
@@ -268,7 +272,9 @@ NpyArray parse_npy(FileBytes file, std::string_view name) {
   return array;
 }
 
-NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit) {
+NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit, const AcceptNpy& accept) {
+  const Described described = describe(*files.open(path), path);
+  if (accept) accept(described.descr, described.shape);
   return parse_npy(files.read(path, limit), path);
 }
 

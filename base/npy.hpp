@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,8 +40,12 @@ struct NpyArray {
 /// trailing bytes, a dtype above.
 [[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
 
-/// Reads a file of at most `limit` bytes.
-[[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
+/// Told what the header of a file says, once that fits the file's size; throws what it does not accept.
+using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
+
+/// Reads a file of at most `limit` bytes; nothing but its header before that is accepted.
+[[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
+                                const AcceptNpy& accept = {});
 
 /// Where the array lies in a file; only the header is read. Errors as above, and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);

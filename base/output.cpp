@@ -8,6 +8,7 @@
 #include <climits>
 
 #include "base/interrupt.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -38,7 +39,25 @@ int write_pieces(int descriptor, std::string_view text, Wait wait) {
   return 0;
 }
 
+bool is_plain(char c) {
+  return c == '\n' || c == '\t' || (c >= ' ' && c <= '~');
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t kept = std::min(text.find_first_of("\n\t\\"), text.size());
+    out += escaped(text.substr(0, kept), std::string_view::npos);
+    text.remove_prefix(kept);
+    if (text.empty()) break;
+    out += text.front();
+    text.remove_prefix(1);
+  }
+  return out;
+}
 
 int write_all(int descriptor, std::string_view text) noexcept {
   return write_pieces(descriptor, text, [descriptor] {

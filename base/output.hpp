@@ -1,9 +1,14 @@
 // Writing to descriptors that a person or another program reads: stdout, stderr.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace ferry {
+
+/// `text` as it is printed, whatever a file has put in it: nothing in it moves a terminal's cursor, turns colours on or
+/// ends the text. Lines, tabs and backslashes stay; what else escaped() (base/text.hpp) would change is as it has it.
+[[nodiscard]] std::string printable(std::string_view text);
 
 /// Writes all of `text`, and waits for a reader that is slow. But once the process is asked to stop
 /// (base/interrupt.hpp) what would have to wait is dropped: a launcher that ends its job reads no more, and must not

@@ -11,6 +11,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -250,12 +251,11 @@ std::string header_of(std::span<const SafeTensor* const> tensors, const SafeMeta
 
 void parse_header(HeaderReader& reader, std::string_view text, std::string_view file) {
   if (!text.starts_with('{')) throw bad(file, "damaged header: it does not begin with '{'");
-  nlohmann::json::sax_parse(text, &reader);
+  nlohmann::json::sax_parse(json_text(text), &reader);
 }
 
-}  // namespace
-
-ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
+/// Where the tensors' bytes begin in the file, and where each lies behind that; only the header is read.
+std::pair<std::uint64_t, std::vector<Extent>> described(const FileReader& file) {
   char head[8] = {};
   if (file.size() >= sizeof head) file.read(0, std::as_writable_bytes(std::span(head)));
   const std::uint64_t size = header_size({head, sizeof head}, file.size(), file.name());
@@ -264,14 +264,25 @@ ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
   HeaderReader reader(file.name());
   parse_header(reader, header.text(), file.name());
   const std::uint64_t begin = sizeof head + size;
+  return {begin, extents_of(std::move(reader.entries), file.size() - begin, file.name())};
+}
+
+}  // namespace
+
+ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
+  auto [begin, extents] = described(file);
   std::vector<std::string> names;
-  for (Extent& at : extents_of(std::move(reader.entries), file.size() - begin, file.name())) {
+  for (Extent& at : extents) {
     if (at.name == tensor) return {std::move(at.dtype), std::move(at.shape), begin + at.begin, 1};
     names.push_back(std::move(at.name));
   }
   Error missing = bad(file.name(), "there is no tensor " + in_quotes(tensor));
   const std::string like = nearest(tensor, names);
   throw like.empty() ? std::move(missing) : missing.hint("did you mean " + in_quotes(like) + "?");
+}
+
+void check_safetensors(const FileReader& file) {
+  static_cast<void>(described(file));
 }
 
 const SafeTensor* SafeTensors::find(std::string_view name) const {
@@ -319,6 +330,7 @@ SafeTensors parse_safetensors(FileBytes file, std::string_view file_name) {
 }
 
 SafeTensors read_safetensors(FileSystem& files, const std::string& path, std::uint64_t limit) {
+  check_safetensors(*files.open(path));
   return parse_safetensors(files.read(path, limit), path);
 }
 

@@ -52,6 +52,10 @@ struct SafeTensors {
 /// Code::file when there is none of that name.
 [[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 
+/// Looks at the header alone: what parse_safetensors() refuses because of it, and of the file's size, is refused before
+/// the bytes are read.
+void check_safetensors(const FileReader& file);
+
 /// Writes a file, whole or not at all. The same tensors in any order give the same file: larger elements first (so that
 /// all are aligned), then by name, the bytes from a multiple of 64. Throws Code::usage for a name given twice or not as
 /// above and for metadata that is not UTF-8; a dtype not above or bytes ≠ shape × dtype is a bug (asserted).

@@ -20,7 +20,7 @@ struct Line {
 
 }  // namespace
 
-TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments) {
+TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments, std::int64_t most) {
   Line line;
   std::int64_t empty = 0;  // the first line that holds nothing
   const auto end_line = [&](std::uint64_t next) {
@@ -36,7 +36,8 @@ TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments) {
     line = {.begin = next, .number = line.number + 1};
   };
   FileBytes piece(std::min(kPiece, file.size()));
-  for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
+  for (std::uint64_t at = 0; at < file.size() && static_cast<std::int64_t>(begins_.size()) <= most;
+       at += piece.size()) {
     if (file.size() - at < piece.size()) piece.resize(file.size() - at);
     file.read(at, piece.span());
     for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -45,6 +46,8 @@ TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments) {
         end_line(at + i + 1);
       } else if (comments && c == '#') {
         line.comment = true;
+      } else if (c == '\0') {
+        throw Error(Code::file, escaped(file.name()) + ":" + std::to_string(line.number) + ": NUL: this is no text");
       } else if (c != ' ' && c != '\t' && c != '\r') {
         line.holds = line.holds || !line.comment;
       }

@@ -14,8 +14,9 @@ namespace ferry {
 class TextRows {
  public:
   /// The first `skip` lines are no rows. With `comments`, what follows a '#' in a line does not count; without, an
-  /// empty line before a row is a Code::file, naming it.
-  TextRows(const FileReader& file, std::int64_t skip, bool comments);
+  /// empty line before a row is a Code::file, naming it; so is NUL anywhere.
+  /// Behind `most` rows no more is read, and rows() is above that.
+  TextRows(const FileReader& file, std::int64_t skip, bool comments, std::int64_t most = INT64_MAX);
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   /// The row's line in the file, from 1.

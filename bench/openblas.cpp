@@ -1,6 +1,7 @@
 #include "bench/openblas.hpp"
 
 #include <cblas.h>
+#include <dlfcn.h>
 
 #include <cstddef>
 #include <memory>
@@ -11,6 +12,14 @@
 
 namespace ferry::bench {
 namespace {
+
+/// Of the library that ferry's kernels have loaded.
+struct Library {
+  void* handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  decltype(&cblas_sgemm) sgemm = reinterpret_cast<decltype(&cblas_sgemm)>(dlsym(handle, "cblas_sgemm"));
+  decltype(&openblas_set_num_threads) set_threads =
+      reinterpret_cast<decltype(&openblas_set_num_threads)>(dlsym(handle, "openblas_set_num_threads"));
+};
 
 /// Its threads look for more work for some 2^28 cycles; what is measured next would share their cores.
 constexpr std::chrono::milliseconds kTillAsleep{400};
@@ -23,8 +32,9 @@ struct Product {
     }
   }
   static std::size_t count(int n) { return static_cast<std::size_t>(n) * static_cast<std::size_t>(n); }
-  void run() {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0F, a.data(), n, b.data(), n, 0.0F, c.data(), n);
+  void run(const Library& library) {
+    library.sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0F, a.data(), n, b.data(), n, 0.0F, c.data(),
+                  n);
   }
   int n;
   std::vector<float> a, b, c;
@@ -34,13 +44,13 @@ struct Product {
 
 std::function<double()> product_by_openblas(int n, int threads, int times) {
   const auto product = std::make_shared<Product>(n);
-  return [=] {
-    openblas_set_num_threads(threads);
-    product->run();
+  return [=, library = Library()] {
+    library.set_threads(threads);
+    product->run(library);
     const TimePoint begin = system_clock().now();
-    for (int i = 0; i < times; ++i) product->run();
+    for (int i = 0; i < times; ++i) product->run(library);
     const std::chrono::duration<double> seconds = system_clock().now() - begin;
-    openblas_set_num_threads(1);
+    library.set_threads(1);
     if (threads > 1) std::this_thread::sleep_for(kTillAsleep);
     return seconds.count() / times;
   };

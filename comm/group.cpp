@@ -11,10 +11,10 @@ namespace {
 /// All-reduces that receive no more than this in one round: there a round costs more than its bytes.
 constexpr std::int64_t kOneRound = 16 << 10;
 
-bool goes_in_one_round(const GroupSpec& spec) {
+bool fits_one_round(const GroupSpec& spec) {
   const auto others = static_cast<std::int64_t>(spec.tasks.size()) - 1;
   const std::int64_t elements = spec.schedule.input_elements(spec.parts, spec.member);
-  return spec.schedule.in_place() && !spec.exact && others > 0 &&
+  return spec.schedule.in_place() && others > 0 &&
          elements * others * static_cast<std::int64_t>(size_of(spec.dtype)) <= kOneRound;
 }
 
@@ -40,7 +40,7 @@ std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& s
   const bool near = !spec.exact && std::ranges::all_of(spec.tasks, [&](std::int32_t task) {
     return task == transport.task() || transport.lends(task);
   });
-  return goes_in_one_round(spec) ? one_round_call(transport, spec, near) : stepwise_call(transport, spec, near);
+  return near && fits_one_round(spec) ? one_round_call(transport, spec) : stepwise_call(transport, spec, near);
 }
 
 }  // namespace ferry

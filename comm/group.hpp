@@ -75,9 +75,9 @@ class GroupCall {
   GroupCount moved_;
 };
 
-/// Three things differ from the schedule's letter, not from its result. A short direct all-reduce that need not be
-/// exact goes in one round: every member sends all that it has to every other, and each folds by itself. Members that
-/// lend to each other write it there instead, and say only that they have. A longer one whose members lend sends none
+/// Members that do not lend to each other send the schedule's messages and no others. Of those that do, three things
+/// differ from its letter, not from its result. A short direct all-reduce goes in one round: every member writes all
+/// that it has into the memory of every other, and says only that it has; each folds by itself. A longer one sends none
 /// of its input: it is folded from where it lies. And what a member folds for others is written into their memory at
 /// once, where the transport has a window to it.
 [[nodiscard]] std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec);

@@ -12,8 +12,9 @@ namespace ferry {
 /// Step by step as the schedule says. `near`: all members lend to each other, and need not be exact.
 [[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near);
 
-/// A direct all-reduce in one round: every member sends its whole input to every other. `near`: all lend to each other.
-[[nodiscard]] std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec, bool near);
+/// A direct all-reduce in one round, of members that lend to each other and need not be exact: each gives its whole
+/// input to every other.
+[[nodiscard]] std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec);
 
 /// Transfers under way.
 class Tickets {

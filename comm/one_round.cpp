@@ -10,7 +10,7 @@ namespace {
 
 class OneRound : public GroupCall {
  public:
-  OneRound(Transport& transport, const GroupSpec& spec, bool near);
+  OneRound(Transport& transport, const GroupSpec& spec);
 
   void start() override;
   bool progress() override;
@@ -49,14 +49,14 @@ class OneRound : public GroupCall {
   GroupCount each_;  ///< of a call, by the schedule
 };
 
-OneRound::OneRound(Transport& transport, const GroupSpec& spec, bool near)
+OneRound::OneRound(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
       channel_(spec.channel),
       fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {{spec.output}}},
       mine_(spec.input,
             static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * size_of(spec.dtype)),
       in_place_(spec.input == spec.output),
-      writes_(near && !transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], mine_.size())),
+      writes_(!transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], mine_.size())),
       slot_((mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign) {
   const std::size_t of_each = writes_ ? 2 * slot_ : slot_, all = of_each * (spec.tasks.size() - 1);
   if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
@@ -135,8 +135,8 @@ void OneRound::write_to_others() {
 
 }  // namespace
 
-std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec, bool near) {
-  return std::make_unique<OneRound>(transport, spec, near);
+std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec) {
+  return std::make_unique<OneRound>(transport, spec);
 }
 
 }  // namespace ferry

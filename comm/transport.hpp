@@ -92,7 +92,7 @@ class Transport {
   /// Starts to receive into `bytes`, which must not be touched until done.
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
   /// Whether messages of so many bytes from that peer come without a receive(): take() gets them. The same for the life
-  /// of the transport; on one channel they are either all received or all taken.
+  /// of the transport. On one channel they may take turns, but none is taken while a receive there is under way.
   [[nodiscard]] virtual bool takes(int peer, std::uint64_t bytes) const {
     static_cast<void>(peer), static_cast<void>(bytes);
     return false;

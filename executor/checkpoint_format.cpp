@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "base/hash.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "executor/variable_part.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxManifestBytes = 1 << 30;
+constexpr std::uint64_t kMostHeadBytes = 1 << 27;  // of a safetensors file before its bytes
 constexpr const char* kNamePrefix = "step-";
 constexpr const char* kVersion = "ferry_checkpoint";
 
@@ -147,14 +149,21 @@ Error damaged(const std::string& path, const std::string& name, const std::strin
   return {Code::file, in_quotes(path) + ": tensor " + in_quotes(name) + " " + why};
 }
 
+/// A file of a checkpoint, of which not even the folder may be a link: only where checkpoints lie is trusted.
+FileBytes read_in(FileSystem& files, const std::string& checkpoint, const std::string& name, std::uint64_t limit) {
+  const std::size_t slash = checkpoint.rfind('/');
+  if (slash == std::string::npos) return files.read_beneath(".", checkpoint + "/" + name, limit);
+  const std::string root = checkpoint.substr(0, std::max<std::size_t>(slash, 1));
+  return files.read_beneath(root, checkpoint.substr(slash + 1) + "/" + name, limit);
+}
+
 /// The bytes of a part in the file of its task.
 std::span<const std::byte> bytes_of(const SafeTensors& shard, const std::string& path, const std::string& name,
                                     const SavedVariable& variable, const SavedPart& part) {
   const SafeTensor* tensor = shard.find(name);
   if (tensor == nullptr) throw damaged(path, name, "is missing");
-  const bool fits =
-      tensor->shape == part.sizes && tensor->bytes.size() == *tensor_bytes(part.sizes, size_of(variable.dtype));
-  if (!fits) throw damaged(path, name, "is of another size than the manifest says");
+  if (tensor->shape != part.sizes || tensor->dtype != safetensors_name(variable.dtype))
+    throw damaged(path, name, "is of another size or dtype than the manifest says");
   if (hex_digest(tensor->bytes) != part.hash)
     throw damaged(path, name, "is damaged: its hash is not the one in " + std::string(kManifestFile));
   return tensor->bytes;
@@ -198,13 +207,14 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest read_manifest(FileSystem& files, const std::string& folder) {
   const std::string path = folder + "/" + kManifestFile;
-  const FileBytes bytes = files.read_beneath(folder, kManifestFile, kMaxManifestBytes);
-  const Json json = Json::parse(bytes.text(), nullptr, false);
+  const FileBytes bytes = read_in(files, folder, kManifestFile, kMaxManifestBytes);
+  const Json json = Json::parse(json_text(bytes.text()), nullptr, false);
   if (json.is_discarded()) throw Error(Code::file, in_quotes(path) + ": damaged: it is not JSON");
   const Fields head(json, path);
   Manifest newer;
   newer.version = head.number(kVersion);
   if (newer.version > kCheckpointVersion) return newer;
+  if (newer.version < 1) head.bad("version " + std::to_string(newer.version) + " there never was");
   const std::string text = head.field("checkpoint").dump();
   if (hex_digest(std::as_bytes(std::span(text))) != head.text("hash"))
     throw Error(Code::file, in_quotes(path) + ": damaged: its hash is not the one in it");
@@ -216,7 +226,7 @@ std::string parts_text(const SavedVariables& variables) {
 }
 
 SavedVariables parse_parts(std::string_view text, const std::string& file) {
-  return variables_of(Json::parse(text, nullptr, false), file);
+  return variables_of(Json::parse(json_text(text), nullptr, false), file);
 }
 
 void merge(SavedVariables& variables, const SavedVariables& more) {
@@ -232,7 +242,13 @@ void read_parts(FileSystem& files, const std::string& folder, const Manifest& ma
     for (const SavedPart& part : variable.parts) by_task[part.task].emplace_back(&name, &part);
   for (const auto& [task, parts] : by_task) {
     const std::string path = folder + "/" + shard_name(task);
-    const SafeTensors shard = parse_safetensors(files.read_beneath(folder, shard_name(task)), path);
+    std::uint64_t most = kMostHeadBytes;  // no more is read than its parts can have
+    for (const auto& [name, part] : parts)
+      most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
+    const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);
+    if (shard.tensors.size() != parts.size())
+      throw Error(Code::file, in_quotes(path) + ": has " + std::to_string(shard.tensors.size()) +
+                                  " tensors, the manifest has " + std::to_string(parts.size()) + " of its task");
     for (const auto& [name, part] : parts)
       visit(*name, *part, bytes_of(shard, path, *name, manifest.variables.find(*name)->second, *part));
   }

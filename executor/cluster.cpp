@@ -1,7 +1,10 @@
 #include "executor/cluster.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <thread>
 
@@ -213,12 +216,38 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
   if (!choice.warning.empty()) log_warn(choice.warning);
   state->options = std::move(options);
+  state->process = getpid();
   return state;
 }
 
 }  // namespace
 
+void Cluster::State::renew() {
+  require_own_process();
+  if (!renewable || !transports[0]->failure()) return;
+  const auto tasks = static_cast<int>(transports.size());
+  std::ranges::move(transports, std::back_inserter(failed));
+  transports = inproc_transports(tasks);
+}
+
+bool Cluster::State::in_own_process() const {
+  return process == getpid();
+}
+
+void Cluster::State::require_own_process() const {
+  if (in_own_process()) return;
+  throw Error(Code::usage, "this process was forked from process " + std::to_string(process) +
+                               ", whose job does not go on here: no thread and no message does")
+      .hint("connect and make sessions after fork(), in the process that runs them");
+}
+
 Cluster::State::~State() {
+  if (!in_own_process()) {  // the other process still uses what these would close
+    for (auto* ends : {&transports, &failed})
+      for (auto& end : *ends) static_cast<void>(end.release());
+    static_cast<void>(relay.release());
+    return;
+  }
   if (std::uncaught_exceptions() > 0) return;
   try {
     for (const auto& transport : transports) transport->close();
@@ -245,7 +274,9 @@ Cluster Cluster::connect(ClusterOptions options) {
   std::vector<std::unique_ptr<Transport>> local;
   if (!use_mpi) {
     local = inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1));
-    return over(std::move(local), std::move(options));
+    Cluster cluster = over(std::move(local), std::move(options));
+    cluster.state().renewable = cluster.state().relay == nullptr;
+    return cluster;
   }
   const int processes = launch ? launch->size : 1;
   const int relay_and_tasks = options.invariant > processes ? 2 + (options.invariant - 1) / processes : 1;

@@ -20,6 +20,8 @@ namespace ferry {
 
 /// S of `--invariant` where none is given.
 inline constexpr int kDefaultShards = 8;
+/// Of a job, and of a task.
+inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
 /// --jobs, --invariant).

@@ -1,32 +1,23 @@
-#include <charconv>
+#include <algorithm>
 #include <string>
 
-#include "base/text.hpp"
+#include "base/numbers.hpp"
 #include "executor/cluster_state.hpp"
 
 namespace ferry {
 namespace {
 
-int number(std::string_view text, std::string_view what, int least) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least)
-    throw Error(Code::usage,
-                std::string(what) + ": '" + escaped(text) + "' is not a number of at least " + std::to_string(least));
-  return value;
-}
-
 void set(ClusterOptions& options, std::string_view name, std::string_view value) {
   if (name == "--tasks")
-    options.tasks = number(value, name, 1);
+    options.tasks = whole_number(name, value, 1, kMostTasks);
   else if (name == "--threads")
-    options.threads = number(value, name, 1);
+    options.threads = whole_number(name, value, 1, kMostThreads);
   else if (name == "--deadline")
-    options.deadline = std::chrono::seconds(number(value, name, 1));
+    options.deadline = time_span(name, value);
   else if (name == "--transport")
     options.transport = value;
   else if (name == "--invariant")
-    options.invariant = number(value, name, 1);
+    options.invariant = whole_number(name, value, 1, kMostTasks);
   else
     options.jobs = value;
 }
@@ -34,6 +25,13 @@ void set(ClusterOptions& options, std::string_view name, std::string_view value)
 bool is_ours(std::string_view name) {
   return name == "--tasks" || name == "--threads" || name == "--deadline" || name == "--transport" ||
          name == "--jobs" || name == "--invariant";
+}
+
+/// Jobs of so many tasks, as --jobs would name them.
+std::string example_jobs(int count) {
+  const int last = count - 1;
+  if (last == 0) return "--jobs worker=0";
+  return "for example --jobs ps=0,worker=1" + (last == 1 ? "" : "-" + std::to_string(last));
 }
 
 }  // namespace
@@ -62,8 +60,9 @@ void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].index_in_job = static_cast<std::int32_t>(i);
   if (jobs.empty()) return;
+  const int count = static_cast<int>(tasks.size());
   const auto fail = [&](const std::string& why) {
-    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint("for example --jobs ps=0,worker=1-3");
+    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(example_jobs(count));
   };
   std::vector<bool> given(tasks.size(), false);
   std::vector<std::string> seen;
@@ -81,11 +80,12 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
     }
     if (job.empty()) fail("expected NAME=TASKS");
     const std::size_t dash = item.find('-');
-    const int first = number(item.substr(0, dash), "--jobs", 0);
-    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1), "--jobs", first);
+    const int first = whole_number("--jobs", item.substr(0, dash), 0, kMostTasks);
+    const int last =
+        dash == std::string_view::npos ? first : whole_number("--jobs", item.substr(dash + 1), first, kMostTasks);
+    if (last >= count)
+      fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count));
     for (int task = first; task <= last; ++task) {
-      if (task >= static_cast<int>(tasks.size()))
-        fail("there is no task " + std::to_string(task) + " of " + std::to_string(tasks.size()));
       const auto t = static_cast<std::size_t>(task);
       if (given[t]) fail("task " + std::to_string(task) + " is given twice");
       given[t] = true;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <vector>
 
 #include "base/text.hpp"
+#include "executor/uncaught.hpp"
 
 namespace ferry {
 namespace {
@@ -24,6 +26,12 @@ std::string peers_text(const Plan& plan, const Instruction& instruction, int tas
   return (tasks.size() == 1 ? " with task " : " with tasks ") + join(tasks, ", ");
 }
 
+std::string seconds_text(Duration duration) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(duration).count());
+  return text;
+}
+
 }  // namespace
 
 Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task) {
@@ -32,6 +40,18 @@ Error located(const Error& error, const Plan& plan, const Instruction& instructi
   return Error(error.code(), what + " " + in_quotes(plan.string(instruction.name)) + " on task " +
                                  std::to_string(task) + ": " + error.text())
       .at(plan.line(instruction.line));
+}
+
+Error error_of_kernel(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Code::resource, "out of memory"};
+  } catch (...) {
+    return {Code::bug, "its code threw: " + what_of(thrown)};
+  }
 }
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
@@ -46,13 +66,25 @@ std::string pending_text(const Plan& plan, const Instruction& instruction, int t
 
 Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
                     const std::vector<std::string>& others) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.3g s", std::chrono::duration<double>(waited).count());
-  Error error(Code::stalled, "no progress for " + std::string(seconds) + ": task " + std::to_string(task) +
+  Error error(Code::stalled, "no progress for " + seconds_text(waited) + ": task " + std::to_string(task) +
                                  " waits in " + pending_text(plan, instruction, task));
   for (std::size_t i = 0; i < std::min(kLines, others.size()); ++i) error.note("also pending: " + others[i]);
   if (others.size() > kLines) error.note("and " + std::to_string(others.size() - kLines) + " more");
   return error.hint("look at what that task is doing; --deadline SECONDS allows for longer steps");
+}
+
+std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration) {
+  std::string text = "iteration " + std::to_string(iteration) + " of the loop " + in_quotes(plan.string(loop.name)) +
+                     " on task " + std::to_string(task);
+  const SourceLine line = plan.line(loop.line);
+  if (line.known()) text += " at " + line.str();
+  return text;
+}
+
+Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration, Duration since) {
+  return Error(Code::stalled, "a loop does not end: after " + seconds_text(since) + " it is in " +
+                                  iteration_text(plan, loop, task, iteration))
+      .hint("see why its condition stays true; --deadline SECONDS allows for longer loops");
 }
 
 }  // namespace ferry

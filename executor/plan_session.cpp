@@ -28,11 +28,11 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
 }
 
 /// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
-std::shared_ptr<const PlanCache::Planned> checked(Plan plan, const Cluster& cluster) {
+std::shared_ptr<const PlanCache::Planned> checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
-  return PlanCache::verified({std::move(plan), {}, {}}, of_file);
+  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options);
 }
 
 /// Names of the variables whose value from before a step something reads.
@@ -76,7 +76,7 @@ std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
 
 struct PlanSession::State {
   State(Plan plan, const Cluster& cluster, SessionOptions options)
-      : planned(checked(std::move(plan), cluster)),
+      : planned(checked(std::move(plan), cluster, options)),
         read(variables_read(planned->result.plan)),
         variables(variables_of(planned->result.plan)),
         group(cluster, std::move(options)) {}

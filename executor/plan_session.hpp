@@ -30,7 +30,7 @@ class PlanSession {
 
   /// Error(plan): the plan is for another number of tasks, for more threads than tasks have here, needs more memory
   /// than there is, or is refused by the verifier, which trusts no plan. Of the options, seed, data_folder,
-  /// kernels and trace_file count.
+  /// kernels, ops and trace_file count.
   PlanSession(Plan plan, const Cluster& cluster, SessionOptions options = {});
   ~PlanSession();
   PlanSession(const PlanSession&) = delete;

@@ -322,8 +322,8 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
     KernelState* const state = made.state.get();
     if (state != nullptr) states_.push_back(std::move(made.state));
     return {made.run, state};
-  } catch (const Error& error) {
-    throw located(error, plan_, instruction, task_);
+  } catch (...) {
+    throw located(error_of_kernel(std::current_exception()), plan_, instruction, task_);
   }
 }
 

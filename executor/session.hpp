@@ -42,7 +42,10 @@ struct SessionOptions {
   /// line, where one is NaN or Inf and what the op was given is not. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
   const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
-  std::string trace_file;                ///< Chrome trace of all tasks, written by task 0 when the session closes
+  /// Null: ferry's; else a copy of default_ops() with one's own, kept. A PlanSession knows by them what a kernel of
+  /// one's own may be given; of ops that are not there it proves nothing. A graph has its ops with it.
+  const OpSet* ops = nullptr;
+  std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
 /// Named tensors, as fed and fetched.
@@ -76,6 +79,7 @@ struct RunRequest {
   /// the first one goes on to the next step without waiting for them.
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
+  /// What it throws comes out of run(), and ends the run on the other tasks.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
   /// Saves between steps, and may stop the run there: Error(preempted), after which the session can be used. Null: no.
   Checkpoints* checkpoints = nullptr;

@@ -9,6 +9,7 @@
 
 #include "base/files.hpp"
 #include "base/interrupt.hpp"
+#include "executor/loop_watch.hpp"
 #include "executor/messages.hpp"
 #include "executor/numerics.hpp"
 #include "executor/resolved.hpp"
@@ -21,6 +22,9 @@ namespace {
 /// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it.
 constexpr std::chrono::microseconds kShortIdle{50};
 constexpr std::chrono::microseconds kLongIdle{2000};
+
+/// Who waits in vain gives a task that is in a loop so much longer, at most, to say so: its loop is the cause.
+constexpr std::chrono::seconds kGrace{1};
 
 /// Of the turns that are worth while before sleeping; and how often one pauses. Messages come between two looks, so
 /// long pauses cost as much as short messages.
@@ -42,6 +46,7 @@ struct TaskExecutor::State {
     std::size_t thread = 0;
     const Resolved* current = nullptr;
     std::size_t loops = 0;  ///< around what it runs now
+    LoopWatch watch;
     Traffic moved;
     std::vector<std::int64_t> region_runs;
   };
@@ -128,21 +133,31 @@ struct TaskExecutor::State {
 
   void run_walker(Walker& walker) {
     try {
-      check_interrupt();
+      check_asked();
       walk(walker, region);
     } catch (const Stopped&) {
     } catch (const FailedMember& failed) {
-      fail(located(failed.error, resolved.plan(), *failed.member, resolved.task()));
+      fail(failed.thrown, *failed.member);
     } catch (const Error& error) {
       const Code code = error.code();
       const bool told =
           code == Code::peer_lost || code == Code::stalled || code == Code::bug || code == Code::interrupted;
-      fail(told ? error : located(error, resolved.plan(), *walker.current->plan, resolved.task()));
-    } catch (const std::bad_alloc&) {
-      fail(located(Error(Code::resource, "out of memory"), resolved.plan(), *walker.current->plan, resolved.task()));
-    } catch (const std::exception& error) {
-      fail(located(Error(Code::bug, error.what()), resolved.plan(), *walker.current->plan, resolved.task()));
+      told ? fail(error) : fail(std::current_exception(), *walker.current->plan);
+    } catch (...) {
+      fail(std::current_exception(), *walker.current->plan);
     }
+  }
+
+  /// What a kernel threw.
+  void fail(const std::exception_ptr& thrown, const Instruction& instruction) {
+    const Error error = error_of_kernel(thrown);
+    fail(located(error, resolved.plan(), instruction, resolved.task()));
+  }
+
+  /// Throws when the run is to end.
+  void check_asked() const {
+    check_interrupt();
+    if (workers.cancelled()) throw Error(Code::interrupted, "the session was destroyed during a run");
   }
 
   /// The first failure of the task counts; the other walkers stop at their next wait.
@@ -213,7 +228,9 @@ struct TaskExecutor::State {
       throw Error(Code::numeric, made + ", in step " + std::to_string(step) + " (counted from 0)");
   }
 
+  /// None of an input of which only the sizes are used.
   static std::span<const std::byte> bytes_of(const Array& array) {
+    if (array.data == nullptr) return {};
     return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
   }
   /// The first operand, of those that are here.
@@ -306,8 +323,10 @@ struct TaskExecutor::State {
   static void run_epilogue(const Resolved& r) {
     try {
       r.kernel(*r.run);
-    } catch (const Error& error) {
-      throw FailedMember{error, &r.epilogue->head()};
+    } catch (const FailedMember&) {
+      throw;
+    } catch (...) {
+      throw FailedMember{std::current_exception(), &r.epilogue->head()};
     }
   }
 
@@ -321,13 +340,30 @@ struct TaskExecutor::State {
   [[gnu::noinline]] void loop(Walker& walker, const Resolved& r) {
     std::int64_t& iteration = resolved.iterations(walker.thread)[walker.loops++];
     iteration = 0;
+    if (walker.loops == 1) walker.watch.begin();
     for (;;) {
       walk(walker, r.target);
       if (!truth(r)) break;
       walk(walker, r.other);
       ++iteration;
+      if (walker.watch.due() || interrupt_requested() != 0) [[unlikely]]
+        look_up(walker, r, iteration);
     }
     --walker.loops;
+  }
+
+  /// A loop need not wait for anything, so it looks by itself whether it is to go on.
+  [[gnu::noinline]] void look_up(Walker& walker, const Resolved& r, std::int64_t iteration) {
+    const bool around = walker.watch.look();
+    if (stopping.load()) throw Stopped();
+    try {
+      check_asked();
+      if (around && !poll()) transport.idle(std::chrono::microseconds(0));
+    } catch (Error& error) {
+      throw error.note("in " + iteration_text(resolved.plan(), *r.plan, resolved.task(), iteration));
+    }
+    if (const Duration since = walker.watch.since(); since >= deadline)
+      throw endless_error(resolved.plan(), *r.plan, resolved.task(), iteration, since);
   }
 
   static bool truth(const Resolved& r) { return *reinterpret_cast<const bool*>(r.input); }
@@ -463,6 +499,7 @@ struct TaskExecutor::State {
   [[gnu::noinline]] void wait_longer(const Resolved& r, const Ready& ready) {
     const auto spin = [&] { return workers.spin(ready, workers.spins() / kSpinShare, kPauseEvery); };
     if (spin()) return;
+    const Duration patience = deadline + std::min<Duration>(deadline / 8, kGrace);
     TimePoint last = system_clock().now();
     while (!ready()) {
       if (stopping.load()) throw Stopped();
@@ -472,8 +509,8 @@ struct TaskExecutor::State {
         last = system_clock().now();
         continue;
       }
-      check_interrupt();
-      if (system_clock().now() - last >= deadline) throw verdict(r, system_clock().now() - last);
+      check_asked();
+      if (system_clock().now() - last >= patience) throw verdict(r, system_clock().now() - last);
       transport.idle(resolved.single() ? kLongIdle : kShortIdle);
     }
   }

@@ -23,7 +23,7 @@ class Trace;
 struct ExecutorOptions {
   std::uint64_t seed = 0;
   std::string data_folder = {};
-  Duration deadline = std::chrono::seconds(60);  ///< no progress for this long: Error(stalled)
+  Duration deadline = std::chrono::seconds(60);  ///< no progress, or in loops, for this long: Error(stalled)
   FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   Trace* trace = nullptr;                        ///< null: nothing is traced

@@ -134,6 +134,7 @@ class Exclusive {
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o)
       : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
+    cluster.state().renew();
     for (int task : cluster.local_tasks())
       tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
   }
@@ -152,6 +153,12 @@ TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
     : state_(std::make_unique<State>(cluster, std::move(options))) {}
 
 TaskGroup::~TaskGroup() {
+  if (!state_->cluster.state().in_own_process()) {  // there are no threads to be joined
+    static_cast<void>(state_.release());
+    return;
+  }
+  if (state_->busy)
+    for (const auto& task : state_->tasks) task->cancel();
   while (state_->busy) {
     for (int task : state_->cluster.local_tasks()) {
       Transport& transport = state_->cluster.transport(task);
@@ -176,6 +183,7 @@ bool TaskGroup::is_first(const TaskSession& task) const {
 
 void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   State& s = *state_;
+  s.cluster.state().require_own_process();
   if (s.closed) throw Error(Code::usage, "this session is closed");
   if (!s.failure.empty())
     throw Error(Code::usage, "this session has failed; its variables may be torn")
@@ -206,7 +214,7 @@ std::vector<Tensor> TaskGroup::tensors(std::size_t count, const std::function<st
 
 void TaskGroup::close() {
   State& s = *state_;
-  if (s.closed) return;
+  if (s.closed || !s.cluster.state().in_own_process()) return;
   std::string trace;
   if (!s.options.trace_file.empty() && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });

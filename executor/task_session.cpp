@@ -79,6 +79,10 @@ Traffic traffic(BlobReader& reader) {
   return t;
 }
 
+const KernelTable& kernels_of(const SessionOptions& options) {
+  return options.kernels != nullptr ? *options.kernels : cpu_kernels();
+}
+
 DeviceKind usual_device(const Topology& topology) {
   const bool gpus =
       std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
@@ -89,10 +93,12 @@ DeviceKind usual_device(const Topology& topology) {
 
 // ---- Plans ----
 
-std::shared_ptr<const PlanCache::Planned> PlanCache::verified(PlanResult result, std::uint64_t of_plan) {
+std::shared_ptr<const PlanCache::Planned> PlanCache::verified(PlanResult result, std::uint64_t of_plan,
+                                                              const SessionOptions& options) {
   auto planned = std::make_shared<Planned>();
   planned->result = std::move(result);
-  require_verified(planned->result.plan);
+  const KernelCapabilities kernels(kernels_of(options));
+  require_verified(planned->result.plan, {options.ops, &kernels});
   planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().library()).digest();
   return planned;
 }
@@ -108,10 +114,10 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
-  const KernelTable& kernels = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
-  PlanResult result = make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels), options);
+  PlanResult result =
+      make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels_of(options_)), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
-  std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan);
+  std::shared_ptr<const Planned> planned = verified(std::move(result), of_plan, options_);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   return plans_[{key, bucket_bytes}] = std::move(planned);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "executor/step_times.hpp"
 #include "executor/task_executor.hpp"
 #include "executor/trace.hpp"
+#include "executor/uncaught.hpp"
 #include "executor/variables.hpp"
 #include "executor/workers.hpp"
 #include "placement/planner.hpp"
@@ -37,7 +39,8 @@ class PlanCache {
 
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
   /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
-  [[nodiscard]] static std::shared_ptr<const Planned> verified(PlanResult result, std::uint64_t of_plan);
+  [[nodiscard]] static std::shared_ptr<const Planned> verified(PlanResult result, std::uint64_t of_plan,
+                                                               const SessionOptions& options);
   /// With buckets of that size. Errors as make_plan; an error is not kept.
   [[nodiscard]] std::shared_ptr<const Planned> get(const std::string& key, const Graph& graph,
                                                    const Signature& signature, BucketBytes bucket_bytes);
@@ -90,6 +93,8 @@ class TaskSession {
   void agree_on_problem(const std::string& problem, Code code);
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
+  /// Ends a run of another thread with Error(interrupted), soon. Any thread.
+  void cancel() { workers_.cancel(); }
   /// True once something has failed while the job was running.
   [[nodiscard]] bool failed() const { return failed_; }
 
@@ -141,9 +146,13 @@ class TaskSession {
       failed_ = true;
       transport_.abort({task_, error.code(), error.text()});
       throw;
-    } catch (const std::exception& error) {
+    } catch (const std::bad_alloc&) {
       failed_ = true;
-      transport_.abort({task_, Code::bug, error.what()});
+      transport_.abort({task_, Code::resource, "out of memory"});
+      throw;
+    } catch (...) {
+      failed_ = true;
+      transport_.abort({task_, Code::bug, "a callback threw: " + what_of(std::current_exception())});
       throw;
     }
   }

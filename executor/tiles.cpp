@@ -44,8 +44,8 @@ KernelRun TileMember::run_on(std::span<Array> arrays, Parallel& parallel, const 
 void TileMember::compute(KernelRun& run) const {
   try {
     kernel(run);
-  } catch (const Error& error) {
-    throw FailedMember{error, plan};
+  } catch (...) {
+    throw FailedMember{std::current_exception(), plan};
   }
 }
 

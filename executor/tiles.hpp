@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace ferry {
 
 /// What a kernel of a tile region threw.
 struct FailedMember {
-  Error error;
+  std::exception_ptr thrown;
   const Instruction* member;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "comm/backends.hpp"
 
 namespace ferry {
@@ -13,18 +14,17 @@ namespace {
 
 [[noreturn]] void end_with_exception() {
   Code code = Code::bug;
-  std::string text = "unknown";
+  std::string text;
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
     text = "terminated";
   } catch (const Error& error) {
     text = error.text();
     code = error.job_code();
-  } catch (const std::exception& error) {
-    text = error.what();
   } catch (...) {
+    text = "the program threw: " + what_of(std::current_exception());
   }
-  std::fprintf(stderr, "error: %s\n", text.c_str());
+  std::fprintf(stderr, "error: %s\n", printable(text).c_str());
   leave_mpi(code, text);
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));
@@ -49,6 +49,16 @@ std::terminate_handler handler_before = nullptr;
 }();
 
 }  // namespace
+
+std::string what_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
 
 void end_with_uncaught() noexcept {
   std::set_terminate(end_with_exception);

@@ -75,6 +75,9 @@ class Workers final : public Parallel {
     fence_.light();
     if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
   }
+  /// Asks what they run to end soon; stays asked. Any thread.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   /// Turns of a spin loop that are worth while before sleeping.
   [[nodiscard]] int spins() const { return spins_; }
 
@@ -145,7 +148,7 @@ class Workers final : public Parallel {
   alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
   alignas(64) std::atomic<std::uint64_t> round_{0};  // of run()
   std::atomic<int> running_{0};                      // threads that have not returned from this round
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, cancelled_{false};
   const std::function<void(int)>* body_ = nullptr;
   std::vector<std::thread> made_;
 };

@@ -1,7 +1,9 @@
 #include "graph/graph_file.hpp"
 
+#include <algorithm>
 #include <optional>
 
+#include "graph/graph_frame.hpp"
 #include "graph/tensor_file.hpp"
 
 namespace ferry {
@@ -13,6 +15,17 @@ GraphFormat format_of(std::string_view path) {
 
 std::string beside(const std::string& path) {
   return path + ".safetensors";
+}
+
+/// Of what does not begin as a graph no more than that: decode_graph() says what it is not.
+FileBytes content_of(FileSystem& files, const std::string& path) {
+  if (format_of(path) == GraphFormat::binary) {
+    const auto file = files.open(path);
+    FileBytes head(std::min<std::uint64_t>(file->size(), kGraphHeadBytes));
+    file->read(0, head.span());
+    if (!begins_as_graph(head.span())) return head;
+  }
+  return files.read(path, kMaxGraphBytes);
 }
 
 }  // namespace
@@ -30,7 +43,7 @@ std::unique_ptr<Graph> load_graph(const std::string& path, const OpSet& ops, Fil
     const auto found = tensors->find(name);
     return found == tensors->end() ? Tensor() : found->second;
   };
-  const FileBytes content = files.read(path, kMaxGraphBytes);
+  const FileBytes content = content_of(files, path);
   return decode_graph(content.span(), format_of(path), path, ops, find);
 }
 

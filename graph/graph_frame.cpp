@@ -29,6 +29,11 @@ void write_graph_head(std::string& content) {
   std::memcpy(content.data() + kHashAt, &hash, sizeof hash);
 }
 
+bool begins_as_graph(std::span<const std::byte> bytes) {
+  const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return content.starts_with(kMagicTag + std::string(kMagic));
+}
+
 void check_graph_head(std::span<const std::byte> bytes) {
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (content.empty()) throw Error(Code::file, "the file is empty");

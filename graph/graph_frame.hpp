@@ -14,6 +14,8 @@ inline constexpr std::size_t kGraphHeadBytes = 18;
 /// Fills the head of `content`, whose rest is in place.
 void write_graph_head(std::string& content);
 
+/// The magic is there.
+[[nodiscard]] bool begins_as_graph(std::span<const std::byte> content);
 /// Throws Error(file) when the magic is missing, or there is a hash that does not fit.
 void check_graph_head(std::span<const std::byte> content);
 

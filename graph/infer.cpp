@@ -193,6 +193,10 @@ std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
   FERRY_ASSERT(shapes.size() == dtypes.size(), std::string(def.name) + ": notation and dtypes disagree on the outputs");
   std::vector<Type> types;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (int d = 1; d < shapes[i].rank(); ++d)
+      if (shapes[i][d].bounded())
+        OpFacts::fail("the result would be " + shapes[i].str() +
+                      ": only the first dim may be one that the step decides");
     types.push_back({dtypes[i], shapes[i]});
     if (shapes[i].known()) static_cast<void>(types.back().bytes());  // throws when the size overflows
   }

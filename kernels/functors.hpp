@@ -183,17 +183,22 @@ struct Pow {
 struct Fmod {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return std::fmod(a, b);
-    else
-      return b == static_cast<T>(-1) ? T(0) : static_cast<T>(a % b);  // the smallest number divided by -1 overflows
+    } else {
+      if constexpr (std::is_signed_v<T>)
+        if (b == T(-1)) return T(0);  // the smallest number divided by -1 overflows
+      return static_cast<T>(a % b);
+    }
   }
 };
-/// The same with the divisor's sign.
+/// The same with the divisor's sign, which zeros have too.
 struct Mod {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
     const T rest = Fmod()(a, b);
+    if constexpr (std::is_floating_point_v<T>)
+      if (rest == T(0)) return math::with_sign(math::magnitude(rest), b);
     return rest != T(0) && (rest < T(0)) != (b < T(0)) ? static_cast<T>(rest + b) : rest;
   }
 };

@@ -34,6 +34,21 @@ FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   return y;
 }
 
+/// |x|, and `size`, which has no sign, with the sign of x: of zeros too.
+FERRY_HD constexpr float magnitude(float x) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffU);
+}
+FERRY_HD constexpr double magnitude(double x) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & 0x7fffffffffffffffU);
+}
+FERRY_HD constexpr float with_sign(float size, float x) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | (std::bit_cast<std::uint32_t>(x) & 0x80000000U));
+}
+FERRY_HD constexpr double with_sign(double size, double x) {
+  constexpr std::uint64_t kSign = 0x8000000000000000U;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(size) | (std::bit_cast<std::uint64_t>(x) & kSign));
+}
+
 /// 2^n for n in the range of normal numbers.
 FERRY_HD constexpr float power_of_two(std::int32_t n) {
   return std::bit_cast<float>((n + 127) << 23);
@@ -154,9 +169,9 @@ FERRY_HD constexpr double tanh_small(double x) {
 
 template <class T>
 FERRY_HD constexpr T tanh(T x) {
-  const T size = x < T(0) ? -x : x;
+  const T size = magnitude(x);
   const T large = T(1) - T(2) / (exp(T(2) * size) + T(1));
-  return size < T(0.625) ? tanh_small(x) : (x < T(0) ? -large : large);
+  return with_sign(size < T(0.625) ? tanh_small(size) : large, x);
 }
 
 /// 1 / (1 + exp(-x)), without overflow.

@@ -1,6 +1,6 @@
 // Activation functions of neural networks, made of ops of math.hpp and logic.hpp. Of each element of a floating-point
-// value; those of tanh, sigmoid, relu and erf are in math.hpp. Where a function has a kink, its gradient there is one
-// of those at its sides.
+// value; those of tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once, at the end. Where a
+// function has a kink, its gradient there is one of those at its sides.
 //
 // Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
 #pragma once

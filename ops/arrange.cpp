@@ -217,13 +217,13 @@ Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, so
   return reshape(ordered, {n, c, times(h, block), times(w, block)});
 }
 
-Value space_to_depth(const Value& x, std::int64_t block, source_location at) {
+Value space_to_depth(const Value& x, std::int64_t block, bool channels_first, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   const std::int64_t h = x.rank() == 4 ? known_size(x, 2) : -1, w = x.rank() == 4 ? known_size(x, 3) : -1;
   check_blocks("space_to_depth", x, is_block(block) && h >= 0 && w >= 0 && h % block == 0 && w % block == 0, at);
   const std::int64_t n = known_size(x, 0), c = known_size(x, 1);
   const Value parts = reshape(x, {n, c, h / block, block, w / block, block});
-  const Value ordered = transpose(parts, {0, 3, 5, 1, 2, 4});
+  const Value ordered = transpose(parts, channels_first ? Ints{0, 1, 3, 5, 2, 4} : Ints{0, 3, 5, 1, 2, 4});
   return reshape(ordered, {n, times(c, block * block), h / block, w / block});
 }
 

@@ -34,8 +34,9 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at 
 /// (i block + j) c / block² + k, or with `channels_first` k block² + i block + j, pixel (i,j) of channel k.
 Value depth_to_space(const Value& x, std::int64_t block, bool channels_first = false,
                      source_location at = source_location::current());
-/// The inverse of depth_to_space.
-Value space_to_depth(const Value& x, std::int64_t block, source_location at = source_location::current());
+/// The inverse of depth_to_space of the same `channels_first`.
+Value space_to_depth(const Value& x, std::int64_t block, bool channels_first = false,
+                     source_location at = source_location::current());
 
 /// x [time, batch, …], or with `time_axis` 1 [batch, time, …], where of sequence b the first lengths[b] elements (int32
 /// or int64 [batch]) come in reverse order. A length beyond the time is an Error(numeric) when it runs.

@@ -119,9 +119,14 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
-  const Value queries = reshape(q * scale, {-1, heads.heads, rows, heads.size});
+  // In 16 bits the scale is spread over both, which neither overflows nor rounds more than the standard's formula.
+  const bool narrow = size_of(q.dtype()) < 4 && scale > 0;
+  const double of_queries = narrow ? std::sqrt(scale) : scale;
+  const Value queries = reshape(q * of_queries, {-1, heads.heads, rows, heads.size});
+  const Value scaled_keys = narrow ? k * of_queries : k;
   Attended result;
-  result.scores = reshape(matmul(queries, k, false, true), {-1, heads.queries_heads, heads.queries, heads.keys});
+  result.scores =
+      reshape(matmul(queries, scaled_keys, false, true), {-1, heads.queries_heads, heads.queries, heads.keys});
   result.capped = attending.softcap > 0 ? tanh(result.scores / attending.softcap) * attending.softcap : result.scores;
   const Value bias = bias_of(q, heads, attending);
   result.biased = added(result.capped, bias);
@@ -146,6 +151,9 @@ Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool 
     throw Error(Code::plan, "rotary_embedding: " + std::to_string(half) + " angles for " + std::to_string(size) +
                                 " elements of " + x.name())
         .at(at);
+  if (is_half(x.dtype()))
+    return in_float32({x, cos, sin}, at,
+                      [&](const Values& v) { return rotary_embedding(v[0], v[1], v[2], interleaved, at); });
   const std::int64_t turned = 2 * half;
   const Value first = interleaved ? slice(x, -1, 0, turned, 2) : slice(x, -1, 0, half);
   const Value second = interleaved ? slice(x, -1, 1, turned, 2) : slice(x, -1, half, turned);

@@ -13,6 +13,7 @@
 #include "graph/index_notation.hpp"
 #include "graph/op_def.hpp"
 #include "graph/value.hpp"
+#include "ops/logic.hpp"
 
 namespace ferry {
 
@@ -41,6 +42,22 @@ Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const Sour
 /// An op of two operands, of which one may be a number: it takes the other's dtype. Two values get one dtype as
 /// same_dtype() says. Error(plan) when the number is none of that dtype.
 Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
+
+/// float16 or bfloat16.
+[[nodiscard]] inline bool is_half(DType dtype) {
+  return is_float(dtype) && size_of(dtype) == 2;
+}
+
+/// What several ops make of floating-point values, f(values of one dtype): of 16 bits they are computed with in
+/// float32, and the result is rounded to them once. Within the scope of derived().
+template <class F>
+Value in_float32(const Values& given, const SourceLine& line, const F& f) {
+  Values values = same_dtype(given, line);
+  const DType dtype = values[0].dtype();
+  if (!is_half(dtype)) return f(values);
+  for (Value& value : values) value = cast(value, DType::float32);
+  return cast(f(values), dtype);
+}
 
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
 Value number_constant(Graph& graph, double number, DType dtype, const SourceLine& line);

@@ -8,6 +8,7 @@
 #include "ops/array.hpp"
 #include "ops/build.hpp"
 #include "ops/linalg.hpp"
+#include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
@@ -203,6 +204,15 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   return {x * spread(b, all), all};
 }
 
+/// Several ops make the result, each of which rounds: more than one product, or sums before it.
+bool rounds_often(const std::vector<Labelled>& inputs, const std::string& output) {
+  if (inputs.size() != 2) return inputs.size() > 2;
+  const auto sums = [&](const Labelled& x, const Labelled& other) {
+    return !those(x.labels, [&](char c) { return !has(other.labels, c) && !has(output, c); }).empty();
+  };
+  return sums(inputs[0], inputs[1]) || sums(inputs[1], inputs[0]);
+}
+
 void check_output(const std::string& output, const std::vector<Labelled>& inputs, const SourceLine& line) {
   for (char c : output) {
     if (std::count(output.begin(), output.end(), c) > 1)
@@ -235,6 +245,10 @@ Value einsum(std::string_view notation, std::span<const Value> values, source_lo
   if (most > 0 && terms.output.find("...") == std::string::npos) fail("the result lacks \"...\"", at);
   const std::string output = labels_of(terms.output, most, at);
   check_output(output, inputs, at);
+  DType dtype = inputs[0].value.dtype();
+  for (const Labelled& input : inputs) dtype = promoted(dtype, input.value.dtype());
+  if (is_half(dtype) && rounds_often(inputs, output))
+    for (Labelled& input : inputs) input.value = cast(input.value, DType::float32);
   Labelled result = inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     std::string needed = output;
@@ -242,7 +256,7 @@ Value einsum(std::string_view notation, std::span<const Value> values, source_lo
     result = contract(result, inputs[i], needed);
   }
   result = summed(result, those(result.labels, [&](char c) { return !has(output, c); }));
-  return permuted(result, output).value;
+  return cast(permuted(result, output).value, dtype);
 }
 
 }  // namespace ferry

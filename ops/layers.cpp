@@ -162,8 +162,7 @@ LayerNorm::LayerNorm(Parameters& parameters, std::string_view name, std::int64_t
 
 Value LayerNorm::operator()(const Value& x, source_location at) const {
   const Scope here = call_of(x, scale, at);
-  const Value wide = cast(x, promoted(x.dtype(), scale.dtype()));
-  return cast(layer_norm(wide, scale, offset, -1, epsilon, at), x.dtype());
+  return cast(layer_norm(x, scale, offset, -1, epsilon, at), x.dtype());
 }
 
 Embedding::Embedding(Parameters& parameters, std::string_view name, std::int64_t count, std::int64_t width,

@@ -41,6 +41,11 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
     throw Error(Code::plan, "nll_loss: labels " + labels.shape().str() + " do not fit scores " + scores.shape().str() +
                                 " of [n,classes,…]")
         .at(at);
+  if (is_half(scores.dtype())) {
+    Counted wide = counted;
+    if (wide.weights.defined()) wide.weights = cast(wide.weights, DType::float32);
+    return cast(nll_loss(cast(scores, DType::float32), labels, wide, at), scores.dtype());
+  }
   check_computed("nll_loss: classes", scores.shape()[1].size(), at);
   const Value numbers = graph.constant(classes(scores.shape()[1].size(), dims, labels.dtype()));
   const Value is_label = equal(expand_dims(labels, {1}), numbers);

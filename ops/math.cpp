@@ -36,18 +36,23 @@ constexpr OpDef kNeg{
       return Values{-g.dout()};
     }};
 
-// d/db a^b = a^b log a, which is 0 where a is 0 (its limit for b > 0) rather than 0 * -inf.
+// d/da a^b = b a^(b-1), of which b = 0 makes 0 where a is 0 too; d/db a^b = a^b log a, which is 0 where a is 0 (its
+// limit for b > 0).
 Values pow_grad(GradCtx& g) {
   const Value a = g.in(0);
   const Value b = g.in(1);
   return {g.want(0,
                  [&] {
+                   const Value constant = equal(b, 0);
+                   const Value below = select(constant, 0, b - 1);
                    const Value scaled = g.dout() * b;
-                   return scaled * pow(a, b - 1);
+                   return scaled * pow(a, below);
                  }),
           g.want(1, [&] {
             const Value scaled = g.dout() * g.out();
-            return scaled * log(select(greater(a, 0), a, 1));
+            const Value positive = select(greater(a, 0), a, 1);
+            const Value slope = scaled * log(positive);
+            return select(equal(a, 0), 0, slope);
           })};
 }
 

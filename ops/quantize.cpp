@@ -12,16 +12,19 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
   const Scope here = derived(graph_of({{x, scale}}, at), at);
   if (!is_integer(dtype))
     throw Error(Code::plan, "quantize: " + std::string(name_of(dtype)) + " is not a dtype of integers").at(at);
-  Value steps = round(x / scale);
-  if (zero.defined()) steps = steps + cast(zero, x.dtype());
+  const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits hold not all steps
+  Value steps = round(cast(x, wide) / cast(scale, promoted(wide, scale.dtype())));
+  if (zero.defined()) steps = steps + cast(zero, steps.dtype());
   return cast(steps, dtype);
 }
 
 Value dequantize(const Value& q, const Value& scale, const Value& zero, source_location at) {
   const Scope here = derived(graph_of({{q, scale}}, at), at);
-  Value steps = cast(q, scale.dtype());
-  if (zero.defined()) steps = steps - cast(zero, scale.dtype());
-  return steps * scale;
+  return in_float32({scale}, at, [&](const Values& v) {
+    Value steps = cast(q, v[0].dtype());
+    if (zero.defined()) steps = steps - cast(zero, v[0].dtype());
+    return steps * v[0];
+  });
 }
 
 Quantized dynamic_quantize(const Value& x, source_location at) {

@@ -89,6 +89,18 @@ class Unrolled {
   Value products_;
 };
 
+/// A layer of 16 bits, computed with in float32.
+Sequence in_float32(Sequence (*layer_of)(const Value&, const Recurrent&, source_location), const Value& x,
+                    Recurrent layer, source_location at) {
+  for (Value* value :
+       {&layer.input, &layer.state, &layer.input_bias, &layer.state_bias, &layer.peepholes, &layer.h, &layer.c})
+    if (value->defined()) *value = cast(*value, DType::float32);
+  Sequence wide = layer_of(cast(x, DType::float32), layer, at);
+  for (Value* value : {&wide.y, &wide.h, &wide.c})
+    if (value->defined()) *value = cast(*value, x.dtype());
+  return wide;
+}
+
 Ints blocks(std::size_t count, std::int64_t size) {
   return Ints(count, size);
 }
@@ -97,6 +109,7 @@ Ints blocks(std::size_t count, std::int64_t size) {
 
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(rnn, x, layer, at);
   Unrolled unrolled("rnn", x, layer, 1, at);
   if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;
   const Activation f = or_else(layer.gate, tanh);
@@ -109,6 +122,7 @@ Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
 
 Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(gru, x, layer, at);
   Unrolled unrolled("gru", x, layer, 3, at);
   const std::int64_t n = unrolled.hidden();
   const bool late_bias = layer.reset_after && layer.state_bias.defined();
@@ -135,6 +149,7 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
 
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(lstm, x, layer, at);
   Unrolled unrolled("lstm", x, layer, 4, at);
   const std::int64_t n = unrolled.hidden();
   if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;

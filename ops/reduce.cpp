@@ -142,7 +142,7 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
         .hint("cast it to a floating-point dtype");
-  if (size_of(x.dtype()) == 2)  // sums and sizes soon leave its range
+  if (is_half(x.dtype()))  // sums and sizes soon leave its range
     return cast(mean(cast(x, DType::float32), std::move(axes), keep_dims), x.dtype());
   const Value total = sum(x, axes, keep_dims);
   return total / size_of(x, std::move(axes), x.dtype());
@@ -155,11 +155,13 @@ Value prod(const Value& x, Ints axes, bool keep_dims, source_location at) {
 Value log_sum_exp(const Value& x, Ints axes, bool keep_dims, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   axes = checked_axes("log_sum_exp", x, std::move(axes), at);
-  const Value largest = stop_gradient(max(x, axes, true));
-  // An infinite one stays out: infinity - infinity is NaN.
-  const Value shift = select(less(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
-  const Value result = log(sum(exp(x - shift), axes, true)) + shift;
-  return keep_dims ? result : squeeze(result, axes);
+  return in_float32({x}, at, [&](const Values& v) {
+    const Value largest = stop_gradient(max(v[0], axes, true));
+    // An infinite one stays out: infinity - infinity is NaN.
+    const Value shift = select(less(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
+    const Value result = log(sum(exp(v[0] - shift), axes, true)) + shift;
+    return keep_dims ? result : squeeze(result, axes);
+  });
 }
 
 Value argmax(const Value& x, std::int64_t axis, bool last, source_location at) {

@@ -146,6 +146,8 @@ std::vector<Shape> reshape_like_shape(const OpFacts& facts) {
   const Shape& to = facts.shape(1);
   if (from.known() && to.known() && from.count() != to.count())
     OpFacts::fail("the elements of " + from.str() + " do not fit " + to.str());
+  if (from.bounded() && to.rank() > 0 && !(from[0] == to[0]))
+    OpFacts::fail("the first dim of " + from.str() + " is bounded and must stay");
   return {to};
 }
 

@@ -231,14 +231,17 @@ Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing
   if (!by_index && !is_float(x.dtype())) fail(x, "only nearest takes " + std::string(name_of(x.dtype())), at);
   std::vector<Resized> changed;
   for (const ResizedDim& dim : dims) {
-    const Resized resized = checked(x, dim, at);
-    if (!is_same(resized, resizing.coordinates)) changed.push_back(resized);
+    const Resized one = checked(x, dim, at);
+    if (!is_same(one, resizing.coordinates)) changed.push_back(one);
   }
-  Value y = x;
-  for (const Resized& dim : changed) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
-  if (resizing.coordinates == Coordinates::crop)
-    for (const Resized& dim : changed) y = cropped(y, resizing, dim);
-  return y;
+  const auto resized = [&](const Values& v) {
+    Value y = v[0];
+    for (const Resized& dim : changed) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
+    if (resizing.coordinates == Coordinates::crop)
+      for (const Resized& dim : changed) y = cropped(y, resizing, dim);
+    return y;
+  };
+  return by_index ? resized({x}) : in_float32({x}, at, resized);
 }
 
 }  // namespace ferry

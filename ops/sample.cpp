@@ -267,10 +267,12 @@ Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling, s
   if (dims == 0 || places.size() != sizes.size() || places[0] != sizes[0] ||
       places.back() != static_cast<std::int64_t>(dims))
     fail("grid_sample", x, "a grid of " + grid.shape().str() + " does not fit", at);
-  Values coordinates;
-  for (std::size_t d = 0; d < dims; ++d)
-    coordinates.push_back(place_of(column(grid, static_cast<std::int64_t>(dims - 1 - d)), sizes[d + 2], sampling));
-  return sampled(x, sizes, coordinates, sampling);
+  return in_float32({x, grid}, at, [&](const Values& v) {
+    Values coordinates;
+    for (std::size_t d = 0; d < dims; ++d)
+      coordinates.push_back(place_of(column(v[1], static_cast<std::int64_t>(dims - 1 - d)), sizes[d + 2], sampling));
+    return sampled(v[0], sizes, coordinates, sampling);
+  });
 }
 
 Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, source_location at) {
@@ -280,7 +282,8 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
   if (theta.rank() != 3 || theta.shape()[1] != Dim(dims) || theta.shape()[2] != Dim(dims + 1) || dims < 2 || dims > 3)
     fail("affine_grid", theta, "must be [n,k,k + 1] for images of k dims, two or three", at);
   // Row p of the base are the coordinates of element p, the last dim's first, and a 1.
-  const Tensor base = numbers(theta.dtype(), {checked_count(sizes), dims + 1}, [&](std::int64_t i) {
+  const DType wide = is_half(theta.dtype()) ? DType::float32 : theta.dtype();
+  const Tensor base = numbers(wide, {checked_count(sizes), dims + 1}, [&](std::int64_t i) {
     std::int64_t element = i / (dims + 1), k = i % (dims + 1);
     if (k == dims) return 1.0;
     auto d = static_cast<std::size_t>(dims - 1);
@@ -292,7 +295,8 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
   Ints shape{-1};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
   shape.push_back(dims);
-  return reshape(matmul(graph.constant(base), theta, false, true), shape);
+  return in_float32({theta}, at,
+                    [&](const Values& v) { return reshape(matmul(graph.constant(base), v[0], false, true), shape); });
 }
 
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut, source_location at) {

@@ -39,7 +39,6 @@ Values top_k_grad(GradCtx& g) {
 /// "[m]r->[n]r,[n],[m],[n]", all of it whole: rows are compared with each other.
 std::string unique_index(const OpFacts& facts) {
   const int rank = facts.shape(0).rank();
-  if (rank == 0) OpFacts::fail("a scalar has no rows");
   Letters letters;
   const std::string all = whole(letters.next());
   const std::string found = whole(letters.next());
@@ -50,6 +49,7 @@ std::string unique_index(const OpFacts& facts) {
 
 std::vector<Shape> unique_shape(const OpFacts& facts) {
   const Shape& x = facts.shape(0);
+  if (x.rank() == 0) OpFacts::fail("a scalar has no rows");
   if (x.bounded()) OpFacts::fail("the first dim of " + x.str() + " is bounded");
   const Dim most = x[0].known() ? Dim::at_most(x[0].size()) : Dim::unknown();
   Shape values = x;

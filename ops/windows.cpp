@@ -397,7 +397,10 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std
   const auto transposed = [&](const Value& planes, const Move& rows, const Move& columns) {
     return conv2d_transpose(planes, dims == 1 ? expand_dims(w, {2}) : w, sliding_of(rows, columns), groups);
   };
-  const Value y = dims == 3 ? conv3d_transpose(call, x, w, moves, groups) : over_planes(x, moves, transposed);
+  const auto of_volumes = [&](const Values& v) {
+    return conv3d_transpose(Call{"conv_transpose", v[0], at}, v[0], v[1], moves, groups);
+  };
+  const Value y = dims == 3 ? in_float32({x, w}, at, of_volumes) : over_planes(x, moves, transposed);
   return behind == low ? y : pad(y, low, behind);
 }
 
@@ -476,26 +479,33 @@ Value max_unpool(const Value& x, const Value& indices, const Ints& image, source
 
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
-  const Call call{"avg_pool", x, at};
-  check_float(call);
-  Moves moves = pooling_moves(call, pooling);
-  if (!pooling.count_padding) return mean_of_windows(call, x, moves);
-  Ints given;
-  for (const Move& move : open_moves(call, pooling.size, pooling.sliding)) given.push_back(move.high);
-  const Value all = with_padding(x, moves, given);
-  return mean_of_windows(call, all, moves);
+  check_float(Call{"avg_pool", x, at});
+  return in_float32({x}, at, [&](const Values& v) {
+    const Call call{"avg_pool", v[0], at};
+    Moves moves = pooling_moves(call, pooling);
+    if (!pooling.count_padding) return mean_of_windows(call, v[0], moves);
+    Ints given;
+    for (const Move& move : open_moves(call, pooling.size, pooling.sliding)) given.push_back(move.high);
+    const Value all = with_padding(v[0], moves, given);
+    return mean_of_windows(call, all, moves);
+  });
 }
 
 Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
-  const Call call{"lp_pool", x, at};
-  check_float(call);
-  Moves moves = pooling_moves(call, pooling);
-  const Value sized = p == 2 ? square(x) : abs(x);
-  const Value powers = p == 1 || p == 2 ? sized : pow(sized, p);
-  const Value all = with_padding(powers, moves, Ints(moves.size(), std::numeric_limits<std::int64_t>::max()));
-  const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
-  return p == 1 ? sums : p == 2 ? sqrt(sums) : pow(sums, 1 / p);
+  check_float(Call{"lp_pool", x, at});
+  return in_float32({x}, at, [&](const Values& v) {
+    const Call call{"lp_pool", v[0], at};
+    Moves moves = pooling_moves(call, pooling);
+    const Value sized = p == 2 ? square(v[0]) : abs(v[0]);
+    const Value powers = p == 1 || p == 2 ? sized : pow(sized, p);
+    const Value all = with_padding(powers, moves, Ints(moves.size(), std::numeric_limits<std::int64_t>::max()));
+    const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
+    if (p == 1) return sums;
+    const Value none = equal(sums, 0);
+    const Value some = select(none, 1, sums);  // before the root, whose gradient at 0 is infinite
+    return select(none, 0, p == 2 ? sqrt(some) : pow(some, 1 / p));
+  });
 }
 
 }  // namespace ferry

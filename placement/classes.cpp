@@ -18,8 +18,11 @@ std::int64_t coordinate(const Where& where, std::size_t position, std::size_t ax
 /// Tasks that are alike as far as is known have the same number.
 class Roles {
  public:
-  Roles(const Program& program, HostPatterns& hosts)
-      : program_(program), hosts_(hosts), class_of_(static_cast<std::size_t>(program.topology->size())) {}
+  Roles(const Program& program, const Plan& plan, const MessageNumbers& messages)
+      : program_(program),
+        plan_(plan),
+        messages_(messages),
+        class_of_(static_cast<std::size_t>(program.topology->size())) {}
 
   std::vector<std::uint32_t> classes() {
     std::vector<std::int32_t> all(class_of_.size());
@@ -84,33 +87,34 @@ class Roles {
   }
 
   void ends() {
-    std::set<std::pair<std::uint32_t, std::int32_t>> met;  // groupings and their roots
-    for (const Node& node : program_.nodes) {
+    std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, their root
+    for (NodeId id = 0; id < program_.nodes.size(); ++id) {
+      const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && node.where != kNone) {
         single_out(sender_of(program_, node));
         single_out(program_.where(node).tasks[0]);
-      } else if (node.kind == NodeKind::collective) {
+      } else if (const auto found = messages_.collectives.find(id); found != messages_.collectives.end()) {
         const ProgramCollective& collective = program_.collectives[node.detail];
         const std::int32_t root = is_rooted(collective.kind) ? collective.members.root : -1;
-        if (met.emplace(collective.members.grouping, root).second) take_part(collective.members.grouping, root);
+        std::vector<std::uint32_t> groupings;
+        for (std::uint32_t number : found->second) groupings.push_back(plan_.collectives[number].grouping);
+        if (met.emplace(groupings, root).second) take_part(groupings, root);
       }
     }
   }
 
-  /// Groups that lie on hosts in another way do it otherwise.
-  void take_part(std::uint32_t grouping, std::int32_t root) {
-    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
-    const Grouping& groups = program_.groupings[grouping];
-    std::vector<std::int32_t> tasks;
-    std::vector<std::uint32_t> values;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      tasks.insert(tasks.end(), groups[g].begin(), groups[g].end());
-      values.resize(tasks.size(), patterns.of_group[g]);
-    }
-    tell_apart(tasks, [&](std::size_t i) { return values[i]; });
-    if (root < 0) return;
-    std::vector<std::int32_t> roots;
-    for (const auto& group : groups) roots.push_back(group[static_cast<std::size_t>(root)]);
+  /// Groups that lie on hosts in another way, or whose members have parts of other sizes, have a collective of their
+  /// own.
+  void take_part(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
+    std::vector<std::int32_t> tasks, roots;
+    std::vector<std::size_t> values;
+    for (std::size_t k = 0; k < groupings.size(); ++k)
+      for (const auto& group : plan_.groupings[groupings[k]]) {
+        tasks.insert(tasks.end(), group.begin(), group.end());
+        values.resize(tasks.size(), k);
+        if (root >= 0) roots.push_back(group[static_cast<std::size_t>(root)]);
+      }
+    tell_apart(tasks, [&](std::size_t i) { return static_cast<std::int64_t>(values[i]); });
     tell_apart(roots, [](std::size_t) { return 0; });
   }
 
@@ -124,7 +128,8 @@ class Roles {
   }
 
   const Program& program_;
-  HostPatterns& hosts_;
+  const Plan& plan_;
+  const MessageNumbers& messages_;
   std::vector<std::uint32_t> class_of_;
   std::uint32_t next_ = 1;  ///< the next fresh number
 };
@@ -155,8 +160,8 @@ bool is_even(const Program& program, const PValue& value) {
   return true;
 }
 
-std::vector<std::uint32_t> task_classes(const Program& program, HostPatterns& hosts) {
-  return Roles(program, hosts).classes();
+std::vector<std::uint32_t> task_classes(const Program& program, const Plan& plan, const MessageNumbers& messages) {
+  return Roles(program, plan, messages).classes();
 }
 
 std::int32_t sender_of(const Program& program, const Node& transfer) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "placement/host_patterns.hpp"
+#include "placement/messages.hpp"
 #include "placement/program.hpp"
 
 namespace ferry {
@@ -16,8 +16,10 @@ namespace ferry {
 [[nodiscard]] bool is_even(const Program& program, const PValue& value);
 
 /// The class of each task, numbered in order of first task. Two tasks share a class when they are in the same device
-/// sets, hold parts of equal sizes, and neither is the end of a transfer or a root.
-[[nodiscard]] std::vector<std::uint32_t> task_classes(const Program& program, HostPatterns& hosts);
+/// sets, hold parts of equal sizes, take part in the same collectives of `plan`, which has the program's messages, and
+/// neither is the end of a transfer or a root.
+[[nodiscard]] std::vector<std::uint32_t> task_classes(const Program& program, const Plan& plan,
+                                                      const MessageNumbers& messages);
 
 /// The task that sends in a transfer node.
 [[nodiscard]] std::int32_t sender_of(const Program& program, const Node& transfer);

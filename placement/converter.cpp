@@ -84,6 +84,7 @@ void Converter::remember(PValueId from, PValueId to, const Why& why) {
 
 PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, const Why& why) {
   const PValue from = program_.values[value];
+  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout, why);
   if (from.where == where) return convert_axes(value, layout, why);
   const Where& source = program_.wheres[from.where];
   const Where& target = program_.wheres[where];
@@ -103,6 +104,30 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout,
                        why);
   }
   return from_device(value, source.tasks[0], where, layout, why);
+}
+
+bool Converter::takes_extent(const PValue& from, WhereId where, const Layout& layout) const {
+  if (!from.type.shape.bounded()) return true;
+  const auto is_whole = [](const AxisLayout& axis) { return axis == replicated(); };
+  if (from.where != where)
+    return std::ranges::all_of(Layout(from.layout), is_whole) && std::ranges::all_of(layout, is_whole);
+  return std::ranges::all_of(conversion(from.layout, layout),
+                             [](const ConversionStep& step) { return step.before == replicated(); });
+}
+
+PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const PValue from = program_.values[value];
+  Type known = from.type;
+  known.shape[0] = known.shape[0].size();
+  Layout extents = from.layout;
+  for (AxisLayout& axis : extents) axis = axis == split(0) ? partial(Reduce::sum) : replicated();
+  const PValueId elements = computed(kFillBound, {&value, 1}, known, from.where, from.layout);
+  const PValueId extent = computed(kExtentOf, {&value, 1}, {DType::int64, Shape{1}}, from.where, extents);
+  if (const auto causes = program_.causes.of_layout.find(value); causes != program_.causes.of_layout.end())
+    program_.causes.of_layout[elements] = causes->second;
+  const PValueId parts[] = {need(elements, where, layout, why),
+                            need(extent, where, Layout(layout.size()), why.without_axes())};
+  return computed(kWithExtent, parts, from.type, where, layout);
 }
 
 bool Converter::has_device(const Where& mesh, const Where& device) {
@@ -318,14 +343,31 @@ Node Converter::added(NodeKind kind, PValueId value) const {
 }
 
 PValueId Converter::finish(Node node, PValueId value, WhereId where, const Layout& layout) {
+  const Type type = program_.values[value].type;
+  return finish(node, {&value, 1}, type, where, layout);
+}
+
+PValueId Converter::finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where,
+                           const Layout& layout) {
   node.where = where;
-  const PValue from = program_.values[value];
-  const NodeId id = program_.add(node, {&value, 1}, {&from.type, 1});
+  const ValueId shown = program_.values[inputs[0]].value;
+  const NodeId id = program_.add(node, inputs, {&type, 1});
   const PValueId result = program_.nodes[id].first_output;
-  program_.values[result].value = from.value;
+  program_.values[result].value = shown;
   place(result, where, layout);
   emit(id);
   return result;
+}
+
+PValueId Converter::computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
+                             const Layout& layout) {
+  Node node = added(NodeKind::compute, inputs[0]);
+  node.once =
+      std::ranges::all_of(inputs, [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
+  node.def = &def;
+  static const Attrs kNoAttrs;
+  node.attrs = &kNoAttrs;
+  return finish(node, inputs, type, where, layout);
 }
 
 PValueId Converter::collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
@@ -369,10 +411,8 @@ bool Converter::made(PValueId value, WhereId where, const Layout& layout) const 
 }
 
 PValueId Converter::take_part(PValueId value, WhereId where, const Layout& layout) {
-  Node node = added(NodeKind::compute, value);
-  node.def = &kTakePart;
-  node.attrs = &no_attrs();
-  return finish(node, value, where, layout);
+  const Type type = program_.values[value].type;
+  return computed(kTakePart, {&value, 1}, type, where, layout);
 }
 
 PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where,
@@ -386,11 +426,6 @@ PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int
   program_.added_attrs.push_back({{"dim", static_cast<std::int64_t>(dim)}, {"parts", parts}});
   node.attrs = &program_.added_attrs.back();
   return finish(node, value, where, layout);
-}
-
-const Attrs& Converter::no_attrs() {
-  if (program_.added_attrs.empty()) program_.added_attrs.emplace_back();
-  return program_.added_attrs.front();
 }
 
 PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why) {

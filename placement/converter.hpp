@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,7 +26,8 @@ struct Why {
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
 /// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task. A
-/// value goes to each device set and layout once, however many use it there.
+/// value goes to each device set and layout once, however many use it there. Bounded values are cut at their bounds: a
+/// part along the bounded dim has what lies before the extent, which may be nothing.
 class Converter {
  public:
   explicit Converter(Program& program) : program_(program) {}
@@ -55,6 +57,10 @@ class Converter {
   };
 
   PValueId convert(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  /// What brings the value there takes its extent along, or it is not bounded.
+  [[nodiscard]] bool takes_extent(const PValue& from, WhereId where, const Layout& layout) const;
+  /// A bounded value, its elements at the bound and its extent apart.
+  PValueId convert_bounded(PValueId value, WhereId where, const Layout& layout, const Why& why);
   /// From a mesh to one of other tasks: the value is laid there as it shall lie here, and each part is sent once. kNone
   /// when the meshes share a task, or the source cannot be cut as the target wants.
   PValueId across(PValueId value, WhereId where, const Layout& layout, const Why& why);
@@ -80,6 +86,10 @@ class Converter {
   PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why, Cited cited);
   Node added(NodeKind kind, PValueId value) const;
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
+  PValueId finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where, const Layout& layout);
+  /// A kernel without attributes.
+  PValueId computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
+                    const Layout& layout);
   PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
                       const Why& why, Cited cited);
   /// Joins what the members have along one axis at their root.
@@ -98,7 +108,6 @@ class Converter {
   PValueId take_part(PValueId value, WhereId where, const Layout& layout);
   /// Joins or cuts parts; nothing is to be done along dim 0, where parts lie one after another anyway.
   PValueId parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where, const Layout& layout);
-  const Attrs& no_attrs();
   /// A constant without an annotation is made wherever it is used.
   PValueId copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why);
   /// Whose annotation brings the value elsewhere: its user's, else its own; of a layout, what asks for the new one or

@@ -431,7 +431,7 @@ Plan lower(const Program& program) {
   add_ports(program, plan, tables);
   HostPatterns hosts(program);
   const Lowering shared{program, plan, tables, number_messages(program, plan, tables, hosts), followed(*program.graph)};
-  plan.class_of = task_classes(program, hosts);
+  plan.class_of = task_classes(program, plan, shared.messages);
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     if (plan.class_of[task] == plan.classes.size())
       plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());

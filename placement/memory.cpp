@@ -89,6 +89,8 @@ class Lifetimes {
     each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
       position_[i] = next_++;
       each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
+      if (instruction.what == Do::loop)  // its condition is computed again after its body
+        places_[instruction.target].end = places_[instruction.other].end;
     });
     places_[region].end = next_++;
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/error.hpp"
 #include "placement/choose_schedule.hpp"
 #include "placement/classes.hpp"
 
@@ -12,6 +13,8 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kExtentBytes = 8;
+/// Parts of all exchanges of a plan, of which each takes 8 bytes.
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 26;
 
 /// Numbers the channels and collectives in global order.
 class Numberer {
@@ -111,6 +114,7 @@ class Numberer {
   void collective(NodeId id) {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
+    require_room(node, wanted);
     for (Alike& groups : alike(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.first_output].type;
@@ -127,6 +131,21 @@ class Numberer {
       numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));
       plan_.collectives.push_back(std::move(collective));
     }
+  }
+
+  /// An exchange has a part for each pair of its members: more than a plan may have is refused before it is made.
+  void require_room(const Node& node, const ProgramCollective& wanted) {
+    if (wanted.kind != CollectiveKind::all_to_all) return;
+    const auto members = static_cast<std::int64_t>(program_.groupings[wanted.members.grouping][0].size());
+    blocks_ += members * members;
+    if (blocks_ <= kMostBlocks) return;
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+    throw Error(Code::plan, "an all-to-all of '" + program_.name(program_.inputs(node)[0]) + "' over " +
+                                std::to_string(members) + " tasks has " + std::to_string(members * members) +
+                                " parts; with those of others the plan would take " + std::to_string(blocks_ * kBytes) +
+                                " bytes for them, of " + std::to_string(kMostBlocks * kBytes))
+        .at(program_.line(node))
+        .hint("lay the value out over a mesh of two axes, or keep one layout");
   }
 
   /// Sorted by their parts, then by pattern.
@@ -242,6 +261,7 @@ class Numberer {
   PlanTables& tables_;
   HostPatterns& hosts_;
   MessageNumbers numbers_;
+  std::int64_t blocks_ = 0;                                                     // of all-to-alls so far
   const std::vector<std::uint32_t> used_ = first_uses(program_);                // of each value
   std::vector<std::uint32_t> place_;                                            // of each node
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern

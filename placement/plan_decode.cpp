@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -249,29 +250,34 @@ class Decoder {
   const fbs::Plan& file_;
 };
 
-/// The bytes after the head, once length and hash fit.
-std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
-  const std::string size = std::to_string(bytes.size());
-  if (bytes.empty()) throw Error(Code::file, "the file is empty");
-  const std::size_t magic = std::min(bytes.size(), kPlanMagic.size());
-  if (std::memcmp(bytes.data(), kPlanMagic.data(), magic) != 0) throw Error(Code::file, "this is not a plan file");
-  if (bytes.size() < kPlanHeadBytes) throw Error(Code::file, "the file is cut short, after " + size + " bytes");
-  const auto version = number_at<std::uint32_t>(bytes, 8);
+/// `head`: as much of a head as there is, of a file of `size` bytes.
+void check_head(std::span<const std::byte> head, std::uint64_t size) {
+  if (size == 0) throw Error(Code::file, "the file is empty");
+  const std::size_t magic = std::min(head.size(), kPlanMagic.size());
+  if (std::memcmp(head.data(), kPlanMagic.data(), magic) != 0) throw Error(Code::file, "this is not a plan file");
+  if (head.size() < kPlanHeadBytes)
+    throw Error(Code::file, "the file is cut short, after " + std::to_string(size) + " bytes");
+  const auto version = number_at<std::uint32_t>(head, 8);
   if (version != kPlanVersion)
     throw Error(Code::file, "its format is version " + std::to_string(version) + "; this ferry reads version " +
                                 std::to_string(kPlanVersion))
         .hint("make the plan anew from its graph, or use the ferry that made it");
-  const auto length = number_at<std::uint64_t>(bytes, 16);
+  const auto length = number_at<std::uint64_t>(head, 16);
   if (length > kMaxPlanBytes)
     throw Error(Code::file, "it claims " + std::to_string(length) + " bytes, more than the " +
                                 std::to_string(kMaxPlanBytes) + " that a plan may have");
-  const std::uint64_t there = bytes.size() - kPlanHeadBytes;
+  const std::uint64_t there = size - kPlanHeadBytes;
   if (there < length)
     throw Error(Code::file,
                 "the file is cut short: " + std::to_string(there) + " of " + std::to_string(length) + " bytes");
   if (there > length) throw Error(Code::file, std::to_string(there - length) + " bytes follow the end of the plan");
+}
+
+/// The bytes after the head, once length and hash fit.
+std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
+  check_head(bytes.first(std::min(bytes.size(), kPlanHeadBytes)), bytes.size());
   const std::span<const std::byte> body = bytes.subspan(kPlanHeadBytes);
-  if (number_at<std::uint32_t>(bytes, 12) != 0 || number_at<std::uint64_t>(bytes, 24) != hash64(body, version))
+  if (number_at<std::uint32_t>(bytes, 12) != 0 || number_at<std::uint64_t>(bytes, 24) != hash64(body, kPlanVersion))
     throw Error(Code::file, "the file is damaged: its hash does not fit").hint("make the plan anew from its graph");
   return body;
 }
@@ -296,15 +302,30 @@ Plan decode_body(std::span<const std::byte> body) {
   return plan;
 }
 
-}  // namespace
-
-Plan decode_plan(std::span<const std::byte> bytes, std::string_view source) {
+/// What read() gives; its errors name the file.
+template <class F>
+auto named(std::string_view source, const F& read) {
   try {
-    return decode_body(body_of(bytes));
+    return read();
   } catch (const Error& error) {
     throw Error(error.code() == Code::resource ? Code::resource : Code::file,
                 escaped(source, 400) + ": " + error.text());
   }
+}
+
+}  // namespace
+
+Plan decode_plan(std::span<const std::byte> bytes, std::string_view source) {
+  return named(source, [&] { return decode_body(body_of(bytes)); });
+}
+
+Plan read_plan(FileSystem& files, const std::string& path) {
+  const auto file = files.open(path);
+  std::array<std::byte, kPlanHeadBytes> head{};
+  const std::span<std::byte> there = std::span(head).first(std::min<std::uint64_t>(file->size(), head.size()));
+  file->read(0, there);
+  named(path, [&] { check_head(there, file->size()); });
+  return decode_plan(files.read(path, kMaxPlanBytes + kPlanHeadBytes).span(), path);
 }
 
 }  // namespace ferry

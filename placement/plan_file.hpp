@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry {
@@ -24,6 +25,9 @@ namespace ferry {
 ///
 ///     Plan same = decode_plan(encode_plan(plan), "memory");
 [[nodiscard]] Plan decode_plan(std::span<const std::byte> bytes, std::string_view source);
+
+/// The plan in a file, of which no more than its head is read before that fits the file's size. Errors as above.
+[[nodiscard]] Plan read_plan(FileSystem& files, const std::string& path);
 
 /// Largest file: offsets inside are 32 bits with a sign.
 inline constexpr std::uint64_t kMaxPlanBytes = 0x7ff00000;

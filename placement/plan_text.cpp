@@ -1,5 +1,8 @@
 #include "placement/plan_text.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 
@@ -68,13 +71,38 @@ class Printer {
   void line(const std::string& text) { out_.append(text).append("\n"); }
 
   void totals() {
-    Traffic step;
-    for (int task = 0; task < plan_.topology.size(); ++task) step += traffic_of(plan_, task, 1);
-    line("plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
-         (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
-         "; a step sends " + count(static_cast<std::uint64_t>(step.sent_messages), "message") + " of " +
-         count(static_cast<std::uint64_t>(step.sent_bytes), "byte") + ", copies " +
-         count(static_cast<std::uint64_t>(step.copies), "value"));
+    count_of("a step");
+    for (int task = 0; task < plan_.topology.size(); ++task) count_task(task, plan_.class_for(task), 1, "a step");
+    std::string head = "plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
+                       (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
+                       "; ";
+    for (const auto& [what, traffic] : traffic_) {
+      line(head + what + " sends " + count(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
+           count(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
+           count(static_cast<std::uint64_t>(traffic.copies), "value"));
+      head = "  ";
+    }
+  }
+
+  /// Adds what a task does in the region; beside it what it does in each turn of a loop and on each side of a branch
+  /// there, where that is anything: the plan does not say how often they run.
+  void count_task(int task, const PlanClass& role, std::uint32_t region, const std::string& what) {
+    const Traffic here = traffic_of(plan_, task, region);
+    if (here != Traffic{}) count_of(what) += here;
+    const Range range = role.regions[region].instructions;
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+      const Instruction& owner = role.instructions[i];
+      if (owner.what != Do::loop && owner.what != Do::branch) continue;
+      const bool loops = owner.what == Do::loop;
+      const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
+      count_task(task, role, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
+      count_task(task, role, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
+    }
+  }
+
+  Traffic& count_of(const std::string& what) {
+    const auto at = std::ranges::find(traffic_, what, &std::pair<std::string, Traffic>::first);
+    return at != traffic_.end() ? at->second : traffic_.emplace_back(what, Traffic{}).second;
   }
 
   void ports(const std::string& title, const std::vector<PlanPort>& ports, const std::string& where) {
@@ -172,6 +200,7 @@ class Printer {
 
   const Plan& plan_;
   std::string out_;
+  std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "executor/capabilities.hpp"
+#include "kernels/user_ops.hpp"
 #include "placement/verify.hpp"
 #include "runner/commands.hpp"
 #include "runner/planned.hpp"
@@ -15,7 +17,8 @@ struct CheckOptions : PlanCommandOptions {
 };
 
 int check(const CheckOptions& options) {
-  const Verdict verdict = verify(plan_of(options).plan);
+  const KernelCapabilities kernels(options.ops ? options.ops->kernels : cpu_kernels());
+  const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
   if (options.as_json) {
     const nlohmann::ordered_json json = {
         {"pass", verdict.pass}, {"proved", verdict.proved}, {"reason", verdict.reason}};

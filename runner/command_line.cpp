@@ -134,7 +134,7 @@ int guarded(const Action& body) noexcept {
 
 void print(std::string_view text) {
   if (output_lost) return;
-  const int error = write_all(STDOUT_FILENO, text);
+  const int error = write_all(STDOUT_FILENO, printable(text));
   if (error == 0 || error == EAGAIN) return;
   output_lost = true;
   log_warn(std::string("stdout: ") + std::strerror(error) + "; results are not printed, everything else goes on");

@@ -6,6 +6,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "executor/session.hpp"
 #include "ops/onnx/import.hpp"
@@ -30,7 +31,7 @@ Tolerance tolerance_of(const std::string& folder) {
   Tolerance tolerance;
   const std::string path = folder + "/data.json";
   if (!local_files().exists(path)) return tolerance;
-  const auto json = nlohmann::json::parse(local_files().read(path, kMaxJsonBytes).text(), nullptr, false);
+  const auto json = nlohmann::json::parse(json_text(local_files().read(path, kMaxJsonBytes).text()), nullptr, false);
   if (!json.is_object()) throw Error(Code::file, escaped(path) + ": no JSON object");
   for (const auto& [name, number] : {std::pair("rtol", &tolerance.rtol), std::pair("atol", &tolerance.atol)})
     if (json.contains(name) && json[name].is_number()) *number = json[name].get<double>();
@@ -143,6 +144,9 @@ std::string line_of(const Error& error) {
 
 std::string difference(const Tensor& result, const Tensor& expected, const Tolerance& tolerance) {
   if (result.type() != expected.type()) return "it is " + result.type().str() + ", not " + expected.type().str();
+  const DType dtype = result.dtype();
+  const double unit = dtype == DType::bfloat16 ? 0x1p-7 : dtype == DType::float16 ? 0x1p-10 : 0;
+  const double rtol = std::max(tolerance.rtol, 2 * unit);
   for (std::int64_t i = 0; i < result.count(); ++i) {
     const auto fail = [&](const std::string& got, const std::string& wanted) {
       return "element " + std::to_string(i) + " is " + got + ", not " + wanted;
@@ -154,7 +158,7 @@ std::string difference(const Tensor& result, const Tensor& expected, const Toler
     }
     const double got = result.number(i), wanted = expected.number(i);
     if (got == wanted || (std::isnan(got) && std::isnan(wanted))) continue;
-    const bool near = std::abs(got - wanted) <= tolerance.atol + tolerance.rtol * std::abs(wanted);
+    const bool near = std::abs(got - wanted) <= tolerance.atol + rtol * std::abs(wanted);
     if (!near || std::isinf(wanted)) return fail(std::to_string(got), std::to_string(wanted));
   }
   return {};

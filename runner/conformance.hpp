@@ -22,8 +22,9 @@ struct ConformanceCase {
   std::string reason;  ///< why not passed: one line
 };
 
-/// How far a result may lie from what is expected: |result - expected| <= atol + rtol * |expected|. Numbers that are
-/// not floating-point are equal.
+/// How far a result may lie from what is expected: |result - expected| <= atol + rtol * |expected|, with an rtol of two
+/// units in the last place at least: those who write cases in 16 bits round each step in ways of their own. Numbers
+/// that are not floating-point are equal.
 struct Tolerance {
   double rtol = 1e-3;
   double atol = 1e-6;

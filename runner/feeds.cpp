@@ -21,6 +21,21 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
                                  : "one of " + escaped(join(names, ", "), 300));
 }
 
+/// Of what a file's header says; sizes that the input leaves open may be any.
+void check_type(const FeedInput& input, const std::string& file, const Type& given) {
+  if (!input.shape) return;
+  const Type wanted{input.dtype, *input.shape};
+  bool fits = given.dtype == wanted.dtype && given.shape.rank() == wanted.shape.rank();
+  for (int d = 0; fits && d < given.shape.rank(); ++d) {
+    const Dim& dim = wanted.shape[d];
+    fits = !dim.known() || (dim.bounded() ? given.shape[d].size() <= dim.size() : given.shape[d].size() == dim.size());
+  }
+  if (!fits)
+    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(file) + ": the file is " + given.str() +
+                                 ", the input " + wanted.str())
+        .at(input.line);
+}
+
 Tensor scalar(const FeedInput& input, double number, const std::string& text) {
   if (!holds(input.dtype, number))
     throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
@@ -40,7 +55,8 @@ TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds)
   std::vector<FeedInput> inputs;
   for (OpId id = 0; id < graph.size(); ++id)
     if (const Op op = graph.op(id); &op.def() == &kInput)
-      inputs.push_back({std::string(op.name()), graph.type(op.output(0)).dtype, op.line()});
+      inputs.push_back(
+          {std::string(op.name()), graph.type(op.output(0)).dtype, op.line(), graph.type(op.output(0)).shape});
   return parse_feeds(inputs, feeds);
 }
 
@@ -57,7 +73,8 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const bool is_number = error == std::errc() && end == text.data() + text.size();
-    tensors[name] = is_number ? scalar(input, number, text) : read_npy_file(text);
+    tensors[name] = is_number ? scalar(input, number, text)
+                              : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
   }
   return tensors;
 }

@@ -1,6 +1,5 @@
 #include "runner/job.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "base/files.hpp"
@@ -36,11 +35,9 @@ std::optional<Error> preemption(const std::exception_ptr& thrown) {
 
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
   const SignalGuard signals(saves);
-  ClusterOptions cluster_options = options.cluster;
-  cluster_options.deadline = std::chrono::milliseconds(std::llround(options.deadline_seconds * 1000));
   std::optional<Error> preempted;
   {
-    const Cluster cluster = Cluster::connect(cluster_options);
+    const Cluster cluster = Cluster::connect(options.cluster);
     if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
     try {
       body(cluster);

@@ -32,6 +32,6 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ferry::ignore_sigpipe();
+  ferry::ignore_write_signals();
   return ferry::guarded([&] { return run_command_line(argc, argv); });
 }

@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "graph/tensor_file.hpp"
 
@@ -28,19 +29,26 @@ std::string join_path(const std::string& folder, const char* name) {
   return folder + "/" + name;
 }
 
-/// The hash that the manifest says the variables have.
-std::string promised_hash(const std::string& folder) {
+/// What the manifest says of the variables.
+struct Promised {
+  std::string hash;
+  std::uint64_t variables = 0;
+};
+
+Promised promised(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
-  const FileBytes bytes = local_files().read(path, kMaxManifestBytes);
-  const auto json = nlohmann::json::parse(bytes.text(), nullptr, false);
-  if (!json.is_object() || !json.contains("ferry_model") || !json["ferry_model"].is_number_integer() ||
-      !json.contains("hash") || !json["hash"].is_string())
-    throw Error(Code::file, escaped(path) + ": not the manifest of a saved model");
-  if (const auto version = json["ferry_model"].get<std::int64_t>(); version > kModelVersion)
-    throw Error(Code::file, escaped(path) + ": a model of version " + std::to_string(version) +
+  const FileBytes bytes = local_files().read_beneath(folder, kManifest, kMaxManifestBytes);
+  const auto json = nlohmann::json::parse(json_text(bytes.text()), nullptr, false);
+  const auto field = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
+  const nlohmann::json version = field("ferry_model");
+  if (!version.is_number_integer()) throw Error(Code::file, escaped(path) + ": not the manifest of a saved model");
+  if (const auto number = version.get<std::int64_t>(); number < 1 || number > kModelVersion)
+    throw Error(Code::file, escaped(path) + ": a model of version " + std::to_string(number) +
                                 "; this ferry reads up to " + std::to_string(kModelVersion))
         .hint("use a newer ferry");
-  return json["hash"].get<std::string>();
+  if (!field("hash").is_string() || field("file") != kTensors || !field("variables").is_number_unsigned())
+    throw Error(Code::file, escaped(path) + ": not the manifest of a saved model");
+  return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
 Error cannot(const std::string& what, const std::string& path, int error) {
@@ -59,6 +67,8 @@ void sync_folder(const std::string& folder) {
 
 /// True when `folder` is a saved model or an empty folder; false when there is nothing. Else it is somebody's work.
 bool replaceable(const std::string& folder) {
+  if (fs::is_symlink(fs::symlink_status(folder)))
+    throw Error(Code::usage, "--save " + escaped(folder) + ": it is a symbolic link").hint("name the folder itself");
   if (!local_files().exists(folder)) return false;
   if (!fs::is_directory(folder) || (!fs::exists(join_path(folder, kManifest)) && !fs::is_empty(folder)))
     throw Error(Code::usage, "--save " + escaped(folder) + ": it is there, and no saved model")
@@ -85,13 +95,18 @@ class Temporary {
 }  // namespace
 
 TensorMap read_model(const std::string& folder) {
-  const std::string hash = promised_hash(folder);
+  const Promised wanted = promised(folder);
   const std::string path = join_path(folder, kTensors);
-  FileBytes bytes = local_files().read(path);
-  if (hex_digest(bytes.span()) != hash)
+  check_safetensors(*local_files().open_beneath(folder, kTensors));
+  FileBytes bytes = local_files().read_beneath(folder, kTensors);
+  if (hex_digest(bytes.span()) != wanted.hash)
     throw Error(Code::file, escaped(path) + ": damaged: its hash is not the one in " + kManifest)
         .hint("use another copy of the model");
-  return tensors_of(parse_safetensors(std::move(bytes), path), path);
+  TensorMap variables = tensors_of(parse_safetensors(std::move(bytes), path), path);
+  if (variables.size() != wanted.variables)
+    throw Error(Code::file, escaped(path) + ": has " + std::to_string(variables.size()) + " variables, " + kManifest +
+                                " says " + std::to_string(wanted.variables));
+  return variables;
 }
 
 void write_model(const std::string& given, const TensorMap& variables) {

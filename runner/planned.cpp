@@ -10,6 +10,7 @@
 #include "placement/plan_file.hpp"
 #include "runner/device_rules.hpp"
 #include "runner/feeds.hpp"
+#include "runner/number_options.hpp"
 #include "runner/op_libraries.hpp"
 #include "runner/selection.hpp"
 
@@ -86,9 +87,9 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
   add_job_options(app, options);
   add_ops_option(app, options.ops);
-  app.add_option("--hosts", options.cluster.hosts,
-                 "Plans for so many hosts like this one, which share the tasks in order; default: one")
-      ->check(CLI::Range(1, 1 << 16));
+  within(app.add_option("--hosts", options.cluster.hosts,
+                        "Plans for so many hosts like this one, which share the tasks in order; default: one"),
+         1, kMostTasks);
   add_shape_option(app, options.shapes);
 }
 
@@ -99,7 +100,7 @@ bool is_plan_file(const std::string& path) {
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
   PlanResult result;
-  result.plan = decode_plan(local_files().read(options.file, kMaxPlanBytes + kPlanHeadBytes).span(), options.file);
+  result.plan = read_plan(local_files(), options.file);
   return result;
 }
 

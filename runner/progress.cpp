@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "runner/command_line.hpp"
 
 namespace ferry {
 namespace {
@@ -57,7 +59,7 @@ std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double 
   const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
   std::string text = std::to_string(done) + "/" + std::to_string(options_.steps) + " [" + std::string(filled, '#') +
                      std::string(kBarCells - filled, '-') + "]";
-  for (const auto& [name, value] : metrics) text += " " + name + " " + number_text("%.4g", value) + " ";
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
   if (seconds > 0 && done > options_.before) {
     const double rate = static_cast<double>(done - options_.before) / seconds;
     text += " " + speed(rate, options_.samples_per_step);
@@ -92,6 +94,46 @@ std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   begin_ = now;
   printed_ = done;
   return line + "\n";
+}
+
+std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {
+  for (std::size_t i = 0; i < names_.size() && !told_; ++i) {
+    if (!fetched[i].defined() || fetched[i].rank() != 0) continue;
+    const double value = fetched[i].number(0);
+    if (std::isfinite(value)) continue;
+    told_ = true;
+    return "step " + std::to_string(done) + ": " + escaped(names_[i]) + " is " +
+           (std::isnan(value) ? "nan"
+            : value > 0       ? "inf"
+                              : "-inf") +
+           "; run the graph with --check-numerics to learn which op made it";
+  }
+  return "";
+}
+
+StepReport::StepReport(std::vector<std::string> names, const Options& options, Clock& clock)
+    : names_(std::move(names)),
+      options_(options),
+      done_(options.before),
+      bar_({options.steps, options.before, options.samples_per_step, options.columns}, clock, write_stderr),
+      lines_({std::max<std::int64_t>(options.print_every, 1), options.steps, options.before, options.samples_per_step},
+             clock),
+      finite_(names_) {}
+
+void StepReport::update(std::span<const Tensor> fetched) {
+  ++done_;
+  if (const std::string warning = finite_.update(done_, fetched); !warning.empty()) {
+    bar_.clear();
+    log_warn(warning);
+  }
+  if (options_.columns == 0 && options_.print_every == 0) return;
+  const Metrics metrics = metrics_of(names_, fetched);
+  if (options_.print_every > 0)
+    if (const std::string line = lines_.update(done_, metrics); !line.empty()) {
+      bar_.clear();
+      print(line);
+    }
+  if (options_.columns > 0) bar_.update(done_, metrics);
 }
 
 std::string text_of(const Metrics& metrics) {

@@ -84,6 +84,47 @@ class StepLines {
   MeanMetrics means_;
 };
 
+/// Notices the first step that fetches a scalar which is NaN or Inf. Used from one thread.
+class FiniteWatch {
+ public:
+  /// `names`: of the fetches.
+  explicit FiniteWatch(std::vector<std::string> names) : names_(std::move(names)) {}
+  /// Of step `done`, the first is 1: "step 7: loss is nan; …", once; else "".
+  [[nodiscard]] std::string update(std::int64_t done, std::span<const Tensor> fetched);
+
+ private:
+  std::vector<std::string> names_;
+  bool told_ = false;
+};
+
+/// What a run tells of its steps while they run: the bar on stderr, lines on stdout, and a warning of what is not
+/// finite. Used from one thread.
+class StepReport {
+ public:
+  struct Options {
+    std::int64_t steps = 1;             ///< of the whole run
+    std::int64_t before = 0;            ///< of those, how many an earlier run has done
+    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
+    std::int64_t print_every = 0;       ///< 0: no lines
+    int columns = 0;                    ///< of the terminal; 0: no bar
+  };
+  StepReport(std::vector<std::string> names, const Options& options, Clock& clock);
+
+  /// One more step is over.
+  void update(std::span<const Tensor> fetched);
+  /// Something else is printed; the time until resume() is not that of steps.
+  void pause() { bar_.clear(); }
+  void resume() { lines_.resume(); }
+
+ private:
+  std::vector<std::string> names_;
+  Options options_;
+  std::int64_t done_;
+  ProgressBar bar_;
+  StepLines lines_;
+  FiniteWatch finite_;
+};
+
 /// " loss = 0.312 accuracy = 0.91", names escaped.
 [[nodiscard]] std::string text_of(const Metrics& metrics);
 

@@ -107,23 +107,15 @@ class Run {
 
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    const int columns = has_fetches() && total_ > 1 ? terminal_columns() : 0;
-    ProgressBar bar({.steps = total_, .before = done, .samples_per_step = data_.batch, .columns = columns},
-                    system_clock(), write_stderr);
-    StepLines lines({.every = options_.print_every, .steps = total_, .before = done, .samples_per_step = data_.batch},
-                    system_clock());
-    std::int64_t shown = done;
-    if (columns > 0 || (options_.print_every > 0 && has_fetches()))
-      selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
-        const Metrics metrics = metrics_of(selection_.names, fetched);
-        ++shown;
-        if (options_.print_every > 0)
-          if (const std::string line = lines.update(shown, metrics); !line.empty()) {
-            bar.clear();
-            print(line);
-          }
-        if (columns > 0) bar.update(shown, metrics);
-      };
+    StepReport report(selection_.names,
+                      {.steps = total_,
+                       .before = done,
+                       .samples_per_step = data_.batch,
+                       .print_every = options_.print_every,
+                       .columns = total_ > 1 ? terminal_columns() : 0},
+                      system_clock());
+    if (has_fetches() && (total_ > 1 || options_.print_every > 0))
+      selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
     std::vector<Tensor> fetched;
     if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
     while (done < total_) {
@@ -132,11 +124,11 @@ class Run {
       fetched = session.run(selection_.request);
       done += selection_.request.steps;
       if (!eval_) continue;
-      bar.clear();
+      report.pause();
       evaluate(session, done);
-      lines.resume();
+      report.resume();
     }
-    bar.clear();
+    report.pause();
     return fetched;
   }
 

@@ -1,12 +1,12 @@
 #include "runner/run_main.hpp"
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "graph/graph_file.hpp"
 #include "runner/command_line.hpp"
+#include "runner/number_options.hpp"
 #include "runner/run.hpp"
 
 namespace ferry {
@@ -17,9 +17,7 @@ constexpr std::int64_t kMostNumber = 1'000'000'000;
 void add_own_options(CLI::App& app, const ProgramOptions& own) {
   for (const ProgramOptions::Option& option : own.options()) {
     if (option.number != nullptr)
-      app.add_option(option.name, *option.number, option.help)
-          ->check(CLI::Range(std::int64_t{1}, kMostNumber).description(""))
-          ->type_name("N")
+      within(app.add_option(option.name, *option.number, option.help), std::int64_t{1}, kMostNumber)
           ->capture_default_str();
     else
       app.add_option(option.name, *option.word, option.help)
@@ -33,7 +31,7 @@ void add_own_options(CLI::App& app, const ProgramOptions& own) {
 int run_program(int argc, char** argv, const ProgramOptions& own,
                 const std::function<Graph&(const RunOptions&)>& graph_for) noexcept {
   return guarded([&] {
-    ignore_sigpipe();
+    ignore_write_signals();
     CLI::App app("Runs this program's graph.", CLI::detail::split(argv[0], '/').back());
     RunOptions options;
     std::string save_graph_file;

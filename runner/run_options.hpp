@@ -27,7 +27,6 @@ struct JobOptions {
   std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;
-  double deadline_seconds = 60;
   std::shared_ptr<const UserOps> ops;  ///< that the file may hold; null: of a program, which has its own
 };
 

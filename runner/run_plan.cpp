@@ -58,7 +58,9 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
 /// The feeds that tasks of this process give.
 TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
   std::vector<FeedInput> inputs;
-  for (const PlanPort& port : plan.feeds) inputs.push_back({std::string(plan.string(port.name)), port.dtype, {}});
+  for (const PlanPort& port : plan.feeds)
+    inputs.push_back(
+        {std::string(plan.string(port.name)), port.dtype, {}, Shape(std::span<const std::int64_t>(port.sizes))});
   const bool gives = std::any_of(plan.feeds.begin(), plan.feeds.end(), [&](const PlanPort& port) {
     return std::find(tasks.begin(), tasks.end(), port.task) != tasks.end();
   });
@@ -90,16 +92,15 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const auto here = cluster.local_tasks();
   const bool has_fetches = !session.plan().fetches.empty() &&
                            std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
-  const int columns = has_fetches && steps > 1 ? terminal_columns() : 0;
-  ProgressBar bar({.steps = steps, .columns = columns}, system_clock(), write_stderr);
+  StepReport report(names,
+                    {.steps = steps, .print_every = options.print_every, .columns = steps > 1 ? terminal_columns() : 0},
+                    system_clock());
   PlanSession::OnStep on_step;
-  if (columns > 0)
-    on_step = [&](std::int64_t step, std::span<const Tensor> fetched) {
-      bar.update(step + 1, metrics_of(names, fetched));
-    };
+  if (has_fetches && (steps > 1 || options.print_every > 0))
+    on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
   const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
   const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
-  bar.clear();
+  report.pause();
   Results results;
   for (const std::size_t i : chosen) {
     results.names.push_back(names[i]);
@@ -115,7 +116,7 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
 
 int run_plan(const std::string& file, const RunOptions& options) {
   refuse_options_of_graphs(options);
-  Plan plan = decode_plan(local_files().read(file, kMaxPlanBytes + kPlanHeadBytes).span(), file);
+  Plan plan = read_plan(local_files(), file);
   const JobOptions job = job_for(plan, options);
   in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
   return 0;

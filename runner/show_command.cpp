@@ -126,7 +126,7 @@ std::string port_line(const Plan& plan, const PlanPort& port, const char* what) 
 }
 
 int show_plan(const std::string& file) {
-  const Plan plan = decode_plan(local_files().read(file, kMaxPlanBytes + kPlanHeadBytes).span(), file);
+  const Plan plan = read_plan(local_files(), file);
   std::string text = "plan of " + std::to_string(plan.topology.size()) + " tasks in " +
                      std::to_string(plan.classes.size()) + " classes, " + std::to_string(plan.channels.size()) +
                      " channels, " + std::to_string(plan.collectives.size()) + " collectives\n";

@@ -10,11 +10,10 @@
 namespace ferry {
 namespace {
 
-DType dtype_of_npy(const NpyArray& array, const std::string& path) {
+DType dtype_of_npy(std::string_view descr, const std::string& path) {
   for (DType dtype : kDTypes)
-    if (npy_dtype(array.descr) == npy_dtype(npy_descr_of(dtype))) return dtype;
-  throw Error(Code::file,
-              escaped(path) + ": elements are " + escaped(array.descr) + ", which ferry does not compute with")
+    if (npy_dtype(descr) == npy_dtype(npy_descr_of(dtype))) return dtype;
+  throw Error(Code::file, escaped(path) + ": elements are " + escaped(descr) + ", which ferry does not compute with")
       .hint("convert it to one of " + kAnyType.str());
 }
 
@@ -27,9 +26,13 @@ std::string_view descr_of(const Tensor& tensor, const std::string& name) {
 
 }  // namespace
 
-Tensor read_npy_file(const std::string& path) {
-  auto array = std::make_shared<NpyArray>(read_npy(local_files(), path));
-  const DType dtype = dtype_of_npy(*array, path);
+Tensor read_npy_file(const std::string& path, const std::function<void(const Type&)>& accept) {
+  DType dtype = DType::float32;
+  const auto look = [&](std::string_view descr, std::span<const std::int64_t> shape) {
+    dtype = dtype_of_npy(descr, path);
+    if (accept) accept({dtype, Shape(shape)});
+  };
+  auto array = std::make_shared<NpyArray>(read_npy(local_files(), path, kNoLimit, look));
   return Tensor(dtype, array->shape, array, array->bytes);
 }
 

@@ -1,6 +1,7 @@
 // Tensors in npy files.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,8 +10,9 @@
 
 namespace ferry {
 
-/// Error(file) names the file and what is wrong with it.
-[[nodiscard]] Tensor read_npy_file(const std::string& path);
+/// Error(file) names the file and what is wrong with it. `accept` is told what its header says before anything else is
+/// read, and throws what it does not accept.
+[[nodiscard]] Tensor read_npy_file(const std::string& path, const std::function<void(const Type&)>& accept = {});
 
 /// Writes folder/NAME.npy for each, making the folder. In a file's name all but letters, digits, '.', '-' and '_'
 /// become '_', so that no name leads out of the folder; Error(usage) when two names become one.

@@ -8,17 +8,25 @@ namespace ferry::inproc {
 
 Hub::Hub(int tasks, Tasks here)
     : here_(here), tasks_(static_cast<std::size_t>(tasks)), closed_(static_cast<std::size_t>(tasks), false) {
-  for (int from = 0; from < tasks; ++from) {
-    for (int to = 0; to < tasks; ++to) {
-      lanes_.emplace_back(Lane::Ends{.from = from,
-                                     .to = to,
-                                     .failed = failed_,
-                                     .sender_copies = copies(from),
-                                     .receiver_copies = copies(to),
-                                     .outbox = is_here(from) && is_here(to) ? nullptr : &outbox_});
-    }
-  }
   open_ = new_round();
+}
+
+Lane& Hub::make_lane(int from, int to) {
+  const std::lock_guard lock(making_);
+  if (Lane* const made = find_lane(from, to); made != nullptr) return *made;
+  Task& task = tasks_[static_cast<std::size_t>(from)];
+  if (task.lanes.load(std::memory_order_relaxed) == nullptr) {
+    rows_.push_back(std::make_unique<std::atomic<Lane*>[]>(tasks_.size()));
+    task.lanes.store(rows_.back().get(), std::memory_order_release);
+  }
+  Lane& lane = lanes_.emplace_back(Lane::Ends{.from = from,
+                                              .to = to,
+                                              .failed = failed_,
+                                              .sender_copies = copies(from),
+                                              .receiver_copies = copies(to),
+                                              .outbox = is_here(from) && is_here(to) ? nullptr : &outbox_});
+  task.lanes.load(std::memory_order_relaxed)[to].store(&lane, std::memory_order_release);
+  return lane;
 }
 
 std::shared_ptr<Round> Hub::new_round() const {
@@ -44,10 +52,10 @@ void Hub::fail(const Failure& failure) {
 }
 
 void Hub::settle(int task) {
-  for (int other = 0; other < tasks(); ++other) {
-    lane(task, other).settle();
-    lane(other, task).settle();
-  }
+  { const std::lock_guard lock(making_); }  // a lane that is made after this sees that the job has failed
+  for (int other = 0; other < tasks(); ++other)
+    for (Lane* const lane : {find_lane(task, other), find_lane(other, task)})
+      if (lane != nullptr) lane->settle();
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 

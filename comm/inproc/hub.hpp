@@ -41,7 +41,11 @@ class Hub {
   [[nodiscard]] bool is_here(int task) const { return task >= here_.first && task < here_.first + here_.count; }
   /// For the relay.
   [[nodiscard]] Outbox& outbox() { return outbox_; }
-  [[nodiscard]] Lane& lane(int from, int to) { return lanes_[static_cast<std::size_t>(from * tasks() + to)]; }
+  /// Made when it is first asked for: few pairs of many tasks exchange messages.
+  [[nodiscard]] Lane& lane(int from, int to) {
+    Lane* const made = find_lane(from, to);
+    return made != nullptr ? *made : make_lane(from, to);
+  }
   /// Goes up when something changes for `task`.
   [[nodiscard]] EventCount& events(int task) { return tasks_[static_cast<std::size_t>(task)].events; }
   /// Buffers of `task` that others copy right now.
@@ -76,14 +80,24 @@ class Hub {
   struct alignas(64) Task {
     EventCount events;
     std::atomic<int> copies{0};
+    std::atomic<std::atomic<Lane*>*> lanes{nullptr};  ///< to each task; null: none is made
   };
+  /// Null when it is not made yet.
+  [[nodiscard]] Lane* find_lane(int from, int to) {
+    const std::atomic<Lane*>* const lanes =
+        tasks_[static_cast<std::size_t>(from)].lanes.load(std::memory_order_acquire);
+    return lanes == nullptr ? nullptr : lanes[to].load(std::memory_order_acquire);
+  }
+  Lane& make_lane(int from, int to);
   void wake_all();
   [[nodiscard]] std::shared_ptr<Round> new_round() const;
 
   const Tasks here_;
   Outbox outbox_;
   std::deque<Task> tasks_;
+  std::mutex making_;  // guards the next two
   std::deque<Lane> lanes_;
+  std::vector<std::unique_ptr<std::atomic<Lane*>[]>> rows_;  // Task::lanes
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // guards all below, and the rounds
   std::optional<Failure> failure_;

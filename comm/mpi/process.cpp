@@ -135,6 +135,10 @@ void start() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized != 0) throw Error(Code::usage, "mpi: MPI was finalized and cannot start again");
+  if (process().started && getpid() != process().pid)
+    throw Error(Code::usage, "mpi: this process was forked from process " + std::to_string(process().pid) +
+                                 ", which runs MPI; it cannot go on here")
+        .hint("fork() before connect");
   if (process().started) return;
   if (!running()) start_mpi();
   process().pid = getpid();

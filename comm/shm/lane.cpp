@@ -153,22 +153,22 @@ bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target
 }
 
 bool Inbox::take(std::uint32_t channel, std::byte* target, std::uint64_t bytes) {
-  if (early_ > 0 && take_early(channels_[channel], channel, target, bytes)) return true;
-  while (has_mail()) {
+  bool taken = early_ > 0 && take_early(channels_[channel], channel, target, bytes);
+  while (!taken && has_mail()) {
     const Cell& cell = lane_.cells[cells_ % Lane::kCells];
-    const bool wanted = cell.channel == channel;
-    if (wanted) {
+    taken = cell.channel == channel && static_cast<Cell::Kind>(cell.kind) == Cell::Kind::value;
+    if (taken) {
       check(channel, cell.bytes, bytes);
       copy_short(target, cell.payload.data(), bytes);
     } else {
       open(cell);
     }
     next_cell();
-    if (wanted) return true;
   }
-  const Channel& state = channels_[channel];
-  if (state.announced != UINT64_MAX) check(channel, state.announced_bytes, bytes);
-  return false;
+  Channel& state = channels_[channel];
+  if (!taken && state.announced == state.made) check(channel, state.announced_bytes, bytes);
+  state.made += taken ? 1 : 0;
+  return taken;
 }
 
 void Inbox::next_cell() {

@@ -140,7 +140,7 @@ class Inbox {
   /// where it is until it is complete.
   void receive(std::uint32_t channel, Receiving& receiving);
   /// The next message of its channel, which is at most Cell::kInline bytes long and for which no receive was made;
-  /// false when it has not come.
+  /// false when it has not come. Not while a receive of that channel is under way.
   [[nodiscard]] bool take(std::uint32_t channel, std::byte* target, std::uint64_t bytes);
   /// The next receive of its channel comes elsewhere.
   void skip(std::uint32_t channel, std::uint64_t bytes);
@@ -165,9 +165,9 @@ class Inbox {
   struct Channel {
     Receiving* first = nullptr;
     Receiving* last = nullptr;
-    std::vector<Early> early;  ///< came before their receives
-    std::uint64_t made = 0;    ///< receives
-    std::uint64_t announced = UINT64_MAX, announced_bytes = 0;
+    std::vector<Early> early;                                   ///< came before their receives
+    std::uint64_t made = 0;                                     ///< receives, and messages taken without one
+    std::uint64_t announced = UINT64_MAX, announced_bytes = 0;  ///< the last such message
   };
   struct Unposted {
     std::uint32_t channel;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "graph/tensor.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/epoch.hpp"
@@ -69,6 +70,8 @@ std::unique_ptr<KernelState> prepare_batch(const KernelSetup& setup) {
 
 // ---- Print ----
 
+constexpr std::size_t kMostLabel = 400;
+
 struct Printed {
   std::string label;
   bool here;  ///< of the tasks that hold the value, one prints it
@@ -84,7 +87,7 @@ void print(KernelRun& run) {
   if (!printed.here) return;
   const std::shared_ptr<const void> borrowed(std::shared_ptr<const void>(), input.data);
   const Tensor shown(input.dtype, {input.sizes.begin(), input.sizes.end()}, borrowed, {input.data, bytes});
-  const std::string line = printed.label + ": " + shown.str() + "\n";
+  const std::string line = escaped(printed.label, kMostLabel) + ": " + shown.str() + "\n";
   write_all(STDERR_FILENO, line);
 }
 

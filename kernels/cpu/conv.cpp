@@ -126,8 +126,17 @@ std::int64_t packed_elements(const KernelSetup& setup) {
   return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
 }
 
-std::unique_ptr<KernelState> prepare_groups(const KernelSetup& setup) {
-  return keep(setup.attrs.get<std::int64_t>("groups"));
+/// No op says what this kernel is given: it looks itself.
+std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
+  const auto groups = setup.attrs.get<std::int64_t>("groups");
+  const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;
+  const Type filter = one ? setup.inputs[0] : Type(), packed = one ? setup.outputs[0] : Type();
+  const std::vector<std::int64_t> sizes = filter.shape.sizes();
+  if (sizes.empty() || sizes[0] < 1 || groups < 1 || sizes[0] % groups != 0 || !is_float(filter.dtype) ||
+      packed.dtype != filter.dtype || packed.shape.count() != packed_filter_elements(filter, groups))
+    throw Error(Code::plan, "PackedFilter: it cannot make " + packed.str() + " of " + filter.str() + " in " +
+                                std::to_string(groups) + " groups");
+  return keep(groups);
 }
 
 void packed_filter(KernelRun& run) {
@@ -194,7 +203,7 @@ constexpr Kernel kKernels[] = {
      .scratch_bytes = conv_scratch,
      .finishes = true,
      .packing = {1, "PackedFilter", packed_elements}},
-    {.op = "PackedFilter", .run = packed_filter, .prepare = prepare_groups},
+    {.op = "PackedFilter", .run = packed_filter, .prepare = prepare_packing},
     {.op = "Conv2DTranspose",
      .run = image_gradient,
      .prepare = prepare_image_gradient,

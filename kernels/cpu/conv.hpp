@@ -131,6 +131,8 @@ void find_rows_of_positions(DirectConv& conv);
 void find_rows_of_taps(DirectConv& conv);
 /// Elements of the filters of all groups, packed for convolve_directly().
 [[nodiscard]] std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype);
+/// The same of a filter whose targets, dim 0, are so many groups of as many.
+[[nodiscard]] std::int64_t packed_filter_elements(const Type& filter, std::int64_t groups);
 /// Output 0, packed, from input 0, the filter of a convolution in `groups` groups.
 void pack_filter(KernelRun& run, std::int64_t groups);
 /// Output 0 from inputs 0, the source, and 1, the filter.

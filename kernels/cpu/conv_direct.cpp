@@ -257,6 +257,15 @@ std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
   return elements;
 }
 
+std::int64_t packed_filter_elements(const Type& filter, std::int64_t groups) {
+  std::int64_t elements = 0;
+  const std::int64_t targets = filter.shape[0].size() / groups;
+  dispatch_floats(filter.dtype, [&](auto zero) {
+    elements = groups * Panels<decltype(zero)>(targets).room() * (filter.shape.count() / filter.shape[0].size());
+  });
+  return elements;
+}
+
 void pack_filter(KernelRun& run, std::int64_t groups) {
   const Array &filter = run.inputs[0], &packed = run.outputs[0];
   dispatch_floats(filter.dtype, [&](auto zero) {

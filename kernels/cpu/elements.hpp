@@ -25,12 +25,22 @@ struct Nest {
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
 };
 
-/// The extent of a bounded output from those of the inputs that are broadcast to it.
+/// Throws Error(plan): two inputs have first dims that do not fit each other in this step.
+[[noreturn]] inline void refuse_extents(std::int64_t one, std::int64_t other) {
+  throw Error(Code::plan, "the first dims of its inputs, which the step decides, are " + std::to_string(one) + " and " +
+                              std::to_string(other) + ", and do not fit each other");
+}
+
+/// The extent of a bounded output from those of the inputs that are broadcast to it. Error(plan) if this step's do not
+/// fit each other.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
   std::int64_t size = 1;
-  for (const Array& input : inputs)
-    if (input.rank() == output.rank() && input.sizes[0] != 1) size = input.sizes[0];
+  for (const Array& input : inputs) {
+    if (input.rank() != output.rank() || input.sizes[0] == 1) continue;
+    if (size != 1 && size != input.sizes[0]) refuse_extents(size, input.sizes[0]);
+    size = input.sizes[0];
+  }
   output.sizes[0] = size;
 }
 

@@ -1,4 +1,7 @@
 // The ops of ops/comm.hpp: parts of split values, cut out of the whole and put together again.
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/state.hpp"
 #include "kernels/cpu/strided.hpp"
@@ -6,10 +9,16 @@
 namespace ferry::cpu {
 namespace {
 
+/// Sets the extent of y, which has its bound so far: so many elements, or as many of them as there may be.
+void limit(Array& y, std::int64_t extent) {
+  y.sizes[0] = std::clamp<std::int64_t>(extent, 0, y.sizes[0]);
+}
+
 /// y is the part of x that y's window says.
 void take_part(KernelRun& run) {
   const Array& x = run.inputs[0];
-  const Array& y = run.outputs[0];
+  Array& y = run.outputs[0];
+  if (y.bounded) limit(y, x.sizes[0] - (y.begin[0] - x.begin[0]));
   StridedCopy copy = copy_of_block(y.sizes, x.sizes, y.sizes);
   copy.from_begin = elements_before(y.begin, x.sizes) - elements_before(x.begin, x.sizes);
   copy.run(run.parallel, x.dtype, x.data, y.data);
@@ -48,6 +57,26 @@ void move_parts(KernelRun& run, std::span<const std::int64_t> sizes, bool join) 
   }
 }
 
+std::size_t bytes_of(const Array& array) {
+  return static_cast<std::size_t>(array.count()) * size_of(array.dtype);
+}
+
+void fill_bound(KernelRun& run) {
+  const std::size_t bytes = bytes_of(run.inputs[0]), all = bytes_of(run.outputs[0]);
+  if (bytes > 0) std::memcpy(run.outputs[0].data, run.inputs[0].data, bytes);
+  if (all > bytes) std::memset(run.outputs[0].data + bytes, 0, all - bytes);
+}
+
+void extent_of(KernelRun& run) {
+  *run.outputs[0].as<std::int64_t>() = run.inputs[0].sizes[0];
+}
+
+void with_extent(KernelRun& run) {
+  Array& y = run.outputs[0];
+  limit(y, *run.inputs[1].as<const std::int64_t>() - y.begin[0]);
+  if (const std::size_t bytes = bytes_of(y); bytes > 0) std::memcpy(y.data, run.inputs[0].data, bytes);
+}
+
 constexpr Kernel kKernels[] = {
     {.op = "TakePart", .run = take_part, .takes = kAnyType},
     {.op = "JoinParts",
@@ -58,6 +87,9 @@ constexpr Kernel kKernels[] = {
      .run = [](KernelRun& run) { move_parts(run, run.inputs[0].sizes, false); },
      .prepare = prepare_parts,
      .takes = kAnyType},
+    {.op = "FillBound", .run = fill_bound, .takes = kAnyType},
+    {.op = "ExtentOf", .run = extent_of, .takes = kAnyType},
+    {.op = "WithExtent", .run = with_extent, .takes = kAnyType},
 };
 
 }  // namespace

@@ -25,12 +25,13 @@ void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::in
 TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared) : RowFile(std::move(declared)) {
   const bool sparse = declared_.format == "libsvm";
   file_ = files.open_beneath(std::string(folder), declared_.path);
-  rows_.emplace(*file_, declared_.skip, sparse);
+  rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may be names
   if (!sparse && rows_->rows() > 0) {
     const FileBytes first = rows_->read(*file_, 0, 1);
     if (parse_csv(first.text(), declared_.path, ',', {.first_line = rows_->line(0)}).rows == 0) rows_->drop_first();
   }
-  if (rows_->rows() != rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
+  if (rows_->rows() > rows()) declared_.refuse("more than " + std::to_string(rows()) + " rows");
+  if (rows_->rows() < rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
 }
 
 void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target) const {

@@ -23,6 +23,21 @@ constexpr std::int64_t kMostPositions = 1 << 28;
 
 // ---- Known while importing ----
 
+/// Dims [first, last) of input 0, some of which the data decide.
+Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
+  const Out given = c.out(0);
+  Values sizes;
+  for (std::int64_t d = first; d < last; ++d) {
+    if (!shape[static_cast<int>(d)].bounded()) {
+      sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
+      continue;
+    }
+    const std::int64_t dim = given.perm.empty() ? d : given.perm[static_cast<std::size_t>(d)];
+    sizes.push_back(expand_dims(size_of(given.value, {dim}, DType::int64), {0}));
+  }
+  return concat(sizes, 0);
+}
+
 Outs to_shape(Context& c) {
   const std::int64_t rank = c.rank(0);
   const auto bound = [&](std::int64_t given) {
@@ -30,6 +45,9 @@ Outs to_shape(Context& c) {
   };
   const std::int64_t first = bound(c.integer("start", 0));
   const std::int64_t last = bound(c.integer("end", rank));
+  const Shape shape = c.type(0).shape;
+  for (std::int64_t d = first; d < last; ++d)
+    if (shape[static_cast<int>(d)].bounded()) return shape_when_run(c, shape, first, last);
   Ints sizes;
   for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
@@ -69,6 +87,7 @@ Outs to_constant_of_shape(Context& c) {
 }
 
 Outs to_range(Context& c) {
+  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
   const double from = c.number(0), step = c.number(2);
   if (step == 0) Context::fail("a step of 0");
   const double steps = std::ceil((c.number(1) - from) / step);
@@ -139,12 +158,27 @@ Outs to_flatten(Context& c) {
   return reshape(c.in(0), sizes);
 }
 
+/// A value in another order without some dims of it.
+Outs arranged_squeeze(const Out& x, const std::vector<bool>& goes) {
+  Ints gone, left;
+  for (std::size_t d = 0; d < goes.size(); ++d) (goes[d] ? gone : left).push_back(x.perm[d]);
+  for (std::int64_t& dim : left)
+    dim -= std::count_if(gone.begin(), gone.end(), [&](std::int64_t other) { return other < dim; });
+  return arranged(squeeze(x.value, gone), left);
+}
+
 Outs to_squeeze(Context& c) {
   const auto given = c.ints_of(1, "axes");
   const Shape shape = c.type(0).shape;
   Ints axes = given.value_or(Ints());
   for (int d = 0; d < shape.rank() && !given; ++d)
-    if (shape[d].known() && shape[d].size() == 1) axes.push_back(d);
+    if (shape[d] == Dim(1)) axes.push_back(d);
+  const Out x = c.out(0);
+  if (!x.perm.empty() && !axes.empty()) {
+    std::vector<bool> goes(x.perm.size());
+    for (const std::int64_t axis : axes) goes[static_cast<std::size_t>(c.axis(0, axis))] = true;
+    return arranged_squeeze(x, goes);
+  }
   return axes.empty() ? identity(c.in(0)) : squeeze(c.in(0), axes);
 }
 
@@ -171,7 +205,17 @@ Outs to_tile(Context& c) {
 // ---- Order and parts ----
 
 Outs to_transpose(Context& c) {
-  return transpose(c.in(0), c.integers("perm"));
+  Ints perm = c.integers("perm");
+  const Out x = c.out(0);
+  if (x.perm.empty()) return transpose(c.in(0), perm);
+  for (int d = c.rank(0); d-- > 0 && !c.has_attr("perm");) perm.push_back(d);
+  Ints order, seen;
+  for (const std::int64_t dim : perm) order.push_back(x.perm[static_cast<std::size_t>(c.axis(0, dim))]);
+  seen = order;
+  std::sort(seen.begin(), seen.end());
+  if (seen.size() != x.perm.size() || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+    Context::fail("its perm does not have each dim once");
+  return arranged(x.value, order);
 }
 
 Outs to_concat(Context& c) {
@@ -272,12 +316,19 @@ Outs to_pad(Context& c) {
   return pad(x, low, high, value);
 }
 
+/// Whether the rows and columns of a block stand behind the channel, not in front of it.
+bool channels_first(Context& c) {
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") Context::fail("a mode of '" + mode + "'");
+  return mode == "CRD";
+}
+
 Outs to_depth_to_space(Context& c) {
-  return depth_to_space(c.in(0), c.integer("blocksize"), c.text("mode", "DCR") == "CRD");
+  return depth_to_space(c.in(0), c.integer("blocksize"), channels_first(c));
 }
 
 Outs to_space_to_depth(Context& c) {
-  return space_to_depth(c.in(0), c.integer("blocksize"));
+  return space_to_depth(c.in(0), c.integer("blocksize"), channels_first(c));
 }
 
 Outs to_trilu(Context& c) {
@@ -308,7 +359,8 @@ Outs to_eye_like(Context& c) {
 }
 
 Outs to_identity(Context& c) {
-  return identity(c.in(0));
+  const Out x = c.out(0);
+  return x.perm.empty() ? Outs(identity(c.in(0))) : Outs(x);
 }
 
 constexpr Converter kArray[] = {

@@ -1,12 +1,16 @@
 // Attention, rotary embeddings and their relatives.
 #include "ops/attention.hpp"
 
+#include <cmath>
+
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/indexing.hpp"
+#include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/nn.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
 #include "ops/scatter.hpp"
@@ -23,8 +27,11 @@ Value heads_apart(Context& c, const Value& x, std::int64_t heads, std::int64_t s
   return transpose(reshape(x, {-1, steps, heads, width / heads}), {0, 2, 1, 3});
 }
 Value heads_apart(Context& c, int i, std::string_view heads) {
-  if (c.rank(i) == 4) return c.in(i);
-  return heads_apart(c, c.in(i), c.integer(heads), c.size(i, 1), c.size(i, 2));
+  if (c.rank(i) != 4) return heads_apart(c, c.in(i), c.integer(heads), c.size(i, 1), c.size(i, 2));
+  if (c.has_attr(heads) && c.integer(heads) != c.size(i, 1))
+    Context::fail(std::string(heads) + " is " + std::to_string(c.integer(heads)) + ", and its input has " +
+                  std::to_string(c.size(i, 1)) + " heads");
+  return c.in(i);
 }
 
 /// [n,heads,steps,size] as [n,steps,heads * size].
@@ -65,6 +72,38 @@ Outs to_attention(Context& c) {
   return {c.rank(kQuery) == 3 ? heads_together(attended.y) : attended.y, k, v, by_mode[mode]};
 }
 
+/// What the body makes of x, which has the same shape; x when the node has no such body.
+Value modified(Context& c, std::string_view body, const Value& x) {
+  if (!c.has_attr(body)) return x;
+  const Out given[] = {x};
+  const std::vector<Out> results = c.build(c.body(body), given);
+  if (results.size() != 1) Context::fail(std::string(body) + " gives " + std::to_string(results.size()) + " values");
+  const Value y = c.value(results[0]);
+  if (y.type() != x.type()) Context::fail(std::string(body) + " makes " + y.type().str() + " of " + x.type().str());
+  return y;
+}
+
+/// Computed in the precision of the softmax, which is float32 at least unless the node says otherwise.
+Outs to_flex_attention(Context& c) {
+  for (const int i : {kQuery, kKey, kValue})
+    if (c.rank(i) != 4) Context::fail("input " + std::to_string(i) + " has not four dims");
+  const std::int64_t heads = c.size(kQuery, 1), steps = c.size(kQuery, 2), size = c.size(kQuery, 3);
+  const std::int64_t key_heads = c.size(kKey, 1), keys = c.size(kKey, 2), width = c.size(kValue, 3);
+  if (key_heads < 1 || heads % key_heads != 0)
+    Context::fail(std::to_string(heads) + " heads of queries and " + std::to_string(key_heads) + " of keys");
+  const DType dtype = c.type(kQuery).dtype;
+  const DType precision = c.dtype("softmax_precision", dtype == DType::float64 ? dtype : DType::float32);
+  const std::int64_t rows = heads / key_heads * steps;
+  const Value q = cast(c.in(kQuery), precision) * c.real("scale", 1 / std::sqrt(static_cast<double>(size)));
+  const Value k = cast(c.in(kKey), precision);
+  const Value v = cast(c.in(kValue), precision);
+  const Value products = matmul(reshape(q, {-1, key_heads, rows, size}), k, false, true);
+  const Value scores = modified(c, "score_mod", reshape(products, {-1, heads, steps, keys}));
+  const Value seen = modified(c, "prob_mod", softmax(scores));
+  const Value y = matmul(reshape(seen, {-1, key_heads, rows, keys}), v);
+  return cast(reshape(y, {-1, heads, steps, width}), dtype);
+}
+
 /// The angles of all positions, or of those that input 3 names, as they are broadcast to x.
 Value angles(Context& c, int i, bool heads_first) {
   const Value given = c.has(3) ? gather(c.in(i), c.in(3)) : c.in(i);
@@ -74,6 +113,11 @@ Value angles(Context& c, int i, bool heads_first) {
 Outs to_rotary_embedding(Context& c) {
   const Value given = c.in(0);
   const bool heads_first = c.rank(0) == 4;
+  const std::int64_t rotated = c.integer("rotary_embedding_dim", 0), half = c.size(1, -1);
+  if (rotated != 0 && rotated != 2 * half)
+    Context::fail("rotary_embedding_dim is " + std::to_string(rotated) + ", and there are cosines for " +
+                  std::to_string(2 * half));
+  c.no_effect({"num_heads"});  // where the heads are a dim
   Value x = given;
   if (!heads_first) {
     const std::int64_t heads = c.integer("num_heads"), width = c.size(0, 2);
@@ -90,6 +134,7 @@ Outs to_rotary_embedding(Context& c) {
 Outs to_linear_attention(Context& c) {
   const std::int64_t heads = c.integer("q_num_heads"), key_heads = c.integer("kv_num_heads");
   const std::string rule = c.text("update_rule", "gated_delta");
+  c.no_effect({"chunk_size"});
   if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
     Context::fail("an update_rule of '" + rule + "'");
   const DType wide = size_of(c.type(0).dtype) < 4 ? DType::float32 : c.type(0).dtype;
@@ -148,6 +193,7 @@ Outs to_tensor_scatter(Context& c) {
 constexpr Converter kAttention[] = {
     {"Attention", 23, to_attention},
     {"CausalConvWithState", 27, to_causal_conv},
+    {"ai.onnx.preview.FlexAttention", 1, to_flex_attention},
     {"LinearAttention", 27, to_linear_attention},
     {"RotaryEmbedding", 23, to_rotary_embedding},
     {"TensorScatter", 24, to_tensor_scatter},

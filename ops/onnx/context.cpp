@@ -1,9 +1,11 @@
 #include "ops/onnx/context.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "ops/array.hpp"
 #include "ops/build.hpp"
 
 namespace ferry::onnx {
@@ -46,6 +48,17 @@ void Context::fail(const std::string& why) {
   throw Error(Code::file, why);
 }
 
+Out arranged(const Value& value, const Ints& perm) {
+  Ints order(perm.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (perm == order) return value;
+  const Dim& first = value.shape()[0];
+  if (perm[0] == 0 || (first.known() && !first.bounded())) return transpose(value, perm);
+  Out out(value);
+  out.perm = perm;
+  return out;
+}
+
 Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
 
 bool Context::wants(int output) const {
@@ -75,6 +88,16 @@ std::int64_t Context::size(int i, std::int64_t axis) {
   if (dim.bounded()) fail(what + ", and is known only when it runs");
   const std::string name = dim.symbol().empty() ? "NAME" : escaped(dim.symbol());
   throw Error(Code::usage, what).hint("--dim " + name + "=4, or give the sizes of the inputs");
+}
+
+Ints Context::window_of(int i) {
+  const Ints sizes = this->sizes(i);
+  if (sizes.size() < 3) fail("its filter has " + std::to_string(sizes.size()) + " dims");
+  const Ints window(sizes.begin() + 2, sizes.end()), given = integers("kernel_shape", window);
+  if (given != window)
+    fail("kernel_shape is " + Shape(std::span<const std::int64_t>(given)).str() + ", and its filter has " +
+         Shape(std::span<const std::int64_t>(sizes)).str());
+  return window;
 }
 
 int Context::axis(int i, std::int64_t axis) {
@@ -110,9 +133,33 @@ Tensor Context::only(int i, Tensor tensor) {
   return tensor;
 }
 
+const Attribute* Context::asked(std::string_view name) const {
+  asked_.emplace(name);
+  return attribute(name);
+}
+
+void Context::no_effect(std::initializer_list<std::string_view> names) const {
+  for (const std::string_view name : names) asked_.emplace(name);
+}
+
+void Context::check_attributes() const {
+  for (const Attribute& one : node_.attributes) {
+    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // such names are for tools, says ONNX
+    if (opset_ < 6 && one.name == "consumed_inputs") continue;              // which inputs might be written over, once
+    refuse_attribute(one.name, escaped(node_.full_op()) + " in operator set " + std::to_string(opset_),
+                     {asked_.begin(), asked_.end()});
+  }
+}
+
+void Context::refuse_attribute(const std::string& name, const std::string& of, Strings known) {
+  for (std::string& one : known) one = in_quotes(one);
+  fail("attribute " + in_quotes(name) + " is not known of " + of + "; known " +
+       (known.empty() ? "is none" : (known.size() == 1 ? "is " : "are ") + join(known, ", ")));
+}
+
 template <class T>
 const T* Context::get(std::string_view name) const {
-  const Attribute* found = attribute(name);
+  const Attribute* found = asked(name);
   if (found == nullptr) return nullptr;
   if (const T* value = std::get_if<T>(&found->value)) return value;
   fail("attribute '" + std::string(name) + "' should be a " + std::string(kind<T>));

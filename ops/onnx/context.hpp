@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,10 +25,17 @@ struct Out {
   Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
   explicit Out(std::vector<Out> elements);
   Value value;
+  /// Not empty: which dim of `value` each dim of the model's value is. How many elements the first dim of `value` has
+  /// the data decide, and it is not the first one in the model. Most converters cannot take such a value: in() refuses
+  /// it.
+  Ints perm;
   Tensor known;
   std::shared_ptr<const std::vector<Out>> list;
   [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
 };
+
+/// `value` with its dims in this order: transposed where that can be, else with the order noted down.
+[[nodiscard]] Out arranged(const Value& value, const Ints& perm);
 
 /// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
 class Outs : public std::vector<Out> {
@@ -67,7 +75,8 @@ class Context {
   /// Whether input i is given, and is no optional value without an element; whether output i is used.
   [[nodiscard]] virtual bool has(int i) const = 0;
   [[nodiscard]] bool wants(int output) const;
-  /// Input i as a value of the graph. Error(file) when it is not given.
+  /// Input i as a value of the graph. Error(file) when it is not given, or has a dim of which the data decide the size
+  /// and which is not the first.
   [[nodiscard]] virtual Value in(int i) = 0;
   /// All inputs.
   [[nodiscard]] Values all();
@@ -78,6 +87,8 @@ class Context {
   /// The shape of input i as numbers. Error(usage) names a dim that is not known, with --dim as what to do.
   [[nodiscard]] Ints sizes(int i);
   [[nodiscard]] std::int64_t size(int i, std::int64_t axis);
+  /// The window of a filter, input i: its dims behind the first two, as kernel_shape has them where the node has that.
+  [[nodiscard]] Ints window_of(int i);
   /// `axis` counted from the front, for input i. Error(file) when it is out of range.
   [[nodiscard]] int axis(int i, std::int64_t axis);
 
@@ -95,9 +106,12 @@ class Context {
   [[nodiscard]] double number(int i);
   [[nodiscard]] std::int64_t whole_number(int i);
 
-  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. ----
+  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. A converter asks for all
+  // that its op has, whatever the others say: those of the node that it did not ask for are refused. ----
 
-  [[nodiscard]] bool has_attr(std::string_view name) const { return attribute(name) != nullptr; }
+  [[nodiscard]] bool has_attr(std::string_view name) const { return asked(name) != nullptr; }
+  /// Attributes that the op has, and that change nothing of what is imported.
+  void no_effect(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
   [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise) const;
@@ -134,6 +148,10 @@ class Context {
   /// `tensor`, known input i, which must have one element.
   [[nodiscard]] static Tensor only(int i, Tensor tensor);
 
+  /// Error(file) names an attribute of the node that the converter did not ask for, and those that it did.
+  void check_attributes() const;
+  [[noreturn]] static void refuse_attribute(const std::string& name, const std::string& of, Strings known);
+
   /// What is wrong with the node.
   [[noreturn]] static void fail(const std::string& why);
 
@@ -143,6 +161,7 @@ class Context {
   [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
 
  private:
+  [[nodiscard]] const Attribute* asked(std::string_view name) const;
   template <class T>
   [[nodiscard]] const T* get(std::string_view name) const;
   template <class T>
@@ -151,6 +170,7 @@ class Context {
   Graph& graph_;
   const Node& node_;
   std::int64_t opset_;
+  mutable std::set<std::string, std::less<>> asked_;  ///< names of attributes
 };
 
 /// How nodes of one op become ferry's ops, from version `since` of its operator set to the next one in the tables.
@@ -158,6 +178,7 @@ struct Converter {
   std::string_view op;     ///< Node::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
+  unsigned typed = 0;  ///< inputs, as bits, of which it reads the type alone
 };
 
 }  // namespace ferry::onnx

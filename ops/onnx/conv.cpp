@@ -44,12 +44,13 @@ struct Windows {
   Ints size, strides, dilations, pads;
   std::string automatic;
 
-  Windows(Context& c, Ints given)
+  /// Not all ops have dilations and automatic padding.
+  Windows(Context& c, Ints given, bool dilated = true, bool fitted = true)
       : size(std::move(given)),
         strides(c.integers("strides", Ints(size.size(), 1))),
-        dilations(c.integers("dilations", Ints(size.size(), 1))),
+        dilations(dilated ? c.integers("dilations", Ints(size.size(), 1)) : Ints(size.size(), 1)),
         pads(c.integers("pads", Ints(2 * size.size(), 0))),
-        automatic(c.text("auto_pad", "NOTSET")) {
+        automatic(fitted ? c.text("auto_pad", "NOTSET") : "NOTSET") {
     const std::size_t dims = size.size();
     if (dims == 0 || strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims)
       Context::fail("its window, strides, dilations and pads are of different lengths");
@@ -80,13 +81,6 @@ Windows over_input(Context& c, Ints size) {
   return w;
 }
 
-/// The window of a filter.
-Ints window_of(Context& c, int filter) {
-  const Ints sizes = c.sizes(filter);
-  if (sizes.size() < 3) Context::fail("its filter has " + std::to_string(sizes.size()) + " dims");
-  return {sizes.begin() + 2, sizes.end()};
-}
-
 /// y with the bias of input i, if there is one.
 Value with_bias(Context& c, int i, const Value& y) {
   if (!c.has(i)) return y;
@@ -97,14 +91,14 @@ Value with_bias(Context& c, int i, const Value& y) {
 }
 
 Outs to_conv(Context& c) {
-  const Windows w = over_input(c, window_of(c, 1));
+  const Windows w = over_input(c, c.window_of(1));
   const Value x = c.in(0);
   return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
 /// Padding follows from the size of the output, where that is given; what padding cannot take away is added behind.
 Outs to_conv_transpose(Context& c) {
-  Windows w(c, window_of(c, 1));
+  Windows w(c, c.window_of(1));
   const auto dims = static_cast<std::int64_t>(w.dims());
   if (c.rank(0) != dims + 2) Context::fail("its filter and its input are of different ranks");
   Ints extra = c.integers("output_padding", Ints(w.dims(), 0));
@@ -127,18 +121,21 @@ Outs to_conv_transpose(Context& c) {
 
 Pooling pooling_of(Context& c) {
   const Windows w = over_input(c, c.integers("kernel_shape"));
-  return {w.size, w.sliding(), c.integer("ceil_mode", 0) != 0, c.integer("count_include_pad", 0) != 0};
+  return {w.size, w.sliding(), c.integer("ceil_mode", 0) != 0, false};
 }
 
 Outs to_max_pool(Context& c) {
   const Pooling pooling = pooling_of(c);
+  const bool by_columns = c.integer("storage_order", 0) != 0;
   if (!c.wants(1)) return max_pool(c.in(0), pooling);
-  const Largest largest = max_pool_indices(c.in(0), pooling, c.integer("storage_order", 0) != 0);
+  const Largest largest = max_pool_indices(c.in(0), pooling, by_columns);
   return {largest.y, largest.indices};
 }
 
 Outs to_average_pool(Context& c) {
-  return avg_pool(c.in(0), pooling_of(c));
+  Pooling pooling = pooling_of(c);
+  pooling.count_padding = c.integer("count_include_pad", 0) != 0;
+  return avg_pool(c.in(0), pooling);
 }
 
 /// The first version has p as a number.
@@ -168,7 +165,7 @@ Outs to_global_lp_pool(Context& c) {
 
 Outs to_col2im(Context& c) {
   const Ints image = c.ints(1);
-  const Windows w(c, c.ints(2));
+  const Windows w(c, c.ints(2), true, false);
   if (image.size() != w.dims()) Context::fail("an image and blocks of different ranks");
   return col2im(c.in(0), image, w.size, w.sliding());
 }
@@ -191,7 +188,7 @@ Value centred(Context& c, int i, int zero, DType dtype) {
 
 /// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
-  const Windows w = over_input(c, window_of(c, filter));
+  const Windows w = over_input(c, c.window_of(filter));
   std::int64_t products = c.size(filter, 1);
   for (std::int64_t size : w.size) products *= size;
   const Value image = centred(c, x, x_zero, exact_sums(products));
@@ -218,7 +215,7 @@ Outs to_qlinear_conv(Context& c) {
 
 /// The image's sizes are those that the windows cover; a larger one that is asked for has zeros behind it.
 Outs to_max_unpool(Context& c) {
-  const Windows w(c, c.integers("kernel_shape"));
+  const Windows w(c, c.integers("kernel_shape"), false, false);
   if (c.rank(0) != static_cast<int>(w.dims()) + 2) Context::fail("its window and its input are of different ranks");
   Ints image, behind{0, 0};
   for (std::size_t d = 0; d < w.dims(); ++d) {

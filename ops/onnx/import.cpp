@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "graph/core_ops.hpp"
+#include "ops/array.hpp"
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/onnx/support.hpp"
@@ -16,9 +17,9 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMaxFolded = 16 << 20;   // bytes of a node's outputs that are computed while importing
-constexpr std::int64_t kMaxNodes = 10'000'000;  // functions within functions multiply
-constexpr std::size_t kMaxCalls = 32;           // functions within each other
+constexpr std::int64_t kMaxFolded = 16 << 20;  // bytes of a node's outputs that are computed while importing
+constexpr std::int64_t kMaxMade = 200'000;     // nodes of functions and bodies, which multiply within each other
+constexpr std::size_t kMaxCalls = 32;          // functions within each other
 constexpr std::size_t kMaxStem = 1000;
 constexpr std::int64_t kNewestIr = 14;
 
@@ -58,6 +59,14 @@ struct Place {
   const Call* call = nullptr;
 };
 
+Type type_of(const Out& item) {
+  if (item.known.defined()) return item.known.type();
+  Type type = item.value.type();
+  for (std::size_t d = 0; d < item.perm.size(); ++d)
+    type.shape[static_cast<int>(d)] = item.value.shape()[static_cast<int>(item.perm[d])];
+  return type;
+}
+
 void check_tensor(const std::string& name, const Out& item) {
   if (item.list != nullptr) Context::fail("the value " + in_quotes(name) + " is a sequence, not a tensor");
   if (item.absent()) Context::fail("the value " + in_quotes(name) + " is optional, and has no element");
@@ -80,6 +89,15 @@ const Attribute* attribute_of(const Node& node, const Call* call, std::string_vi
   return found;
 }
 
+/// A call gives none but the attributes that its function has.
+void check_attributes(const Function& function, const Node& node) {
+  Strings known = function.attributes;
+  for (const Attribute& one : function.defaults) known.push_back(one.name);
+  for (const Attribute& one : node.attributes)
+    if (std::find(known.begin(), known.end(), one.name) == known.end() && !one.name.starts_with("__"))
+      Context::refuse_attribute(one.name, "the function " + escaped(function.name), known);
+}
+
 class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
@@ -89,16 +107,22 @@ class Importer {
 
   /// Nodes of a body or function; its values are in `names`.
   void convert(const std::vector<Node>& nodes, Names& names, const Place& place);
+  /// Before nodes of a body or function are converted once more.
+  void count_made(std::size_t nodes);
   /// The item as a value of `graph`, where ops are made now. A constant is made once for each body.
   Value value_in(Graph& graph, const std::string& name, const Out& item);
   /// Which inputs must be given by value for `value` to be known; Error when that is not enough.
   [[nodiscard]] NeedsValues needs(const Value& value) const;
+  /// Begins the import anew if inputs that can be given by value are enough for `value` to be known; else returns.
+  void try_values(const Value& value) const;
   [[nodiscard]] Graph& graph() { return *graph_; }
 
  private:
   void add_inputs(Names& names);
   void convert(const Node& node, Names& names, const Place& place);
   void call(const Function& function, const Node& node, Names& names, const Place& place);
+  /// What could not be converted since the data decide sizes can be, perhaps, from values of inputs: begins anew then.
+  void take_by_value(const Node& node, const Names& names) const;
   bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
   void bind(const Node& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
@@ -109,7 +133,7 @@ class Importer {
   const std::set<std::string>& by_value_;
   std::unique_ptr<Graph> graph_;
   std::map<std::pair<const Graph*, std::string>, Out> constants_;  // with what they were made from
-  std::int64_t nodes_ = 0;
+  std::int64_t nodes_ = 0, made_ = 0;
 };
 
 class NodeContext final : public Context {
@@ -121,7 +145,7 @@ class NodeContext final : public Context {
   Value in(int i) override { return importer_.value_in(graph(), name(i), item(i)); }
   Type type(int i) override {
     check_tensor(name(i), item(i));
-    return item(i).known.defined() ? item(i).known.type() : item(i).value.type();
+    return type_of(item(i));
   }
   Tensor constant(int i) override {
     const Out& given = item(i);
@@ -134,20 +158,12 @@ class NodeContext final : public Context {
                   "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
     }
   }
-  void take_by_value(int i) override {
-    NeedsValues needs;
-    try {
-      needs = importer_.needs(in(i));
-    } catch (const Error&) {
-      return;
-    }
-    throw needs;
-  }
+  void take_by_value(int i) override { importer_.try_values(in(i)); }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
   Out out(int i) override { return item(i); }
   Value value(const Out& out) override {
     check_tensor({}, out);
-    return out.value.defined() ? out.value : graph().constant(out.known);
+    return out.known.defined() ? graph().constant(out.known) : importer_.value_in(graph(), {}, out);
   }
   std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override {
     Names names(&place_.names);
@@ -155,6 +171,7 @@ class NodeContext final : public Context {
     if (inputs.size() != body.inputs.size())
       fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) names.set(body.inputs[i].name, inputs[i]);
+    importer_.count_made(body.nodes.size());
     importer_.convert(body.nodes, names, {names, place_.opsets, place_.call});
     std::vector<Out> outs;
     for (const ValueDef& output : body.outputs) outs.push_back(names.get(output.name));
@@ -177,6 +194,9 @@ class NodeContext final : public Context {
 
 Value Importer::value_in(Graph& graph, const std::string& name, const Out& item) {
   check_tensor(name, item);
+  if (!item.perm.empty())
+    Context::fail("the value " + in_quotes(name) + " " + type_of(item).str() +
+                  " has a size that the data decide; only a first dim may have one here");
   if (item.value.defined()) return item.value;
   Out& made = constants_[{&graph.current(), name}];
   const bool same = made.value.defined() && made.known.bytes().data() == item.known.bytes().data() &&
@@ -218,6 +238,16 @@ NeedsValues Importer::needs(const Value& value) const {
   return found;
 }
 
+void Importer::try_values(const Value& value) const {
+  NeedsValues found;
+  try {
+    found = needs(value);
+  } catch (const Error&) {
+    return;
+  }
+  throw found;
+}
+
 std::vector<Tensor> Importer::evaluate(const Graph& scratch, const Values& fetches) const {
   std::int64_t bytes = 0;
   for (const Value& fetch : fetches) {
@@ -236,14 +266,22 @@ std::vector<Tensor> Importer::evaluate(const Graph& scratch, const Values& fetch
 
 // ---- Nodes ----
 
+Outs converted(const Converter& converter, Context& context) {
+  Outs outs = converter.convert(context);
+  context.check_attributes();
+  return outs;
+}
+
 bool Importer::fold(const Converter& converter, const Node& node, Names& names, const Place& place) {
   for (const Attribute& attribute : node.attributes)
     if (std::holds_alternative<std::shared_ptr<const GraphDef>>(attribute.value)) return false;
-  for (const std::string& input : node.inputs)
-    if (!input.empty() && !place.names.get(input).known.defined()) return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool typed = i < 32 && (converter.typed >> i & 1U) != 0;
+    if (!typed && !node.inputs[i].empty() && !place.names.get(node.inputs[i]).known.defined()) return false;
+  }
   Graph scratch;
   NodeContext context(*this, scratch, node, place.opsets.find(node.domain)->second, place);
-  const Outs outs = converter.convert(context);
+  const Outs outs = converted(converter, context);
   std::erase_if(constants_, [&](const auto& one) { return one.first.first == &scratch; });
   std::vector<Out> items;
   Values wanted;
@@ -257,11 +295,25 @@ bool Importer::fold(const Converter& converter, const Node& node, Names& names, 
     const std::vector<Tensor> computed = evaluate(scratch, wanted);
     if (computed.empty()) return false;
     auto next = computed.begin();
-    for (Out& item : items)
-      if (!item.known.defined()) item.known = *next++;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].known.defined()) continue;
+      items[i].known = *next++;
+      if (outs[i].perm.empty()) continue;
+      Graph order;
+      items[i].known = options_.evaluate(order, {transpose(order.constant(items[i].known), outs[i].perm)})[0];
+    }
   }
   bind(node, items, names);
   return true;
+}
+
+void Importer::take_by_value(const Node& node, const Names& names) const {
+  for (const std::string& input : node.inputs) {
+    if (input.empty()) continue;
+    const Out& item = names.get(input);
+    if (!item.value.defined() || (item.perm.empty() && !item.value.shape().bounded())) continue;
+    try_values(item.value);
+  }
 }
 
 void Importer::bind(const Node& node, const std::vector<Out>& outs, Names& names) {
@@ -283,16 +335,25 @@ void Importer::give_name(const Value& value, const std::string& name, OpId first
   }
 }
 
+void Importer::count_made(std::size_t nodes) {
+  made_ += static_cast<std::int64_t>(nodes) + 1;
+  if (made_ > kMaxMade)
+    Context::fail("the calls of functions and the rounds of loops come to more than " + std::to_string(kMaxMade) +
+                  " nodes, which is the limit");
+}
+
 void Importer::call(const Function& function, const Node& node, Names& names, const Place& place) {
   const Call here{&function, &node, place.call, place.call == nullptr ? 1 : place.call->depth + 1};
   if (here.depth > kMaxCalls)
     Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
   if (node.inputs.size() > function.inputs.size()) Context::fail("it has more inputs than its function");
+  check_attributes(function, node);
   Names inner;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const bool given = i < node.inputs.size() && !node.inputs[i].empty();
     inner.set(function.inputs[i], given ? names.get(node.inputs[i]) : Out());
   }
+  count_made(function.nodes.size());
   convert(function.nodes, inner, {inner, function.opsets, &here});
   std::vector<Out> outs;
   for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
@@ -301,7 +362,7 @@ void Importer::call(const Function& function, const Node& node, Names& names, co
 }
 
 void Importer::convert(const Node& node, Names& names, const Place& place) {
-  if (++nodes_ > kMaxNodes) Context::fail("the model has more than " + std::to_string(kMaxNodes) + " nodes");
+  ++nodes_;
   if (const Function* function = function_of(model_, node)) return call(*function, node, names, place);
   const std::int64_t opset = place.opsets.find(node.domain)->second;
   const Converter& converter = *find_converter(node.full_op(), opset);
@@ -315,7 +376,14 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
     const bool named = first_name != node.outputs.end() && first_name->size() <= kMaxStem;
     const Scope scope = graph_->name(named ? *first_name : "node_" + std::to_string(nodes_));
     NodeContext context(*this, *graph_, node, opset, place);
-    for (Out& out : converter.convert(context)) {
+    Outs outs{};
+    try {
+      outs = converted(converter, context);
+    } catch (const Error&) {
+      take_by_value(node, names);
+      throw;
+    }
+    for (Out& out : outs) {
       const Tensor* tensor = out.value.defined() && &out.value.graph() == &graph_->current()
                                  ? graph_->current().constant_value(out.value.id())
                                  : nullptr;
@@ -371,9 +439,42 @@ std::unique_ptr<Graph> Importer::import() {
   const Scope line = graph_->line(SourceLine(model_.source, 0));
   add_inputs(names);
   convert(model_.graph.nodes, names, {names, model_.opsets});
-  for (const ValueDef& output : model_.graph.outputs)
-    graph_->fetch("predict", output.name, value_in(*graph_, output.name, names.get(output.name)));
+  for (const ValueDef& output : model_.graph.outputs) {
+    const Out& item = names.get(output.name);
+    try {
+      graph_->fetch("predict", output.name, value_in(*graph_, output.name, item));
+    } catch (const Error&) {
+      if (!item.perm.empty()) try_values(item.value);
+      throw;
+    }
+  }
   return std::move(graph_);
+}
+
+/// A number is for a dim that some input has, and is the size that is given for it.
+void check_dims(const Model& model, const ImportOptions& options) {
+  std::set<std::string> symbols;
+  for (const ValueDef* input : model.feeds()) {
+    if (!input->shape) continue;
+    const auto given = options.sizes.find(input->name);
+    for (int d = 0; d < input->shape->rank(); ++d) {
+      const std::string& symbol = (*input->shape)[d].symbol();
+      if (!symbol.empty()) symbols.insert(in_quotes(symbol));
+      const auto number = options.dims.find(symbol);
+      if (number == options.dims.end() || given == options.sizes.end()) continue;
+      if (const std::int64_t size = given->second[static_cast<std::size_t>(d)]; size != number->second)
+        throw Error(Code::usage, "--dim " + escaped(symbol) + "=" + std::to_string(number->second) + ": input " +
+                                     in_quotes(input->name) + " " + escaped(input->shape->str()) + " is given with " +
+                                     std::to_string(size))
+            .hint("leave --dim out, or give sizes that fit it");
+    }
+  }
+  const std::vector<std::string> known(symbols.begin(), symbols.end());
+  for (const auto& [name, number] : options.dims)
+    if (!symbols.contains(in_quotes(name)))
+      throw Error(Code::usage, "--dim " + escaped(name) + "=" + std::to_string(number) +
+                                   ": no input has a dim of that name; " +
+                                   (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
 }
 
 /// Sizes must fit what the model says of its inputs.
@@ -402,6 +503,7 @@ Imported import_model(const Model& model, const ImportOptions& options) {
                                   "; this ferry reads up to version " + std::to_string(kNewestIr))
           .hint("use a newer ferry");
     check_sizes(model, options);
+    check_dims(model, options);
     for (;;) {
       try {
         return {Importer(model, options, by_value).import(), {by_value.begin(), by_value.end()}};

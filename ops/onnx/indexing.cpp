@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <type_traits>
 
 #include "ops/array.hpp"
 #include "ops/boxes.hpp"
@@ -20,12 +18,46 @@
 namespace ferry::onnx {
 namespace {
 
+// ---- Dims in another order ----
+
+/// x with dim `axis` in front of the others.
+Value to_front(const Value& x, int axis) {
+  Ints perm{axis};
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != axis) perm.push_back(d);
+  return transpose(x, perm);
+}
+
+/// A value whose first `count` dims the model has at `axis`.
+Out first_to(const Value& x, int axis, int count = 1) {
+  Ints perm;
+  for (int d = 0; d < axis; ++d) perm.push_back(count + d);
+  for (int d = 0; d < count; ++d) perm.push_back(d);
+  for (int d = axis + count; d < x.rank(); ++d) perm.push_back(d);
+  return arranged(x, perm);
+}
+
 // ---- Gather and scatter ----
 
+/// Of a value in another order, along a dim whose size is known.
+Outs arranged_gather(const Out& x, const Value& indices, int axis) {
+  const std::int64_t dim = x.perm[static_cast<std::size_t>(axis)], more = indices.rank();
+  if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");
+  Ints perm;
+  for (std::size_t d = 0; d < x.perm.size(); ++d) {
+    if (static_cast<int>(d) != axis) perm.push_back(x.perm[d] < dim ? x.perm[d] : x.perm[d] + more - 1);
+    for (std::int64_t k = 0; k < more && static_cast<int>(d) == axis; ++k) perm.push_back(dim + k);
+  }
+  return arranged(gather(x.value, indices, dim), perm);
+}
+
 Outs to_gather(Context& c) {
-  const Value x = c.in(0);
+  const int axis = c.axis(0, c.integer("axis", 0));
+  const Out x = c.out(0);
   const Value indices = c.in(1);
-  return gather(x, indices, c.axis(0, c.integer("axis", 0)));
+  if (!x.perm.empty()) return arranged_gather(x, indices, axis);
+  if (axis == 0 || !indices.shape().bounded()) return gather(c.in(0), indices, axis);
+  return first_to(gather(to_front(c.in(0), axis), indices, 0), axis, indices.rank());
 }
 
 Outs to_gather_elements(Context& c) {
@@ -117,6 +149,7 @@ Outs to_hardmax_flat(Context& c) {
 
 Outs best(Context& c, std::int64_t k) {
   const std::int64_t axis = c.axis(0, c.integer("axis", -1));
+  c.no_effect({"sorted"});  // they always are
   const TopK found = top_k(c.in(0), k, axis, c.integer("largest", 1) != 0);
   return {found.values, found.indices};
 }
@@ -127,91 +160,19 @@ Outs to_top_k(Context& c) {
   return best(c, c.whole_number(1));
 }
 
-/// Slices of a known tensor along an axis, ordered by their elements and then by their numbers.
-class Slices {
- public:
-  Slices(const Tensor& x, int axis) : x_(x), count_(x.sizes()[static_cast<std::size_t>(axis)]) {
-    for (std::size_t d = static_cast<std::size_t>(axis) + 1; d < x.sizes().size(); ++d) inner_ *= x.sizes()[d];
-    order_.resize(static_cast<std::size_t>(count_));
-    std::iota(order_.begin(), order_.end(), 0);
-    dispatch(x.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      std::sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
-        const int order = compare<T>(a, b);
-        return order != 0 ? order < 0 : a < b;
-      });
-      for (std::size_t i = 0; i < order_.size(); ++i)
-        if (i == 0 || compare<T>(order_[i - 1], order_[i]) != 0) groups_.push_back(i);
-    });
-  }
-  [[nodiscard]] const Ints& order() const { return order_; }
-  /// Where in the order each different slice begins.
-  [[nodiscard]] const std::vector<std::size_t>& groups() const { return groups_; }
-
- private:
-  /// -1, 0 or 1; NaN counts as larger than all numbers.
-  template <class T>
-  [[nodiscard]] int compare(std::int64_t a, std::int64_t b) const {
-    using Number = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
-    const std::span<const T> data = x_.data<T>();
-    const auto at = [&](std::int64_t slice, std::int64_t k) {
-      return static_cast<Number>(data[static_cast<std::size_t>((k / inner_ * count_ + slice) * inner_ + k % inner_)]);
-    };
-    const std::int64_t width = count_ == 0 ? 0 : x_.count() / count_;
-    for (std::int64_t k = 0; k < width; ++k) {
-      const Number left = at(a, k), right = at(b, k);
-      const bool left_is_nan = left != left, right_is_nan = right != right;
-      if (left < right || (!left_is_nan && right_is_nan)) return -1;
-      if (right < left || (left_is_nan && !right_is_nan)) return 1;
-    }
-    return 0;
-  }
-
-  const Tensor& x_;
-  std::int64_t count_, inner_ = 1;
-  Ints order_;
-  std::vector<std::size_t> groups_;
-};
-
-Tensor tensor_of_ints(const Ints& numbers) {
-  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(numbers.size())}, std::span<const std::int64_t>(numbers));
-}
-
-/// Along an axis that is not the first one: computed from the input's value, since the size found stands behind.
-Outs unique_along(Context& c, int axis, bool sorted) {
-  const Tensor x = c.constant(0);
-  const Slices slices(x, axis);
-  std::vector<std::size_t> groups = slices.groups();
-  const auto first = [&](std::size_t place) { return slices.order()[place]; };
-  if (!sorted) std::sort(groups.begin(), groups.end(), [&](auto a, auto b) { return first(a) < first(b); });
-  Ints indices, counts, inverse(slices.order().size());
-  for (const std::size_t begin : groups) {
-    const auto after = std::upper_bound(slices.groups().begin(), slices.groups().end(), begin);
-    const std::size_t end = after == slices.groups().end() ? slices.order().size() : *after;
-    for (std::size_t i = begin; i < end; ++i)
-      inverse[static_cast<std::size_t>(first(i))] = static_cast<std::int64_t>(indices.size());
-    indices.push_back(first(begin));
-    counts.push_back(static_cast<std::int64_t>(end - begin));
-  }
-  const Tensor places = tensor_of_ints(indices);
-  const Value values = gather(c.in(0), c.graph().constant(places), axis);
-  return {values, places, tensor_of_ints(inverse), tensor_of_ints(counts)};
-}
+// ---- Sizes that depend on data: bounded dims, which are the first ones of their values ----
 
 Outs to_unique(Context& c) {
   const bool sorted = c.integer("sorted", 1) != 0, flat = !c.has_attr("axis");
   const int axis = flat ? 0 : c.axis(0, c.integer("axis"));
-  if (axis > 0) return unique_along(c, axis, sorted);
   const Value x = c.in(0);
-  const Unique found = unique(flat ? reshape(x, {-1}) : x, sorted);
-  return {found.values, found.indices, found.inverse, found.counts};
+  const Value rows = flat ? reshape(x, {-1}) : axis == 0 ? x : to_front(x, axis);
+  const Unique found = unique(rows, sorted);
+  return {first_to(found.values, axis), found.indices, found.inverse, found.counts};
 }
 
-// ---- Sizes that depend on data: bounded, if they are those of the first dim ----
-
-/// [rank, n], where n stands behind: computed from the input's value.
-Outs to_nonzero(Context& c) {
-  const Tensor x = c.constant(0);
+/// Of a known tensor: [rank, n].
+Tensor places_of(const Tensor& x) {
   Ints found;
   for (std::int64_t i = 0; i < x.count(); ++i)
     if (x.number(i) != 0) found.push_back(i);
@@ -227,18 +188,18 @@ Outs to_nonzero(Context& c) {
   return places;
 }
 
+Outs to_nonzero(Context& c) {
+  if (c.rank(0) == 0) return places_of(c.constant(0));
+  if (const Tensor known = c.constant_if(0); known.defined()) return places_of(known);
+  return first_to(nonzero(c.in(0)), 1);
+}
+
 Outs to_compress(Context& c) {
-  const Value x = c.in(0);
   const bool flat = !c.has_attr("axis");
-  const std::int64_t axis = flat ? 0 : c.axis(0, c.integer("axis"));
-  const Value rows = flat ? reshape(x, {-1}) : x;
-  if (axis == 0) return gather(rows, squeeze(nonzero(c.in(1)), {1}), 0);
-  const Tensor condition = c.constant(1);  // the size stands behind
-  Ints taken;
-  for (std::int64_t i = 0; i < condition.count(); ++i)
-    if (condition.integer(i) != 0) taken.push_back(i);
-  const Value indices = c.graph().constant(tensor_of_ints(taken));
-  return gather(rows, indices, axis);
+  const int axis = flat ? 0 : c.axis(0, c.integer("axis"));
+  const Value x = c.in(0);
+  const Value rows = flat ? reshape(x, {-1}) : axis == 0 ? x : to_front(x, axis);
+  return first_to(gather(rows, squeeze(nonzero(c.in(1)), {1}), 0), axis);
 }
 
 Outs to_non_max_suppression(Context& c) {

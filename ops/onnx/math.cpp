@@ -24,8 +24,9 @@ Outs unary(Context& c) {
 /// Before operator set 7 the second operand was spread by attributes.
 Value second(Context& c, const Value& a) {
   const Value b = c.in(1);
-  if (c.opset() >= 7 || c.integer("broadcast", 0) == 0) return b;
+  if (c.opset() >= 7) return b;
   const int axis = c.has_attr("axis") ? c.axis(0, c.integer("axis", 0)) : a.rank() - b.rank();
+  if (c.integer("broadcast", 0) == 0) return b;
   Ints behind;
   for (int d = axis + b.rank(); d < a.rank(); ++d) behind.push_back(d - axis);
   return behind.empty() ? b : expand_dims(b, behind);
@@ -172,9 +173,13 @@ Outs to_where(Context& c) {
 }
 
 Outs to_cast(Context& c) {
-  return cast(c.in(0), c.dtype("to"));
+  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});  // of float8 alone
+  const DType to = c.dtype("to");
+  const Out x = c.out(0);
+  return x.perm.empty() ? Outs(cast(c.in(0), to)) : Outs(arranged(cast(x.value, to), x.perm));
 }
 Outs to_cast_like(Context& c) {
+  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});
   return cast(c.in(0), c.type(1).dtype);
 }
 
@@ -202,7 +207,7 @@ constexpr Converter kMath[] = {
     {"BitwiseOr", 18, binary<bit_or>},
     {"BitwiseXor", 18, binary<bit_xor>},
     {"Cast", 6, to_cast},
-    {"CastLike", 15, to_cast_like},
+    {"CastLike", 15, to_cast_like, 0b10},
     {"Ceil", 1, unary<ceil>},
     {"Celu", 12, to_celu},
     {"Clip", 6, to_clip},

@@ -96,6 +96,7 @@ class Reader {
                       from.overload(),
                       strings_of(from.input()),
                       strings_of(from.output()),
+                      strings_of(from.attribute()),
                       {},
                       {},
                       opsets(from.opset_import())};
@@ -201,6 +202,10 @@ class Reader {
     result.inputs = strings_of(from.input());
     result.outputs = strings_of(from.output());
     return in_part(result.str(), [&] {
+      for (const Strings* values : {&result.inputs, &result.outputs})
+        if (std::ssize(*values) > kMostValues)
+          fail(std::to_string(values->size()) + (values == &result.inputs ? " inputs" : " outputs") + "; at most " +
+               std::to_string(kMostValues) + " are allowed");
       check_name(result.op, "its op");
       if (!result.name.empty()) check_name(result.name, "its name");
       check_names(result.inputs, "an input's name");

@@ -79,6 +79,7 @@ using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 struct Function {
   std::string domain, name, overload;
   Strings inputs, outputs;
+  Strings attributes;               ///< those that a call gives
   std::vector<Attribute> defaults;  ///< of attributes that a call may leave out
   std::vector<Node> nodes;
   Opsets opsets;
@@ -104,6 +105,9 @@ struct Model {
 
 /// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.
 inline constexpr std::int64_t kNewestOpset = 28;
+
+/// Inputs, and outputs, that a node may have: planning one takes time by their square.
+inline constexpr std::int64_t kMostValues = 1 << 14;
 
 /// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
 /// files beneath the model's folder only.

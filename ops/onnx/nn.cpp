@@ -31,6 +31,7 @@ Outs to_gemm(Context& c) {
   const bool turn_a = c.integer("transA", 0) != 0, turn_b = c.integer("transB", 0) != 0;
   const Value product = scaled(matmul(a, b, turn_a, turn_b), c.real("alpha", 1));
   const double beta = c.real("beta", 1);
+  if (c.opset() < 7) c.no_effect({"broadcast"});
   if (!c.has(2) || beta == 0) return product;
   const Value bias = scaled(c.in(2), beta);
   return product + bias;

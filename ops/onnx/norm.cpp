@@ -14,7 +14,8 @@ namespace {
 
 /// Where a node computes narrow numbers in float32, as stash_type asks for by default.
 Value stashed(Context& c, const Value& x) {
-  return size_of(x.dtype()) < 4 ? cast(x, c.dtype("stash_type", DType::float32)) : x;
+  const DType stash = c.dtype("stash_type", DType::float32);
+  return size_of(x.dtype()) < 4 ? cast(x, stash) : x;
 }
 
 Outs to_batch_norm(Context& c) {
@@ -24,9 +25,11 @@ Outs to_batch_norm(Context& c) {
   const Value mean = c.in(3);
   const Value variance = c.in(4);
   const double epsilon = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
-  if (c.integer("training_mode", 0) == 0) {
-    if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
-    if (c.integer("spatial", 1) == 0) Context::fail("means of single elements (spatial = 0) are not imported");
+  if (c.opset() < 9 && c.integer("spatial", 1) == 0)
+    Context::fail("means of single elements (spatial = 0) are not imported");
+  if (c.opset() < 7) c.no_effect({"is_test"});  // which outputs there are says as much
+  if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
+  if (c.opset() < 14 || c.integer("training_mode", 0) == 0) {
     return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
   }
   const BatchNorm now = batch_norm(x, scale, offset, epsilon);
@@ -47,10 +50,9 @@ Ints axes_from(Context& c, std::int64_t otherwise) {
 Outs to_layer_norm(Context& c) {
   const Value x = c.in(0);
   const Normalized normal = normalize(stashed(c, x), axes_from(c, -1), c.real("epsilon", 1e-5));
-  const Value scale = c.in(1);
-  Value y = cast(normal.y, x.dtype()) * scale;
+  Value y = normal.y * c.in(1);
   if (c.has(2)) y = y + c.in(2);
-  return {y, normal.mean, normal.inverse};
+  return {cast(y, x.dtype()), normal.mean, normal.inverse};
 }
 
 Outs to_rms_norm(Context& c) {
@@ -114,14 +116,15 @@ Outs to_mean_variance(Context& c) {
 Outs to_dropout(Context& c) {
   const Value x = c.in(0);
   const double ratio = c.has(1) ? c.number(1) : 0.5;
+  const std::int64_t seed = c.integer("seed", 0);
+  if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // of training, which is an input since
   if (!c.has(2) || c.number(2) == 0 || ratio == 0) {
     if (!c.wants(1)) return identity(x);
     return {identity(x), cast(ones_like(x), c.opset() >= 10 ? DType::boolean : x.dtype())};
   }
   if (ratio < 0 || ratio >= 1) Context::fail("a ratio of " + std::to_string(ratio));
   const Ints sizes = c.sizes(0);
-  const Value drawn =
-      uniform(c.graph(), Shape(std::span<const std::int64_t>(sizes)), 0, 1, DType::float32, c.integer("seed", 0));
+  const Value drawn = uniform(c.graph(), Shape(std::span<const std::int64_t>(sizes)), 0, 1, DType::float32, seed);
   const Value stays = greater_equal(drawn, ratio);
   return {select(stays, x * (1 / (1 - ratio)), 0), stays};
 }

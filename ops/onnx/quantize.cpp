@@ -16,14 +16,14 @@ namespace {
 /// of `block_size` elements along it.
 Value spread(Context& c, const Value& given) {
   const int rank = c.rank(0);
+  const std::int64_t given_axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   if (given.rank() == 0 || (given.rank() == 1 && given.shape()[0] == Dim(1))) return reshape(given, {});
-  const int axis = c.axis(0, c.integer("axis", 1));
+  const int axis = c.axis(0, given_axis);
   if (given.rank() == 1) {
     Ints axes;
     for (int d = axis + 1; d < rank; ++d) axes.push_back(d - axis);
     return expand_dims(given, axes);
   }
-  const std::int64_t block = c.integer("block_size", 0);
   if (given.rank() != rank || block < 1 || !given.shape().known() || given.shape().bounded())
     Context::fail("a scale of " + given.shape().str() + " with blocks of " + std::to_string(block));
   Ints sizes = given.shape().sizes();
@@ -43,7 +43,9 @@ Value spread_input(Context& c, int i) {
 Outs to_quantize(Context& c) {
   const Value given = c.in(0);
   const Value scale = spread(c, c.in(1));
-  const DType dtype = c.has(2) ? c.type(2).dtype : c.dtype("output_dtype", DType::uint8);
+  const DType asked = c.dtype("output_dtype", c.has(2) ? c.type(2).dtype : DType::uint8);
+  const DType dtype = c.has(2) ? c.type(2).dtype : asked;
+  c.no_effect({"saturate"});  // of float8 alone
   const DType precision = c.dtype("precision", scale.dtype());
   const Value x = cast(given, precision);
   const Value factor = cast(scale, precision);

@@ -59,9 +59,6 @@ Value exchanged(const Value& x) {
   return transpose(x, {1, 0, 2});
 }
 
-/// The inputs that the ops have in one order; those behind them are of quantized layers.
-enum Input { kX, kWeights, kStateWeights, kBias, kLengths, kH, kC, kPeepholes, kScale, kZero, kStateScale, kStateZero };
-
 /// What a node says for all its directions.
 class Layers {
  public:
@@ -73,6 +70,10 @@ class Layers {
         by_batch_(c.integer("layout", 0) != 0) {
     if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
       Context::fail("a direction of '" + direction_ + "'");
+    const std::int64_t hidden = hidden_size();
+    if (c.integer("hidden_size", hidden) != hidden)
+      Context::fail("hidden_size is " + std::to_string(c.integer("hidden_size")) + ", and its weights are for " +
+                    std::to_string(hidden));
     x = by_batch_ ? exchanged(c.in(kX)) : c.in(kX);
     if (!c.has(kLengths)) return;
     const Tensor known = c.constant_if(kLengths);
@@ -89,7 +90,7 @@ class Layers {
     layer.input = quantized_ ? dequantized(kWeights, kScale, direction) : part(kWeights, direction);
     layer.state = quantized_ ? dequantized(kStateWeights, kStateScale, direction) : part(kStateWeights, direction);
     if (c_.has(kBias)) {
-      const std::int64_t hidden = c_.size(kStateWeights, quantized_ ? 1 : 2);
+      const std::int64_t hidden = hidden_size();
       check_computed("hidden", hidden, SourceLine());
       const std::int64_t rows = gates_ * hidden;
       const Values both = split(part(kBias, direction), 0, {rows, rows});
@@ -123,6 +124,23 @@ class Layers {
   Value x;
 
  private:
+  /// The inputs that the ops have in one order; those behind them are of quantized layers.
+  enum Input {
+    kX,
+    kWeights,
+    kStateWeights,
+    kBias,
+    kLengths,
+    kH,
+    kC,
+    kPeepholes,
+    kScale,
+    kZero,
+    kStateScale,
+    kStateZero
+  };
+
+  [[nodiscard]] std::int64_t hidden_size() { return c_.size(kStateWeights, quantized_ ? 1 : 2); }
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }

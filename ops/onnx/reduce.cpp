@@ -18,7 +18,8 @@ struct Reduction {
 
 Reduction reduction(Context& c) {
   const Ints axes = c.ints_of(1, "axes").value_or(Ints());
-  return {axes, c.integer("keepdims", 1) != 0, axes.empty() && c.integer("noop_with_empty_axes", 0) != 0};
+  const bool none = c.integer("noop_with_empty_axes", 0) != 0;
+  return {axes, c.integer("keepdims", 1) != 0, axes.empty() && none};
 }
 
 using Reduce = Value (*)(const Value&, Ints, bool, source_location);
@@ -31,6 +32,15 @@ template <Reduce f>
 Outs plain(Context& c) {
   const Reduction r = reduction(c);
   return reduced(f, c.in(0), r);
+}
+
+/// The largest and smallest of bools: whether any is true, whether all are.
+template <Reduce f>
+Outs best_of(Context& c) {
+  const Reduction r = reduction(c);
+  const Value x = c.in(0);
+  if (x.dtype() != DType::boolean) return reduced(f, x, r);
+  return cast(reduced(f, cast(x, DType::uint8), r), DType::boolean);
 }
 
 Outs to_l1(Context& c) {
@@ -93,9 +103,9 @@ constexpr Converter kReduce[] = {
     {"ReduceL2", 1, to_l2},
     {"ReduceLogSum", 1, to_log_sum},
     {"ReduceLogSumExp", 1, plain<log_sum_exp>},
-    {"ReduceMax", 1, plain<max>},
+    {"ReduceMax", 1, best_of<max>},
     {"ReduceMean", 1, to_mean},
-    {"ReduceMin", 1, plain<min>},
+    {"ReduceMin", 1, best_of<min>},
     {"ReduceProd", 1, plain<prod>},
     {"ReduceSum", 1, plain<sum>},
     {"ReduceSumSquare", 1, to_sum_square},

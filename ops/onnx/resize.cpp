@@ -74,10 +74,9 @@ Outs to_upsample(Context& c) {
 }
 
 /// The sizes, so that all dims are scaled alike where the node asks for that.
-std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes) {
+std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes, const std::string& policy) {
   if (sizes.size() != axes.size())
     Context::fail(std::to_string(sizes.size()) + " sizes for " + std::to_string(axes.size()) + " dims");
-  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   std::vector<ResizedDim> dims;
   double least = INFINITY, most = 0;
   for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -123,12 +122,13 @@ Resizing resizing_of(Context& c) {
 Outs to_resize(Context& c) {
   const Resizing resizing = resizing_of(c);
   const Ints axes = c.integers("axes", all_axes(c));
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   std::vector<ResizedDim> dims;
   const Tensor scales = c.has(2) ? c.constant(2) : Tensor();
   if (scales.defined() && scales.count() > 0)
     dims = scaled(c, axes, numbers_of(scales));
   else
-    dims = sized(c, axes, c.ints(3));
+    dims = sized(c, axes, c.ints(3), policy);
   if (resizing.coordinates == Coordinates::crop) {
     const Floats roi = numbers_of(c.constant(1));
     if (roi.size() != 2 * axes.size()) Context::fail("roi has " + std::to_string(roi.size()) + " numbers");

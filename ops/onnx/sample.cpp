@@ -62,6 +62,7 @@ Outs to_deform_conv(Context& c) {
   deforming.groups = c.integer("group", 1);
   deforming.offset_groups = c.integer("offset_group", 1);
   if (c.has(4)) deforming.mask = c.in(4);
+  static_cast<void>(c.window_of(1));
   const Value x = c.in(0);
   const Value w = c.in(1);
   const Value y = deform_conv(x, w, c.in(2), deforming);

@@ -9,8 +9,6 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostParts = 65536;  // of a sequence, each an op
-
 using List = std::vector<Out>;
 
 /// Input `i`, an index into a list of `size`; negative ones count from the end.
@@ -22,7 +20,8 @@ std::size_t place(Context& c, int i, std::size_t size, bool behind) {
   return static_cast<std::size_t>(at);
 }
 
-Outs to_empty(Context&) {
+Outs to_empty(Context& c) {
+  c.no_effect({"dtype"});
   return Out(List());
 }
 
@@ -66,17 +65,15 @@ Outs to_split(Context& c) {
   } else {
     const std::int64_t each = c.has(1) ? c.whole_number(1) : 1;
     if (each < 1) Context::fail("parts of " + std::to_string(each) + " elements");
-    if (size / each >= kMostParts)
+    if (size / each >= kMostValues)
       Context::fail(std::to_string(size) + " elements in parts of " + std::to_string(each) + "; the limit is " +
-                    std::to_string(kMostParts) + " parts");
+                    std::to_string(kMostValues) + " parts");
     for (std::int64_t at = 0; at < size; at += each) sizes.push_back(std::min(each, size - at));
   }
   List list;
+  const bool kept = c.integer("keepdims", 1) != 0, whole = c.has(1) || kept;
   if (!sizes.empty())
-    for (const Value& part : split(c.in(0), axis, sizes)) {
-      const bool whole = c.has(1) || c.integer("keepdims", 1) != 0;
-      list.emplace_back(whole ? part : squeeze(part, {axis}));
-    }
+    for (const Value& part : split(c.in(0), axis, sizes)) list.emplace_back(whole ? part : squeeze(part, {axis}));
   return Out(std::move(list));
 }
 

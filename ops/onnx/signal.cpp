@@ -69,31 +69,44 @@ Outs to_hann(Context& c) {
 struct Transform {
   std::int64_t taken;    ///< elements of the signal that are read
   std::int64_t length;   ///< of the transform: others are zeros
-  std::int64_t results;  ///< frequencies
+  std::int64_t results;  ///< frequencies, or elements of the signal when inverse
   bool inverse = false;
+  bool halved =
+      false;  ///< inverse: of the first half of the frequencies; the others mirror them, so the signal is real
 };
 
-/// [taken, results]: f(2 pi row column / length), divided by the length when inverse.
+/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. Of halved frequencies each counts
+/// for its mirror image too, which only the first one and that in the middle have not.
 Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) {
   return graph.constant(matrix(dtype, t.taken, t.results, [&](std::int64_t row, std::int64_t column) {
     const double turn = static_cast<double>(row * column % t.length) / static_cast<double>(t.length);
-    return f(2 * std::numbers::pi * turn) / (t.inverse ? static_cast<double>(t.length) : 1.0);
+    const bool twice = t.halved && row != 0 && 2 * row != t.length;
+    return f(2 * std::numbers::pi * turn) * (twice ? 2 : 1) / (t.inverse ? static_cast<double>(t.length) : 1.0);
   }));
 }
 
-/// Of real and imaginary parts [..., taken] (no imaginary ones: undefined) the frequencies, [..., results, 2].
+/// As it is computed: sums of many terms of either sign, which cancel.
+Value as_wide(const Value& x) {
+  if (x.defined() && !is_float(x.dtype()))
+    Context::fail("a signal of " + std::string(name_of(x.dtype())) + "; it takes floating-point dtypes");
+  return x.defined() ? cast(x, DType::float64) : x;
+}
+
+/// Of real and imaginary parts [..., taken] (no imaginary ones: undefined) the frequencies, [..., results, 2]; of
+/// halved ones the real signal, [..., results, 1].
 Value transformed(const Value& real, const Value& imaginary, const Transform& t) {
   Graph& graph = real.graph().current();
   const Value cosines = waves(graph, real.dtype(), t, std::cos);
   const Value sines = waves(graph, real.dtype(), t, std::sin);
   const double sign = t.inverse ? 1 : -1;  // of exp(sign i angle)
   Value re = matmul(real, cosines);
-  Value im = matmul(real, sines) * sign;
   if (imaginary.defined()) {
     const Value of_sines = matmul(imaginary, sines) * sign;
     re = re - of_sines;
-    im = im + matmul(imaginary, cosines);
   }
+  if (t.halved) return expand_dims(re, {-1});
+  Value im = matmul(real, sines) * sign;
+  if (imaginary.defined()) im = im + matmul(imaginary, cosines);
   const Value columns = expand_dims(re, {-1});
   return concat({columns, expand_dims(im, {-1})}, -1);
 }
@@ -119,17 +132,20 @@ Outs to_dft(Context& c) {
   const int last = c.rank(0) - 2;
   if (axis > last) Context::fail("axis " + std::to_string(given) + " is that of the parts");
   const std::int64_t size = c.size(0, axis);
-  const std::int64_t length = c.has(1) ? c.whole_number(1) : size;
+  const bool onesided = c.integer("onesided", 0) != 0, inverse = c.integer("inverse", 0) != 0;
+  const std::int64_t length = c.has(1) ? c.whole_number(1) : (onesided && inverse ? 2 * (size - 1) : size);
   if (length < 1) Context::fail("a length of " + std::to_string(length));
-  const bool onesided = c.integer("onesided", 0) != 0;
-  const Transform t{std::min(size, length), length, onesided ? length / 2 + 1 : length, c.integer("inverse", 0) != 0};
+  const std::int64_t half = length / 2 + 1;
+  const Transform t{std::min(size, onesided && inverse ? half : length), length, onesided && !inverse ? half : length,
+                    inverse, onesided && inverse};
   const Value x = slice(exchanged(c.in(0), axis, last), last, 0, t.taken);
-  const Value real = part(c, x, 0);
-  const Value y = transformed(real, part(c, x, 1), t);
-  return exchanged(y, axis, last);
+  const Value real = as_wide(part(c, x, 0));
+  const Value y = transformed(real, as_wide(part(c, x, 1)), t);
+  return cast(exchanged(y, axis, last), x.dtype());
 }
 
-/// [batch, length, 1 or 2] in frames of the window's length, a step apart: [batch, frames, frequencies, 2].
+/// [batch, length, 1 or 2], or [batch, length] of real numbers, in frames of the window's length, a step apart:
+/// [batch, frames, frequencies, 2].
 Outs to_stft(Context& c) {
   const auto step = c.whole_number(1);
   const std::int64_t size = c.size(0, 1);
@@ -143,14 +159,15 @@ Outs to_stft(Context& c) {
   const Value indices = c.graph().constant(places);
   const Value x = c.in(0);
   const auto framed = [&](std::int64_t which) {
-    const Value signal = part(c, x, which);
+    const Value signal = x.rank() > 2 ? part(c, x, which) : which == 0 ? x : Value();
     if (!signal.defined()) return signal;
     const Value cut = gather(signal, indices, 1);
     return c.has(2) ? cut * c.in(2) : cut;
   };
-  const Value real = framed(0);
+  const Value real = as_wide(framed(0));
   const bool onesided = c.integer("onesided", 1) != 0;
-  return transformed(real, framed(1), {length, length, onesided ? length / 2 + 1 : length});
+  const Value y = transformed(real, as_wide(framed(1)), {length, length, onesided ? length / 2 + 1 : length});
+  return cast(y, x.dtype());
 }
 
 /// The weights of triangles over frequencies, evenly spaced in mels: m = 2595 log10(1 + f / 700).

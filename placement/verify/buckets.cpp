@@ -112,8 +112,10 @@ class Buckets {
     const Sum sum{&i, parts_in(c, i.inputs), parts_in(c, i.outputs)};
     if (sum.given == nullptr && sum.got == nullptr) return;
     const CollectiveKind kind = plan_.schedules[plan_.collectives[i.target].schedule].kind;
-    if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce)
+    if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) {
+      if (sum.got == nullptr) return;  // it sends one value, which was made in its parts
       reject(describe(plan_, i) + ": only sums may be of several values at once");
+    }
     if (i.inputs.count > 0 && i.outputs.count > 0 && !same_places(sum.given, sum.got))
       reject(describe(plan_, i) + " on task " + std::to_string(tables_.tasks_of[c][0]) +
              " does not bring the sums of its values at their places");

@@ -52,8 +52,8 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c) {
   return text;
 }
 
-[[noreturn]] void reject(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
-                         std::size_t task) {
+[[noreturn]] void refuse_memory(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
+                                std::size_t task) {
   throw Rejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
                  "; the largest values on task " + std::to_string(task) + ":" +
                  largest_buffers(plan, plan.class_for(static_cast<int>(task))) +
@@ -78,7 +78,7 @@ std::uint64_t check_fit(const Plan& plan) {
     const std::uint64_t needed = needed_of[plan.class_of[t]];
     most = std::max(most, needed);
     if (task.memory_bytes != 0 && needed > task.memory_bytes)
-      reject(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
+      refuse_memory(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
     if (t == 0 || task.host != plan.topology.tasks[t - 1].host)
       number = numbers.try_emplace(task.host, hosts.size()).first->second;
     if (number == hosts.size()) hosts.emplace_back();
@@ -92,8 +92,8 @@ std::uint64_t check_fit(const Plan& plan) {
   }
   for (const Host& host : hosts)
     if (host.there != 0 && host.needed > host.there)
-      reject(plan, "the tasks on host " + escaped(plan.topology.tasks[host.task].host_name), host.needed, host.there,
-             host.task);
+      refuse_memory(plan, "the tasks on host " + escaped(plan.topology.tasks[host.task].host_name), host.needed,
+                    host.there, host.task);
   return most;
 }
 

@@ -1,6 +1,7 @@
 // Memory: each class's instructions are walked once, with a map of whose bytes lie where. What a loop's body or a whole
 // step leaves behind is known beforehand as its effects, so that the walk through it holds for every iteration.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -179,6 +180,7 @@ class ClassMemory {
     walk(memory, 1);
     for (const PlanVariable& variable : class_.variables)
       if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
+    check_arenas();
   }
 
  private:
@@ -199,6 +201,22 @@ class ClassMemory {
     if (b.offset > arena || b.bytes > arena - b.offset)
       reject(name(id) + " ends at " + std::to_string(b.offset + b.bytes) + ", its arena has " + std::to_string(arena) +
              " bytes");
+  }
+
+  /// Arenas are as large as what lies in them: what they take is what was planned.
+  void check_arenas() const {
+    std::vector<std::array<std::uint64_t, 2>> ends(class_.devices.size());
+    for (const Buffer& b : class_.buffers) {
+      if (b.view_of != kNone || b.space == Buffer::Space::none || b.space == Buffer::Space::tile) continue;
+      std::uint64_t& end = ends[b.device][b.space == Buffer::Space::state ? 1 : 0];
+      end = std::max(end,
+                     (b.offset + std::max<std::uint64_t>(b.bytes, 1) + kBufferAlign - 1) / kBufferAlign * kBufferAlign);
+    }
+    for (std::size_t d = 0; d < ends.size(); ++d)
+      for (const auto& [bytes, end] :
+           {std::pair(class_.devices[d].step_bytes, ends[d][0]), std::pair(class_.devices[d].state_bytes, ends[d][1])})
+        if (bytes != end)
+          reject("an arena has " + std::to_string(bytes) + " bytes, what lies in it ends at " + std::to_string(end));
   }
 
   void check_view(std::uint32_t id) const {
@@ -436,11 +454,23 @@ class ClassMemory {
     return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }
 
+  /// Else it would go on for ever, or never begin.
+  void check_changes(const Instruction& loop) const {
+    bool changes = false;
+    const Span at = span(class_.operands[loop.inputs.begin]);
+    for (const std::uint32_t region : {loop.target, loop.other})
+      effects_[region][at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const Effect* effect) {
+        changes = changes || effect != nullptr;
+      });
+    if (!changes) reject(describe(plan_, loop) + ": nothing in it changes its condition");
+  }
+
   void loop(Contents& memory, const Instruction& i) {
     affect(memory, perhaps(entering(i)));
     walk(memory, i.target);
     read(memory, i.inputs, i);
     check_arrived(i);
+    check_changes(i);
     const Saved left(memory, round_of(i));
     walk(memory, i.other);
     left.restore(memory);

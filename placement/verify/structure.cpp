@@ -23,7 +23,8 @@ bool within(Range range, std::size_t size) {
   return range.begin <= size && range.count <= size - range.begin;
 }
 
-constexpr std::uint32_t kDeepest = 1000;  // the checks recurse into regions
+constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
+constexpr std::uint32_t kDeepest = 1000;      // the checks recurse into regions
 
 class Structure {
  public:
@@ -135,6 +136,7 @@ class Structure {
   }
 
   void check_class(const PlanClass& c) const {
+    require(c.threads <= kMostThreads, "a class has " + std::to_string(c.threads) + " threads");
     require(c.threads >= 1 && c.regions.size() >= 2 && c.regions[0].kind == Region::Kind::setup &&
                 c.regions[1].kind == Region::Kind::step,
             "a class without a setup and a step");

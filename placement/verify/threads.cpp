@@ -26,24 +26,22 @@ struct Touched {
 /// One class's step, walked in the order of its list, with what each thread knows of the others.
 class Threads {
  public:
-  Threads(const Plan& plan, const PlanClass& plan_class)
-      : plan_(plan),
-        class_(plan_class),
-        knows_(plan_class.threads, std::vector<std::uint32_t>(plan_class.threads, 0)),
-        then_(plan_class.threads),
-        ran_(plan_class.threads, 0),
-        memory_(2 * plan_class.devices.size()) {}
+  Threads(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
 
   bool check() {
     if (!check_places()) return false;
+    knows_.assign(class_.threads, std::vector<std::uint32_t>(class_.threads, 0));
+    then_.resize(class_.threads);
+    ran_.assign(class_.threads, 0);
+    memory_.resize(2 * class_.devices.size());
     const Range step = class_.regions[1].instructions;
     for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) run(class_.instructions[k]);
     return true;
   }
 
  private:
-  /// What moves messages or holds regions is thread 0's, and so are all regions but the step. False when everything is
-  /// on thread 0 and nothing waits.
+  /// What moves messages or holds regions is thread 0's, and so are all regions but the step; a tile region is run
+  /// like one kernel, by the thread that has its instruction. False when everything is on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
@@ -51,7 +49,8 @@ class Threads {
       for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
         const Instruction& i = class_.instructions[k];
         several = several || i.thread != 0 || i.waits.count > 0;
-        const bool free = r == 1 && (i.what == Do::kernel || i.what == Do::copy);
+        const bool computes = i.what == Do::kernel || i.what == Do::copy || i.what == Do::tiles;
+        const bool free = r == 1 && computes;
         if (i.thread != 0 && !free)
           reject(describe(plan_, i) + " is on thread " + std::to_string(i.thread) + ", where only thread 0 may run it");
         if (r != 1 && i.waits.count > 0) reject(describe(plan_, i) + " waits for a thread outside of the step");

@@ -1,5 +1,6 @@
-// The parts of the verifier. Each throws Rejected with the reason. They read the plan's data and nothing else: no code
-// of the passes, of the executor or of the plan itself is called, so that a mistake there cannot hide itself here.
+// The parts of the verifier. Each throws Rejected with the reason. They read the plan's data and the ops' definitions
+// and nothing else: no code of the passes, of the executor or of the plan itself is called, so that a mistake there
+// cannot hide itself here.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "placement/plan.hpp"
+#include "placement/verify.hpp"
 
 namespace ferry::verifier {
 
@@ -84,6 +86,11 @@ std::size_t check_tiles(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.
 void check_values(const Plan& plan, const Tables& tables);
+/// Kernels are given, and give, what their ops say: attributes, dtypes and sizes of whole values by the op's own
+/// inference; dims that are one in its index notation are split alike; kernels write over inputs only where they may.
+void check_types(const Plan& plan, const KnownOps& known);
+/// The extent of every bounded value is written, by a kernel, or comes along with its elements.
+void check_extents(const Plan& plan);
 /// Every channel has one send and one receive of equal size, in the same place of the program; members of a collective
 /// all take part in it, with the buffers that its schedule wants.
 void check_messages(const Plan& plan, const Tables& tables);
@@ -100,8 +107,10 @@ void check_progress(const Plan& plan, const Tables& tables);
 /// Threads of one task never touch the same bytes at the same time, but to read; nor do they wait for one another for
 /// ever. False when every task uses one thread.
 bool check_threads(const Plan& plan);
+/// A variable is written once in a step; what a copy has set there is read in the next step only.
+void check_updates(const Plan& plan);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
-/// into it; buffers lie within their arenas.
+/// into it; buffers lie within their arenas, which are no larger; something in a loop changes its condition.
 void check_memory(const Plan& plan);
 /// No task needs more memory than it may use, and the tasks of a host together no more than that has, where the
 /// topology says. Gives the bytes of the task that needs the most.

@@ -119,7 +119,7 @@ TEST_CASE("a full disk loses messages, says so once it can, and kills nothing") 
 
 TEST_CASE("a reader that is gone kills nothing") {
   const auto before = std::signal(SIGPIPE, SIG_DFL);
-  ignore_sigpipe();
+  ignore_write_signals();
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   ::close(ends[0]);

@@ -59,12 +59,20 @@ TEST_CASE("what nobody reads is dropped once the process is to stop") {
 }
 
 TEST_CASE("the error of a write is given") {
-  ignore_sigpipe();
+  ignore_write_signals();
   Pipe pipe;
   ::close(pipe.ends[0]);
   CHECK(write_all(pipe.ends[1], "x") == EPIPE);
   pipe.ends[0] = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   CHECK(write_all(pipe.ends[0], "x") == ENOSPC);
+}
+
+TEST_CASE("what is printed cannot move a terminal's cursor, colour it or end the text") {
+  CHECK(printable("plain\ttext\\\n") == "plain\ttext\\\n");
+  CHECK(printable("é → ü") == "é → ü");
+  CHECK(printable(std::string("a\x1b[31mb\0c\r\x7f", 11)) == "a\\x1b[31mb\\x00c\\r\\x7f");
+  CHECK(printable("\xc2\x9b"
+                  "31m \xff") == "\\xc2\\x9b31m \\xff");
 }
 
 }  // namespace

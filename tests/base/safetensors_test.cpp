@@ -210,5 +210,18 @@ TEST_CASE("safetensors: cut or flipped anywhere, it is refused or read, and neve
 
 TEST_SUITE_END();
 
+TEST_CASE("a header that is padded with NUL instead of spaces is refused") {
+  const std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  const auto parse = [](const std::string& file) {
+    return parse_safetensors(FileBytes(std::as_bytes(std::span(file))), "x");
+  };
+  CHECK(parse(file_of(header + "   ", "1")).tensors.size() == 1);
+  for (const std::size_t at : {header.size(), header.size() + 1, header.size() + 2}) {
+    std::string padded = header + "   ";
+    padded[at] = '\0';
+    CHECK(error_of([&] { static_cast<void>(parse(file_of(padded, "1"))); }).code() == Code::file);
+  }
+}
+
 }  // namespace
 }  // namespace ferry

@@ -254,17 +254,24 @@ TEST_CASE("the order of the members counts, not that of the tasks") {
   });
 }
 
-TEST_CASE("an exact call sends the messages of its schedule and no others, of a short all-reduce too") {
+TEST_CASE("an exact call, and one between tasks that do not lend, sends the messages of its schedule and no others") {
   on_jobs([](Transport& end) {
-    const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, 9);
-    Member member(end, collective, 0, everybody(end), true);
-    const WireCount before = end.sent();
-    member.start(collective, 0);
-    finish(end, *member.call);
-    const WireCount sent = end.sent() - before;
-    CHECK(sent.messages == member.call->moved().sent_messages);
-    CHECK(sent.bytes == member.call->moved().sent_bytes);
-    CHECK(same_bits(member.out, collective.expected(member.index, 0)));
+    const bool lends = end.lends((end.task() + 1) % end.tasks());
+    for (const bool exact : {true, false}) {
+      if (!exact && lends) continue;
+      for (const std::int64_t scale : {1, 9, 500}) {
+        const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, scale);
+        Member member(end, collective, 0, everybody(end), exact);
+        const WireCount before = end.sent();
+        member.start(collective, 0);
+        finish(end, *member.call);
+        const WireCount sent = end.sent() - before;
+        CHECK(sent.messages == collective.schedule().sends_of(member.index));
+        CHECK(sent.messages == member.call->moved().sent_messages);
+        CHECK(sent.bytes == member.call->moved().sent_bytes);
+        CHECK(same_bits(member.out, collective.expected(member.index, 0)));
+      }
+    }
   });
 }
 

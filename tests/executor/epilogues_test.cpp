@@ -89,6 +89,26 @@ TEST_CASE("products of all ways have epilogues") {
   CHECK(same_bits(g, fetching({exp(matmul(batch, other))})) == "MatMul+Exp");
 }
 
+TEST_CASE("small products with epilogues, side by side, have the same bits on threads of their own") {
+  Graph g;
+  std::vector<Value> ends;
+  const Value x = drawn(g, "x", {32, 32});
+  for (int chain = 0; chain < 6; ++chain) {
+    const Value w = drawn(g, "w" + std::to_string(chain), {32, 32});
+    ends.push_back(tanh(relu(matmul(relu(matmul(x, w) + x), w) - x)));
+  }
+  ends.push_back(relu(matmul(ends[0], ends[5]) + ends[3]));
+  const std::vector<Tensor> expected = session_on(g, 1, 0)->run(fetching(ends));
+  const auto session = session_on(g, 2, 1000);
+  const Plan plan = session->plan(fetching(ends)).plan;
+  const auto elsewhere = [](const Instruction& i) { return i.what == Do::tiles && i.thread > 0; };
+  CHECK((plan.classes[0].threads == 1 || std::ranges::any_of(plan.classes[0].instructions, elsewhere)));
+  for (int round = 0; round < 5; ++round) {
+    const std::vector<Tensor> got = session->run(fetching(ends));
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].same_bits(expected[i]));
+  }
+}
+
 TEST_CASE("narrow dtypes have epilogues too") {
   Graph g;
   const Value x = drawn(g, "x", {60, 40}, DType::float16), w = drawn(g, "w", {40, 50}, DType::float16);

@@ -9,6 +9,7 @@
 #include "executor/session.hpp"
 #include "ops/array.hpp"
 #include "ops/control.hpp"
+#include "ops/gradient.hpp"
 #include "ops/math.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
@@ -125,6 +126,15 @@ TEST_CASE("numerics: a sum over tasks that overflows is named") {
   CHECK(error.code() == Code::numeric);
   CHECK(says(error, "total"));
   CHECK(says(error, "Inf in 1 of 1 elements"));
+}
+
+TEST_CASE("numerics: an input of which only the sizes are used is not looked at") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2, 3});
+  const Value gradient = gradients(mean(x), {x})[0];
+  const TensorMap feeds{{"x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6})}};
+  CHECK(checked(g, gradient, feeds).code() == Code::ok);
+  CHECK(says(checked(g, (gradient / (x - x)).named("beyond"), feeds), "\"beyond\" on task 0: Inf in 6 of 6"));
 }
 
 TEST_CASE("numerics: a run of finite numbers has the same bits when they are checked") {

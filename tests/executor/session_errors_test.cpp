@@ -11,9 +11,12 @@
 
 #include "executor/session.hpp"
 #include "graph/core_ops.hpp"
+#include "ops/array.hpp"
 #include "ops/control.hpp"
+#include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/sort.hpp"
 
 using namespace ferry;
 
@@ -54,6 +57,60 @@ Tensor pair() {
 }
 
 }  // namespace
+
+TEST_CASE("sizes that a step decides must fit each other in that step") {
+  Graph g;
+  const Value x = g.input("x", DType::int32, {4});
+  const Value y = g.input("y", DType::int32, {4});
+  const Value sum = nonzero(x) + nonzero(y);
+  const Value beside[] = {nonzero(x), nonzero(y)};
+  const Value joined = concat(beside, 1);
+  const auto of = [](std::vector<std::int32_t> numbers) {
+    Tensor tensor(DType::int32, {4});
+    std::copy(numbers.begin(), numbers.end(), tensor.mutable_data<std::int32_t>().begin());
+    return tensor;
+  };
+  for (const Value& value : {sum, joined}) {
+    Session session(g, tasks(1));
+    RunRequest request;
+    request.fetches = {value};
+    request.feeds = {{"x", of({1, 0, 1, 1})}, {"y", of({0, 1, 1, 1})}};
+    CHECK(session.run(request)[0].sizes()[0] == 3);
+    request.feeds["y"] = of({0, 0, 1, 1});
+    const Error error = error_of_run(session, request);
+    CHECK(error.code() == Code::plan);
+    CHECK(error.text().find("the first dims of its inputs, which the step decides, are 3 and 2") != std::string::npos);
+  }
+}
+
+TEST_CASE("only the first dim is one that the step decides") {
+  Graph g;
+  const Value x = g.input("x", DType::int32, {4});
+  const Value table = g.input("table", DType::int32, {2, 4});
+  CHECK(gather(table, nonzero(x), 0).shape().bounded());
+  CHECK_THROWS_WITH_AS(gather(table, nonzero(x), 1), doctest::Contains("only the first dim"), Error);
+  CHECK_THROWS_WITH_AS(unique(g.constant(1.0)), doctest::Contains("a scalar has no rows"), Error);
+}
+
+TEST_CASE("jobs that do not fit the tasks are refused with jobs that do") {
+  const auto said = [](int count, const std::string& jobs) -> std::string {
+    try {
+      static_cast<void>(Cluster::connect(ClusterOptions{.tasks = count, .threads = 1, .jobs = jobs}));
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::usage);
+      return error.text();
+    }
+    return "";
+  };
+  CHECK(said(3, "ps=0,worker=1-3") ==
+        "--jobs ps=0,worker=1-3: there is no task 3 of 3\n  try: for example --jobs ps=0,worker=1-2");
+  CHECK(said(2, "ps=0,worker=1-9") ==
+        "--jobs ps=0,worker=1-9: there is no task 2 of 2\n  try: for example --jobs ps=0,worker=1");
+  CHECK(said(1, "ps=1") == "--jobs ps=1: there is no task 1 of 1\n  try: --jobs worker=0");
+  CHECK(said(3, "ps=2-1").starts_with("--jobs 1: not a whole number from 2 to "));
+  for (const auto& [count, jobs] : {std::pair(3, "ps=0,worker=1-2"), {2, "ps=0,worker=1"}, {1, "worker=0"}})
+    CHECK(said(count, jobs) == "");
+}
 
 TEST_CASE("an op of one's own without a kernel: says how the session gets one") {
   static constexpr OpDef kMine{.name = "Mine", .types = "T->T", .index = "...->...", .no_grad = "a test"};

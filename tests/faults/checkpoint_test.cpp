@@ -315,5 +315,34 @@ TEST_CASE("a checkpoint of a newer ferry is refused, and no older one is taken i
   CHECK(says(error, "a checkpoint of version 2; this ferry reads up to 1"));
 }
 
+TEST_CASE("a checkpoint with more behind a NUL, of a version that never was, or with a link in it is refused") {
+  const Saved saved;
+  const std::string path = saved.last + "/manifest.json", shard = saved.last + "/task-00000.safetensors";
+  const auto problem = [&] { return checkpoints_in(saved.folder.path(), local_files()).back().problem; };
+  CHECK(problem().empty());
+  const std::string manifest(local_files().read(path).text());
+  local_files().write(path, manifest + std::string("\0more", 5));
+  CHECK(problem().find("it is not JSON") != std::string::npos);
+  local_files().write(path, R"({"ferry_checkpoint": 0})");
+  CHECK(problem().find("version 0 there never was") != std::string::npos);
+  local_files().write(path, manifest);
+  SUBCASE("its file") {
+    fs::rename(shard, saved.folder / "elsewhere");
+    fs::create_symlink(saved.folder / "elsewhere", shard);
+  }
+  SUBCASE("its folder") {
+    fs::rename(saved.last, saved.folder / "elsewhere");
+    fs::create_directory_symlink(saved.folder / "elsewhere", saved.last);
+  }
+  CHECK(problem().find("symbolic link") != std::string::npos);
+}
+
+TEST_CASE("no more of a checkpoint's file is read than the manifest says that there is") {
+  const Saved saved;
+  fs::resize_file(saved.last + "/task-00000.safetensors", std::uintmax_t{10} << 30);
+  const std::string problem = checkpoints_in(saved.folder.path(), local_files()).back().problem;
+  CHECK_MESSAGE(problem.find("too large") != std::string::npos, problem);
+}
+
 }  // namespace
 }  // namespace ferry

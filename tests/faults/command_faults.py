@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Faults that a user of the `ferry` command can make: command_faults.py FERRY BROKEN_PLANS JUMPING_CLOCK
+"""Faults that a user of the `ferry` command can make: command_faults.py FERRY BROKEN_PLANS JUMPING_CLOCK ENDLESS_LOOP
 
-BROKEN_PLANS writes plan files (broken_plans.cpp), JUMPING_CLOCK is a library to preload (jumping_clock.cpp).
+BROKEN_PLANS writes plan files (broken_plans.cpp), JUMPING_CLOCK is a library to preload (jumping_clock.cpp), ENDLESS_LOOP
+runs a loop that does not end (endless_loop.cpp).
 Each case has the number it has in the list of faults, gives the command bad input, and checks the exit code, the text on
 stderr, and that no output file was touched. Prints a line for each case; ends with 1 if one fails.
 """
@@ -18,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from npy import npy
 
-FERRY, BROKEN_PLANS, JUMPING_CLOCK = sys.argv[1:4]
+FERRY, BROKEN_PLANS, JUMPING_CLOCK, ENDLESS_LOOP = sys.argv[1:5]
 MPIRUN = shutil.which("mpirun")
 SECONDS = 60  # for a command that hangs; no case waits for it
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-faults-"))
@@ -313,6 +314,37 @@ def case_079_wall_clock_jumps():
         expect((done.returncode, "", done.stderr), 0)
 
 
+def case_109_file_larger_than_allowed():
+    path = write("save.pbtxt", graph(op("v", "Variable", attrs=typed("FLOAT32", 64, 64)), op("x", "Input", attrs=typed("FLOAT32", 64, 64)),
+                                     op("set", "Assign", ["v", "x"]), fetches=["set"]))
+    model = FOLDER / "large"
+    done = subprocess.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", FERRY, "run", path, "--save", str(model),
+                           "--feed", "x=" + write("x.npy", npy("<f4", (64, 64), bytes(1 << 14)))],
+                          capture_output=True, text=True, timeout=SECONDS, env=environment())
+    expect((done.returncode, "", done.stderr), 7, "cannot be written", "File too large", "ulimit -f")
+    left = [str(file) for file in FOLDER.glob("*large*/**/*") if file.is_file()] + [str(file) for file in FOLDER.glob(".*")]
+    if left:
+        raise Failed(f"the run left {left}")
+
+
+def case_110_no_memory_for_products_of_matrices():
+    """OpenBLAS would ask for ever."""
+    if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
+        return "a sanitizer needs more addresses"
+    path = write("product.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", 64, 64)), op("c", "MatMul", ["a", "a"]), fetches=["c"]))
+    words = ["run", path, "--threads", "1", "--feed", "a=" + write("a.npy", npy("<f4", (64, 64), bytes(1 << 14)))]
+    if "openblas" not in run("doctor")[1]:
+        return "no OpenBLAS here"
+    expect(run(*words), 0)
+    for megabytes in range(1000, 100, -40):  # the first limit that is too small
+        done = subprocess.run(["sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh", FERRY, *words],
+                              capture_output=True, text=True, timeout=SECONDS, env=environment())
+        if done.returncode != 0:
+            break
+    expect((done.returncode, "", done.stderr), 7, 'MatMul "c" on task 0: out of memory', "OpenBLAS needs 128 MiB", "model.cpp:1")
+    return None
+
+
 def case_077_first_op_that_makes_nan():
     text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
     below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))
@@ -321,6 +353,23 @@ def case_077_first_op_that_makes_nan():
     expect(run("run", file, "--feed", below), 0)
     given = "x=" + write("nan.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, float("nan"), 1, 2)))
     refused(8, ['feed "x" on task 0: NaN in 1 of 6 elements'], file, "--feed", given, "--check-numerics")
+
+
+def case_077_nan_is_told_of_unasked():
+    text = graph(op("x", "Input", attrs=typed("FLOAT32")), op("root", "Sqrt", ["x"]), fetches=["root"])
+    file, plan = write("loss.pbtxt", text), str(FOLDER / "loss.plan")
+    expect(run("plan", file, "--save", plan), 0)
+    for which in (file, plan):
+        result = run("run", which, "--feed", "x=-1", "--steps", "5", "--print-every", "4")
+        expect(result, 0, "step 1: root is nan; run the graph with --check-numerics")
+        if result[2].count("--check-numerics") != 1 or [line.split(":")[0] for line in result[1].splitlines()[:2]] != ["step 4/5", "step 5/5"]:
+            raise Failed(f"not one warning and two lines: {result}")
+
+
+def case_033_fifo_as_a_library_of_ops():
+    path = FOLDER / "ops.so"
+    os.mkfifo(path)
+    refused(3, ["ops.so", "is a FIFO, not a regular file"], write("here.pbtxt", add("", "", "")), "--ops", str(path))
 
 
 def case_080_interrupted():
@@ -339,6 +388,35 @@ def case_080_interrupted():
         expect((job.returncode, "", errors), 130, "interrupted")
         if stats.exists():
             raise Failed("an interrupted run has written a file")
+
+
+def endless_loops():
+    """Commands that run a loop without an end, in one process and in two."""
+    yield [ENDLESS_LOOP, "--tasks", "1"]
+    yield [ENDLESS_LOOP, "--tasks", "2"]
+    if MPIRUN:
+        yield [MPIRUN, "--oversubscribe", "-np", "2", ENDLESS_LOOP]
+
+
+def case_106_endless_loop_at_the_deadline():
+    for command in endless_loops():
+        done = subprocess.run([*command, "--deadline", "1"], capture_output=True, text=True, timeout=SECONDS, env=environment())
+        expect((done.returncode, "", done.stderr), 6, "a loop does not end: after 1", 'of the loop "while" on task', "endless_loop.cpp:")
+
+
+def case_106_endless_loop_with_a_signal():
+    for command in endless_loops():
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+            while not catches(job.pid, sig) and job.poll() is None:
+                pass
+            job.send_signal(sig)
+            try:
+                _, errors = job.communicate(timeout=SECONDS)
+            finally:
+                job.kill()
+            if command[0] == ENDLESS_LOOP:
+                expect((job.returncode, "", errors), 130, "interrupted")
 
 
 def catches(pid, sig):

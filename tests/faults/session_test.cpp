@@ -1,13 +1,19 @@
 // Faults of a session's caller, by their numbers.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "base/files.hpp"
 #include "base/npy.hpp"
 #include "executor/session.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/data.hpp"
 #include "ops/indexing.hpp"
 #include "ops/math.hpp"
@@ -107,6 +113,93 @@ TEST_CASE("078 after a kernel threw the session refuses to run and to save") {
   CHECK(error.text().find("picked") != std::string::npos);
   CHECK(test::error_of([&] { static_cast<void>(pick(1)); }).code() == Code::usage);
   CHECK(test::error_of([&] { static_cast<void>(session.variables()); }).code() == Code::usage);
+}
+
+constexpr OpDef kOwn{.name = "Own", .types = "T->T", .T = kFloats, .index = "n->n"};
+
+/// What the op does, besides handing its input on.
+std::function<void()> own_code;
+
+void own(KernelRun& run) {
+  for (std::int64_t i = 0; i < run.outputs[0].count(); ++i)
+    run.outputs[0].as<float>()[i] = run.inputs[0].as<float>()[i];
+  own_code();
+}
+
+constexpr Kernel kOwnKernels[] = {{.op = "Own", .run = own}};
+
+TEST_CASE("107 an op of the user's that throws, whatever it throws, ends the run and is named; the cluster goes on") {
+  KernelTable kernels = cpu_kernels();
+  kernels.add(kOwnKernels);
+  SessionOptions options;
+  options.kernels = &kernels;
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2});
+  Value y;
+  {
+    const auto there = g.device("/task:1");
+    const Value inputs[] = {x};
+    y = g.add(kOwn, inputs, {}, source_location::current())[0].named("mine");
+  }
+  const Value z = y + x;
+  const TensorMap feeds{{"x", Tensor::of<float>({2}, {1, 2})}};
+  const Cluster cluster = tasks(2);
+  const std::pair<std::function<void()>, std::string_view> thrown[] = {
+      {[] { throw std::runtime_error("enough"); }, "its code threw: enough"},
+      {[] { throw 42; }, "its code threw: something that is no std::exception"},
+      {[] { throw std::bad_alloc(); }, "out of memory"}};
+  for (const auto& [code, text] : thrown) {
+    own_code = code;
+    Session session(g, cluster, options);
+    const Error error = test::error_of([&] { static_cast<void>(session.run({z}, feeds)); });
+    CHECK(test::says(error, "Own \"mine\" on task 1: "));
+    CHECK(test::says(error, text));
+    CHECK(test::says(error, "session_test.cpp:"));
+    own_code = [] {};
+    Session next(g, cluster, options);
+    CHECK(next.run({z}, feeds)[0].str() == "[2 4]");
+  }
+}
+
+TEST_CASE("107 a callback that throws, whatever it throws, ends the run on all tasks; the cluster goes on") {
+  const Fixture f;
+  const Cluster cluster = tasks(3);
+  RunRequest request;
+  request.fetches = {f.y};
+  request.steps = 1000;
+  request.feeds = {{"x", Tensor::of<float>({2}, {1, 2})}};
+  request.on_step = [](std::int64_t step, std::span<const Tensor>) {
+    if (step == 2) throw 42;
+  };
+  Session session(f.g, cluster);
+  CHECK_THROWS_AS(static_cast<void>(session.run(request)), int);
+  CHECK(test::says(test::error_of([&] { static_cast<void>(session.run(request)); }), "has failed"));
+  Session next(f.g, cluster);
+  CHECK(next.run({f.y}, request.feeds)[0].str() == "[2 4]");
+}
+
+TEST_CASE("108 a child of fork() gets an error, and harms nothing") {
+  const Fixture f;
+  const TensorMap feeds{{"x", Tensor::of<float>({2}, {1, 2})}};
+  auto cluster = std::make_unique<Cluster>(tasks(2));
+  auto session = std::make_unique<Session>(f.g, *cluster);
+  CHECK(session->run({f.y}, feeds)[0].str() == "[2 4]");
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // ends a child that waits for ever
+    const Error error = test::error_of([&] { static_cast<void>(session->run({f.y}, feeds)); });
+    const Error fresh = test::error_of([&] { static_cast<void>(Session(f.g, *cluster)); });
+    session.reset();
+    cluster.reset();
+    const auto told = [](const Error& e) {
+      return e.code() == Code::usage && e.text().find("forked") != std::string::npos;
+    };
+    _exit(told(error) && told(fresh) ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(session->run({f.y}, feeds)[0].str() == "[2 4]");
 }
 
 TEST_CASE("086 a session that goes while a run is left by an exception joins its threads") {

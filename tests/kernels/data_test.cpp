@@ -247,6 +247,7 @@ TEST_CASE("damaged rows of a text are named by file and line, when they are take
 class Recording final : public FileSystem {
  public:
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
+  std::unique_ptr<FileReader> open(const std::string& path) override { return local_files().open(path); }
   FileBytes read_beneath(const std::string& root, std::string_view path, std::uint64_t limit) override {
     return local_files().read_beneath(root, path, limit);
   }

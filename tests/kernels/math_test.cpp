@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "kernels/functors.hpp"
 #include "kernels/scalar_math.hpp"
 
 namespace ferry {
@@ -57,6 +58,8 @@ TEST_CASE_TEMPLATE("elementary functions are within 3 ulp", T, float, double) {
 }
 
 TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
+  CHECK(std::signbit(math::tanh(T(-0.0))));
+  CHECK(!std::signbit(math::tanh(T(0))));
   const T inf = math::kInf<T>;
   const T nan = math::kNaN<T>;
   CHECK(math::exp(-inf) == 0);
@@ -97,6 +100,19 @@ TEST_CASE("elementary functions give the same bits everywhere") {
   };
   CHECK(digest(0.0F) == 11780618096497025755U);
   CHECK(digest(0.0) == 14314968165922724243U);
+}
+
+TEST_CASE("remainders at the ends of the integers and of zeros") {
+  const functors::Mod mod;
+  const functors::Fmod fmod;
+  constexpr auto kTop = std::numeric_limits<std::uint64_t>::max();
+  CHECK(mod(std::uint64_t{7}, kTop) == 7);
+  CHECK(fmod(kTop - 1, kTop) == kTop - 1);
+  CHECK(mod(kTop, kTop) == 0);
+  CHECK(mod(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) == 0);
+  CHECK(std::signbit(mod(0.0, -3.0)));
+  CHECK(!std::signbit(mod(-0.0F, 3.0F)));
+  CHECK(std::signbit(fmod(-0.0, 3.0)));
 }
 
 }  // namespace ferry

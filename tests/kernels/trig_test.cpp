@@ -60,13 +60,45 @@ TEST_CASE("trigonometric and hyperbolic functions are within 4 ulp") {
   }
 }
 
+TEST_CASE("angles beside multiples of pi/2 and huge ones lose nothing") {
+  double worst_of[3] = {};
+  const auto look = [&](double x) {
+    const auto wide = static_cast<long double>(x);
+    worst_of[0] = std::max(worst_of[0], ulps(math::sin(x), std::sin(wide)));
+    worst_of[1] = std::max(worst_of[1], ulps(math::cos(x), std::cos(wide)));
+    worst_of[2] = std::max(worst_of[2], ulps(math::tan(x), std::tan(wide)));
+  };
+  for (std::int64_t k = 1; k < 2'000'000'000'000; k += 1 + k / 64) {
+    const double beside = static_cast<double>(k) * math::kPiHalf;
+    for (double x : {beside, std::nextafter(beside, 0.0), std::nextafter(beside, 1e300)}) look(x);
+  }
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponent(-1070, 1023.99);
+  for (int i = 0; i < 100000; ++i) look(std::exp2(exponent(random)));
+  look(0x1.6ac5b262ca1ffp+849);  // the float64 that is nearest to a multiple of pi/2
+  look(std::numeric_limits<double>::max());
+  for (double just : {math::kNear, std::nextafter(math::kNear, 0.0), std::nextafter(math::kNear, 1e300)}) look(just);
+  CHECK(worst_of[0] < 1);
+  CHECK(worst_of[1] < 1);
+  CHECK(worst_of[2] < 2.5);
+}
+
+TEST_CASE("odd functions keep the sign of zero") {
+  for (double (*f)(double) : {math::sin, math::tan, math::asin, math::atan, math::sinh, math::asinh, math::atanh}) {
+    CHECK(std::signbit(f(-0.0)));
+    CHECK(!std::signbit(f(0.0)));
+    CHECK(f(-0.0) == 0);
+    CHECK(f(-1e-310) == -1e-310);
+  }
+}
+
 TEST_CASE("trigonometric functions at the edges") {
   const double inf = math::kInf<double>;
   const double nan = math::kNaN<double>;
-  for (double y :
-       {math::sin(inf), math::cos(-inf), math::tan(inf), math::asin(1.5), math::acos(-1.5), math::acosh(0.5),
-        math::atanh(2), math::sin(nan), math::cos(nan), math::tan(nan), math::asin(nan), math::acos(nan),
-        math::atan(nan), math::sinh(nan), math::cosh(nan), math::asinh(nan), math::acosh(nan), math::atanh(nan)})
+  for (double y : {math::sin(inf),   math::cos(-inf),    math::tan(inf),     math::asin(1.5),  math::acos(-1.5),
+                   math::acosh(0.5), math::acosh(-1e10), math::acosh(-1e30), math::atanh(2),   math::sin(nan),
+                   math::cos(nan),   math::tan(nan),     math::asin(nan),    math::acos(nan),  math::atan(nan),
+                   math::sinh(nan),  math::cosh(nan),    math::asinh(nan),   math::acosh(nan), math::atanh(nan)})
     CHECK(std::isnan(y));
   CHECK(math::sin(1e22) == doctest::Approx(-0.8522008497671888));
   CHECK(math::cos(1e22) == doctest::Approx(0.5232147853951389));

@@ -86,6 +86,32 @@ TEST_CASE("sizes that are given must fit the model's") {
   CHECK(says(error, "input \"x\" is [batch,6] in the model, and is given as [2,5]"));
 }
 
+TEST_CASE("a number for a dim must be of a dim that there is, and fit the sizes that are given") {
+  const std::string file = model_of(kX + value("input", "z", "float32", {"rows", "6"}) + kY + node("y", "Add", "x, z"));
+  onnx::ImportOptions with = options();
+  with.dims["bach"] = 4;
+  const Error unknown = error_of([&] { static_cast<void>(import(file, with)); });
+  CHECK(unknown.code() == Code::usage);
+  CHECK(says(unknown, "--dim bach=4: no input has a dim of that name; there are \"batch\", \"rows\""));
+
+  with = options();
+  with.dims["batch"] = 4;
+  with.sizes["x"] = {2, 6};
+  const Error other = error_of([&] { static_cast<void>(import(file, with)); });
+  CHECK(other.code() == Code::usage);
+  CHECK(says(other, "--dim batch=4: input \"x\" [batch,6] is given with 2"));
+  with.sizes["x"] = {4, 6};
+  with.dims["rows"] = 4;
+  CHECK(import(file, with)->type(last(*import(file, with)).output(0)).str() == "float32[4,6]");
+}
+
+TEST_CASE("a constant cast to the dtype of an input is known") {
+  const std::string nothing = "initializer { name: 'c' data_type: 7 dims: 1 int64_data: 7 } ";
+  const std::string file = model_of(kX + kY + nothing + initializer("pads", {4}, {0, 0, 0, 1}) +
+                                    node("l", "CastLike", "c, x") + node("y", "Pad", "x, pads, l"));
+  CHECK(run_model(file, {{"x", counting({1, 6})}})[0].number(6) == 7);
+}
+
 TEST_CASE("an input that decides a shape is taken by value") {
   const std::string file = model_of(kX + kY + value("input", "s", "int64", {"2"}) + node("n", "Neg", "s") +
                                     node("t", "Neg", "n") + node("y", "Reshape", "x, t"));
@@ -125,6 +151,8 @@ TEST_CASE("a function's attributes are those of its call, or its defaults") {
   CHECK(with("").type().str() == "float64[1]");
   CHECK(with("").number(0) == -3);
   CHECK(with(attribute("alpha", "f: 0.5", "FLOAT")).number(0) == -0.5);
+  CHECK(says(error_of([&] { static_cast<void>(with(attribute("beta", "f: 0.5", "FLOAT"))); }),
+             "attribute \"beta\" is not known of the function Scaled; known are \"to\", \"alpha\""));
 }
 
 TEST_CASE("a branch on a constant is taken while importing, another when it runs") {
@@ -187,6 +215,27 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(run(2)[0].str() == "[3 9]");
   CHECK(run(2)[1].str() == "[[2 6] [3 9]]");
   CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
+}
+
+TEST_CASE("bodies change the scores and weights of an attention") {
+  const auto body = [](const std::string& of, const std::string& op) {
+    return "g { " + value("input", of, "float32", {}) + value("output", "r", "float32", {}) +
+           "initializer { name: 'c' data_type: 1 float_data: 0.5 } " + node("r", op, of + ", c") + " }";
+  };
+  const auto run = [&](const std::string& bodies) {
+    const std::vector<std::string> one{"1", "1", "1", "2"};
+    return run_model(model_of(value("input", "q", "float32", one) + value("input", "k", "float32", one) +
+                                  value("input", "v", "float32", one) + kY +
+                                  node("y", "FlexAttention", "q, k, v", "domain: 'ai.onnx.preview' " + bodies),
+                              "opset_import { domain: 'ai.onnx.preview' version: 1 } "),
+                     {{"q", counting({1, 1, 1, 2})}, {"k", counting({1, 1, 1, 2})}, {"v", counting({1, 1, 1, 2})}})[0]
+        .str();
+  };
+  CHECK(run("") == "[[[[0 1]]]]");
+  CHECK(run(attribute("score_mod", body("s", "Add"), "GRAPH")) == "[[[[0 1]]]]");
+  CHECK(run(attribute("prob_mod", body("p", "Mul"), "GRAPH")) == "[[[[0 0.5]]]]");
+  CHECK(says(error_of([&] { run(attribute("score_mod", body("s", "Less"), "GRAPH")); }),
+             "score_mod makes bool[1,1,1,1]"));
 }
 
 TEST_CASE("an optional input is there or not") {

@@ -130,6 +130,33 @@ TEST_CASE("012 a function that calls itself") {
   CHECK(says(error, "functions call each other more than 32 deep"));
 }
 
+TEST_CASE("functions that call others many times are bounded") {
+  std::string functions = "opset_import { domain: 'm' version: 1 } ";
+  for (int i = 0; i < 13; ++i) {
+    std::string nodes, from = "x";
+    for (int k = 0; k < 10; ++k) {
+      const std::string to = "t" + std::to_string(k);
+      nodes += i == 12 ? node(to, "Relu", from) : node(to, "F" + std::to_string(i + 1), from, "domain: 'm' ");
+      from = to;
+    }
+    functions += "functions { name: 'F" + std::to_string(i) + "' domain: 'm' input: 'x' output: 't9' " + nodes +
+                 "opset_import { version: 18 } opset_import { domain: 'm' version: 1 } } ";
+  }
+  const Error error = refusal(model_of(value("input", "x", "float32", {"2"}) + node("y", "F0", "x", "domain: 'm' ") +
+                                           value("output", "y", "float32", {}),
+                                       functions));
+  CHECK(says(error, "the calls of functions and the rounds of loops come to more than 200000 nodes"));
+}
+
+TEST_CASE("a node has a bounded number of outputs") {
+  std::string names;
+  for (int i = 0; i < 16385; ++i) names += (i == 0 ? "y" : ",y") + std::to_string(i);
+  const std::string x = value("input", "x", "float32", {"16385"});
+  CHECK(says(refusal(model_of(x + node(names, "Split", "x"))),
+             "node \"y0\" (Split): 16385 outputs; at most 16384 are allowed"));
+  CHECK(says(refusal(model_of(x + node("z", "Sum", names))), "16385 inputs; at most 16384 are allowed"));
+}
+
 TEST_CASE("013 a value that is given twice") {
   const std::string x = value("input", "x", "float32", {"2"});
   CHECK(

@@ -218,12 +218,30 @@ bool small(const Graph& graph) {
   return graph.subgraphs() == 0;  // a loop may not end
 }
 
+/// Imports the model; attributes that are not known of the node's op are taken off it.
+onnx::Imported import_known(onnx::Model model, const onnx::ImportOptions& with) {
+  for (;;) {
+    try {
+      return onnx::import_model(model, with);
+    } catch (const Error& error) {
+      const std::string text = error.text();
+      const auto unknown = [&](const onnx::Attribute& one) {
+        return text.find("attribute \"" + one.name + "\" is not known of") != std::string::npos;
+      };
+      if (std::erase_if(model.graph.nodes[0].attributes, unknown) == 0) throw;
+    }
+  }
+}
+
 /// 1 when it was imported.
 int import_and_run(const std::string& file) {
   try {
+    const onnx::Model model = decode(file);
     onnx::ImportOptions with = options();
-    with.dims["batch"] = 2;
-    const auto imported = onnx::import_model(decode(file), with);
+    for (const onnx::ValueDef& input : model.graph.inputs)
+      for (int d = 0; d < input.shape->rank(); ++d)
+        if (const std::string& symbol = (*input.shape)[d].symbol(); !symbol.empty()) with.dims[symbol] = 2;
+    const auto imported = import_known(model, with);
     const Graph& graph = *imported.graph;
     check_legal(graph);
     if (!small(graph)) return 1;

@@ -27,13 +27,6 @@ double tolerance_of(DType dtype) {
   }
 }
 
-DTypeSet without_halves(const DTypeSet& dtypes) {
-  DTypeSet rest{};
-  for (DType dtype : kDTypes)
-    if (dtypes.has(dtype) && (!is_float(dtype) || size_of(dtype) > 2)) rest = rest | DTypeSet{dtype};
-  return rest;
-}
-
 }  // namespace
 
 std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype) {
@@ -114,7 +107,7 @@ std::string difference(const Tensor& got, const Nd& wanted, int roundings) {
   if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
   const double tolerance = tolerance_of(got.dtype()) * (size_of(got.dtype()) == 2 ? roundings : 1);
   for (std::int64_t i = 0; i < got.count(); ++i) {
-    const double reference = wanted.data[static_cast<std::size_t>(i)];
+    const Real reference = wanted.data[static_cast<std::size_t>(i)];
     bool same = false;
     if (is_float(got.dtype())) {
       same = got.number(i) == reference || std::abs(got.number(i) - reference) <= tolerance * (1 + std::abs(reference));
@@ -137,8 +130,7 @@ std::string difference(const Tensor& got, const Nd& wanted, int roundings) {
 
 DTypeSet dtypes_of(const Case& which) {
   const OpDef* def = default_ops().find(which.op);
-  if (def == nullptr) return without_halves(which.dtypes);
-  if (!which.dtypes.str().empty()) return which.dtypes;
+  if (def == nullptr || !which.dtypes.str().empty()) return which.dtypes;
   return def->types.find('T') != std::string_view::npos ? def->T : def->U;
 }
 

@@ -67,8 +67,7 @@ void for_each_smooth(const std::function<void(const Case&, std::size_t, const st
 /// others exactly), or what differs.
 [[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted, int roundings = 1);
 
-/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T. Those of a
-/// function without the floats of 16 bits, to which each of its ops rounds.
+/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T.
 [[nodiscard]] DTypeSet dtypes_of(const Case& which);
 
 }  // namespace ferry::test

@@ -24,7 +24,7 @@ namespace {
 
 using Shapes = std::vector<std::vector<Sizes>>;
 using X = const Values&;
-using D = double;
+using D = Real;
 using I = std::int64_t;
 using In1 = std::vector<In>;
 
@@ -36,7 +36,7 @@ const Shapes kMatrix{{{2, 3}}, {{4, 1}}, {{0, 3}}, {{300, 70}}};
 const Shapes kCube{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
 const In kPositive{0.2, 3};
 const In kBool{0, 1, DType::boolean};
-constexpr In index_below(D end, DType dtype = DType::int64) {
+constexpr In index_below(double end, DType dtype = DType::int64) {
   return {0, end - 1, dtype};
 }
 
@@ -48,11 +48,24 @@ Values op(std::string_view name, X x, Attrs attrs = {}) {
 D add(D a, D b) {
   return a + b;
 }
+/// NaN where one is.
 D larger(D a, D b) {
-  return std::max(a, b);
+  return std::isnan(a) || std::isnan(b) ? a + b : std::max(a, b);
 }
 D smaller(D a, D b) {
-  return std::min(a, b);
+  return std::isnan(a) || std::isnan(b) ? a + b : std::min(a, b);
+}
+/// What is left of a / b, with the sign of b.
+D modulo(D a, D b) {
+  const D rest = std::fmod(a, b);
+  if (rest == 0) return std::copysign(rest, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+/// Of integers of 64 bits, with a sign where one of them has it.
+template <class F>
+D of_bits(D a, D b, F f) {
+  if (a < 0 || b < 0) return static_cast<D>(f(static_cast<I>(a), static_cast<I>(b)));
+  return static_cast<D>(f(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
 }
 constexpr D kInf = std::numeric_limits<D>::infinity();
 
@@ -299,13 +312,13 @@ const std::vector<Case>& all() {
       {"Div", [](X x) -> Values { return {x[0] / x[1]}; }, elements([](D a, D b) { return a / b; }), kTwo, {{-9, 9}, {1, 4}}},
       {"Neg", [](X x) -> Values { return {-x[0]}; }, elements([](D a) { return -a; }), kOne},
       {"Pow", [](X x) -> Values { return {pow(x[0], x[1])}; }, elements([](D a, D b) { return std::pow(a, b); }), kTwo, {{1, 3}, {}}},
-      {"Mod", [](X x) -> Values { return {mod(x[0], x[1])}; }, elements([](D a, D b) { return a - b * std::floor(a / b); }), kTwo, {{-9, 9}, {1, 4}}},
-      {"Mod", [](X x) -> Values { return {mod(x[0], -x[1])}; }, elements([](D a, D b) { return a + b * std::floor(-a / b); }), {{{5, 8}, {8}}}, {{-9, 9, DType::int64}, {1, 4, DType::int64}}},
-      {"Fmod", [](X x) -> Values { return {fmod(x[0], x[1])}; }, elements([](D a, D b) { return a - b * std::trunc(a / b); }), kTwo, {{-9, 9}, {1, 4}}},
+      {"Mod", [](X x) -> Values { return {mod(x[0], x[1])}; }, elements(modulo), kTwo, {{-9, 9}, {1, 4}}},
+      {"Mod", [](X x) -> Values { return {mod(x[0], -x[1])}; }, elements([](D a, D b) { return modulo(a, b > -0x1p63L ? -b : b); }), {{{5, 8}, {8}}}, {{-9, 9, DType::int64}, {1, 4, DType::int64}}},
+      {"Fmod", [](X x) -> Values { return {fmod(x[0], x[1])}; }, elements([](D a, D b) { return std::fmod(a, b); }), kTwo, {{-9, 9}, {1, 4}}},
       {"Maximum", [](X x) -> Values { return {maximum(x[0], x[1])}; }, elements(larger), kTwo},
       {"Minimum", [](X x) -> Values { return {minimum(x[0], x[1])}; }, elements(smaller), kTwo},
       {"Abs", [](X x) -> Values { return {abs(x[0])}; }, elements([](D a) { return std::abs(a); }), kOne},
-      {"Sign", [](X x) -> Values { return {sign(x[0])}; }, elements([](D a) { return static_cast<D>((a > 0) - (a < 0)); }), kOne},
+      {"Sign", [](X x) -> Values { return {sign(x[0])}; }, elements([](D a) { return a > 0 ? 1 : a < 0 ? -1 : a; }), kOne},
       {"Square", [](X x) -> Values { return {square(x[0])}; }, elements([](D a) { return a * a; }), kOne},
       {"Exp", [](X x) -> Values { return {exp(x[0])}; }, elements([](D a) { return std::exp(a); }), kOne},
       {"Log", [](X x) -> Values { return {log(x[0])}; }, elements([](D a) { return std::log(a); }), kOne, {kPositive}},
@@ -313,7 +326,7 @@ const std::vector<Case>& all() {
       {"Rsqrt", [](X x) -> Values { return {rsqrt(x[0])}; }, elements([](D a) { return 1 / std::sqrt(a); }), kOne, {kPositive}},
       {"Tanh", [](X x) -> Values { return {tanh(x[0])}; }, elements([](D a) { return std::tanh(a); }), kOne},
       {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }), kOne},
-      {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, 0.0); }), kOne},
+      {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, D(0)); }), kOne},
       {"ReluGrad", [](X x) { return op("ReluGrad", x); }, elements([](D dy, D y) { return y > 0 ? dy : 0; }), kTwo, {}, 0b01},
       {"Floor", [](X x) -> Values { return {floor(x[0])}; }, elements([](D a) { return std::floor(a); }), kOne},
       {"Ceil", [](X x) -> Values { return {ceil(x[0])}; }, elements([](D a) { return std::ceil(a); }), kOne},
@@ -334,9 +347,9 @@ const std::vector<Case>& all() {
       {"Atanh", [](X x) -> Values { return {atanh(x[0])}; }, elements([](D a) { return std::atanh(a); }), kOne, {{-0.9, 0.9}}},
 
       // ---- bits ----
-      {"BitAnd", [](X x) -> Values { return {bit_and(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) & I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
-      {"BitOr", [](X x) -> Values { return {bit_or(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) | I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
-      {"BitXor", [](X x) -> Values { return {bit_xor(x[0], x[1])}; }, elements([](D a, D b) { return D(I(a) ^ I(b)); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"BitAnd", [](X x) -> Values { return {bit_and(x[0], x[1])}; }, elements([](D a, D b) { return of_bits(a, b, [](auto x, auto y) { return x & y; }); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"BitOr", [](X x) -> Values { return {bit_or(x[0], x[1])}; }, elements([](D a, D b) { return of_bits(a, b, [](auto x, auto y) { return x | y; }); }), kTwo, {{-9, 99}, {-9, 99}}},
+      {"BitXor", [](X x) -> Values { return {bit_xor(x[0], x[1])}; }, elements([](D a, D b) { return of_bits(a, b, [](auto x, auto y) { return x ^ y; }); }), kTwo, {{-9, 99}, {-9, 99}}},
       {"ShiftLeft", [](X x) -> Values { return {shift_left(x[0], x[1])}; }, elements([](D a, D b) { return a * std::exp2(b); }), kTwo, {{-1, 7}, {0, 4}}},
       {"ShiftRight", [](X x) -> Values { return {shift_right(x[0], x[1])}; }, elements([](D a, D b) { return std::floor(a / std::exp2(b)); }), kTwo, {{-99, 99}, {0, 7}}},
 

@@ -25,8 +25,7 @@ std::vector<Cut> cuts_of(const CaseGraph& made) {
   Values all = made.x;
   all.insert(all.end(), made.y.begin(), made.y.end());
   for (std::size_t v = 0; v < all.size(); ++v)
-    for (int d = 0; d < all[v].rank() && !all[v].shape().bounded(); ++d)  // a bounded value is never split
-      cuts.push_back({v, d});
+    for (int d = 0; d < all[v].rank(); ++d) cuts.push_back({v, d});
   return cuts;
 }
 

@@ -20,7 +20,7 @@ namespace ferry::test {
 namespace {
 
 using X = const Values&;
-using D = double;
+using D = Real;
 using Shapes = std::vector<std::vector<Sizes>>;
 
 const Shapes kCubes{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
@@ -81,7 +81,7 @@ Reference cropped(std::size_t axis, std::int64_t padding) {
       for (std::size_t d : {std::size_t{0}, std::size_t{1}}) {
         std::int64_t& place = from[axis + d];
         place += static_cast<std::int64_t>(drawn[d]) % (2 * padding + 1) - padding;
-        if (place < 0 || place >= in[0].sizes[axis + d]) return 0.0;
+        if (place < 0 || place >= in[0].sizes[axis + d]) return D(0);
       }
       return in[0].at(from);
     })};
@@ -229,8 +229,8 @@ std::vector<Nd> suppressed(const std::vector<Nd>& in, std::size_t most, D overla
   const auto shared = [&](std::int64_t image, std::int64_t a, std::int64_t b) {
     D both = 1, first = 1, second = 1;
     for (std::int64_t d : {0, 1}) {
-      both *= std::max(0.0, std::min(side(image, a, d, true), side(image, b, d, true)) -
-                                std::max(side(image, a, d, false), side(image, b, d, false)));
+      both *= std::max(D(0), std::min(side(image, a, d, true), side(image, b, d, true)) -
+                                 std::max(side(image, a, d, false), side(image, b, d, false)));
       first *= side(image, a, d, true) - side(image, a, d, false);
       second *= side(image, b, d, true) - side(image, b, d, false);
     }
@@ -266,15 +266,15 @@ std::vector<Nd> aligned(const std::vector<Nd>& in, const Regions& cut) {
     const D edge = cut.half_pixel ? 0.5 : 0;
     const D begin = regions.at({region, side}) * cut.scale - edge,
             end = regions.at({region, side + 2}) * cut.scale - edge;
-    const D length = (cut.half_pixel ? end - begin : std::max(end - begin, 1.0)) / D(parts),
+    const D length = (cut.half_pixel ? end - begin : std::max(end - begin, D(1))) / D(parts),
             samples = std::ceil(length);
     std::vector<D> found;
     for (D s = 0; s < samples; ++s) found.push_back(begin + D(part) * length + (s + 0.5) * length / samples);
     return found;
   };
   const auto weight = [](D place, std::int64_t i, std::int64_t size) {
-    if (place < -1 || place > D(size)) return 0.0;
-    return std::max(0.0, 1 - std::abs(std::clamp(place, 0.0, D(size - 1)) - D(i)));
+    if (place < -1 || place > D(size)) return D(0);
+    return std::max(D(0), 1 - std::abs(std::clamp(place, D(0), D(size - 1)) - D(i)));
   };
   return {Nd({regions.sizes[0], x.sizes[1], cut.rows, cut.columns}, [&](const Sizes& i) {
     const std::vector<D> rows = places(i[0], 1, cut.rows, i[2]), columns = places(i[0], 0, cut.columns, i[3]);
@@ -289,11 +289,11 @@ std::vector<Nd> aligned(const std::vector<Nd>& in, const Regions& cut) {
           if (near || both > 0 || outside) most = std::max(most, part);
           sum += part;
         });
-    return cut.largest ? most : sum / std::max(1.0, D(rows.size() * columns.size()));
+    return cut.largest ? most : sum / std::max(D(1), D(rows.size() * columns.size()));
   })};
 }
 
-constexpr In index_of(D size, DType dtype = DType::int64) {
+constexpr In index_of(double size, DType dtype = DType::int64) {
   return {-size, size - 1, dtype};
 }
 

@@ -16,7 +16,7 @@ namespace ferry::test {
 namespace {
 
 using X = const Values&;
-using D = double;
+using D = Real;
 using I = std::int64_t;
 using In2 = const std::vector<Nd>&;
 
@@ -258,7 +258,8 @@ std::vector<Nd> sample_reference(In2 in) {
   const Nd y({x.sizes[0], x.sizes[1], grid.sizes[1]}, [&](const Sizes& i) {
     const D place = ((grid.at({i[0], i[2], 0}) + 1) * static_cast<D>(width) - 1) / 2;
     D sum = 0;
-    for (I k = 0; k < width; ++k) sum += x.at({i[0], i[1], k}) * std::max(0.0, 1 - std::abs(place - static_cast<D>(k)));
+    for (I k = 0; k < width; ++k)
+      sum += x.at({i[0], i[1], k}) * std::max(D(0), 1 - std::abs(place - static_cast<D>(k)));
     return sum;
   });
   return {y};
@@ -294,7 +295,7 @@ std::vector<Case> nn_cases() {
       {"rotary_embedding", [](X x) -> Values { return {rotary_embedding(x[0], x[1], x[2])}; }, [](In2 in) { return std::vector<Nd>{Nd(in[0].sizes, [&](const Sizes& i) { const I k = i[1]; if (k >= 4) return in[0].at(i); const D c = in[1].at({k % 2}), s = in[2].at({k % 2}); return k < 2 ? in[0].at({i[0], k}) * c - in[0].at({i[0], k + 2}) * s : in[0].at({i[0], k - 2}) * s + in[0].at({i[0], k}) * c; })}; }, {{{3, 5}, {2}, {2}}}, {}, ~0U, kFloats},
 
       // ---- images ----
-      {"resize", [](X x) -> Values { return {resize(x[0], {{1, 6}}, {Interpolation::linear})}; }, [](In2 in) { return std::vector<Nd>{Nd({in[0].sizes[0], 6, in[0].sizes[2]}, [&](const Sizes& i) { const D place = std::clamp((static_cast<D>(i[1]) + 0.5) / 2 - 0.5, 0.0, 2.0); const I below = std::min<I>(1, static_cast<I>(place)); const D part = place - static_cast<D>(below); return in[0].at({i[0], below, i[2]}) * (1 - part) + in[0].at({i[0], below + 1, i[2]}) * part; })}; }, {{{2, 3, 4}}}, {}, ~0U, kFloats},
+      {"resize", [](X x) -> Values { return {resize(x[0], {{1, 6}}, {Interpolation::linear})}; }, [](In2 in) { return std::vector<Nd>{Nd({in[0].sizes[0], 6, in[0].sizes[2]}, [&](const Sizes& i) { const D place = std::clamp((static_cast<D>(i[1]) + 0.5) / 2 - 0.5, D(0), D(2)); const I below = std::min<I>(1, static_cast<I>(place)); const D part = place - static_cast<D>(below); return in[0].at({i[0], below, i[2]}) * (1 - part) + in[0].at({i[0], below + 1, i[2]}) * part; })}; }, {{{2, 3, 4}}}, {}, ~0U, kFloats},
       {"grid_sample", [](X x) -> Values { return {grid_sample(x[0], x[1])}; }, sample_reference, {{{2, 3, 5}, {2, 4, 1}}}, {{}, {-1.2, 1.2}}, ~0U, kFloats},
       {"dequantize", [](X x) -> Values { return {dequantize(x[1], x[0], x[2])}; }, [](In2 in) { return std::vector<Nd>{Nd(in[1].sizes, [&](const Sizes& i) { return (in[1].at(i) - in[2].at({})) * in[0].at(i); })}; }, {{{3, 1}, {3, 4}, {}}}, {{}, {0, 9, DType::uint8}, {0, 9, DType::uint8}}, ~0U, kFloats},
   };

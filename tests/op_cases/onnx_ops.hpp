@@ -41,7 +41,6 @@ inline constexpr NotImported kNotImported[] = {
     {"ImageDecoder", "it reads image files"}, {"MaxRoiPool", "regions of whole pixels; RoiAlign replaced it"},
     {"RegexFullMatch", "an op of texts"},     {"StringConcat", "an op of texts"},
     {"StringNormalizer", "an op of texts"},   {"StringSplit", "an op of texts"},
-    {"TfIdfVectorizer", "an op of texts"},
 };
 
 }  // namespace ferry::test

@@ -33,44 +33,50 @@ Sizes broadcast_sizes(const std::vector<Nd>& inputs) {
 
 }  // namespace
 
-Nd::Nd(Sizes given, const std::function<double(const Sizes&)>& element) : sizes(std::move(given)) {
+Nd::Nd(Sizes given, const std::function<Real(const Sizes&)>& element) : sizes(std::move(given)) {
   for (std::int64_t i = 0; i < count_of(sizes); ++i) data.push_back(element(index_of(i, sizes)));
 }
 
 Nd::Nd(const Tensor& tensor) : sizes(tensor.sizes()) {
-  for (std::int64_t i = 0; i < tensor.count(); ++i) data.push_back(tensor.number(i));
+  for (std::int64_t i = 0; i < tensor.count(); ++i)
+    data.push_back(tensor.dtype() == DType::uint64 ? static_cast<Real>(static_cast<std::uint64_t>(tensor.integer(i)))
+                   : is_integer(tensor.dtype())    ? static_cast<Real>(tensor.integer(i))
+                                                   : static_cast<Real>(tensor.number(i)));
 }
 
-double Nd::at(const Sizes& index) const {
+Real Nd::at(const Sizes& index) const {
   std::int64_t flat = 0;
   const std::size_t missing = index.size() - sizes.size();
   for (std::size_t d = 0; d < sizes.size(); ++d) flat = flat * sizes[d] + (sizes[d] == 1 ? 0 : index[d + missing]);
   return data[static_cast<std::size_t>(flat)];
 }
 
-double& element(Nd& nd, const Sizes& index) {
+Real& element(Nd& nd, const Sizes& index) {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < index.size(); ++d) flat = flat * nd.sizes[d] + index[d];
   return nd.data[static_cast<std::size_t>(flat)];
 }
 
-Reference elements(double (*f)(double)) {
-  return [f](const std::vector<Nd>& in) {
-    return std::vector{Nd(in[0].sizes, [&](const Sizes& i) { return f(in[0].at(i)); })};
-  };
+Reference elements(Real (*f)(Real)) {
+  return {[f](const std::vector<Nd>& in) {
+            return std::vector{Nd(in[0].sizes, [&](const Sizes& i) { return f(in[0].at(i)); })};
+          },
+          true};
 }
 
-Reference elements(double (*f)(double, double)) {
-  return [f](const std::vector<Nd>& in) {
-    return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i)); })};
-  };
+Reference elements(Real (*f)(Real, Real)) {
+  return {[f](const std::vector<Nd>& in) {
+            return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i)); })};
+          },
+          true};
 }
 
-Reference elements(double (*f)(double, double, double)) {
-  return [f](const std::vector<Nd>& in) {
-    return std::vector{
-        Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i), in[2].at(i)); })};
-  };
+Reference elements(Real (*f)(Real, Real, Real)) {
+  return {[f](const std::vector<Nd>& in) {
+            return std::vector{
+                Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i), in[2].at(i)); })};
+          },
+          true};
 }
 
 Reference einsum(std::string_view notation) {
@@ -94,11 +100,11 @@ Reference einsum(std::string_view notation) {
     for (std::size_t k = 0; k < letters.size(); ++k)
       (k < terms.back().size() ? out_sizes : summed).push_back(size[letters[k]]);
     return std::vector{Nd(out_sizes, [&](const Sizes& out_index) {
-      double sum = 0;
+      Real sum = 0;
       for (std::int64_t s = 0; s < count_of(summed); ++s) {
         Sizes all = out_index;
         for (std::int64_t i : index_of(s, summed)) all.push_back(i);
-        double product = 1;
+        Real product = 1;
         for (std::size_t i = 0; i < in.size(); ++i) {
           Sizes index;
           for (char letter : terms[i]) index.push_back(all[letters.find(letter)]);
@@ -111,7 +117,7 @@ Reference einsum(std::string_view notation) {
   };
 }
 
-Reference folded(Sizes axes, double start, double (*join)(double, double)) {
+Reference folded(Sizes axes, Real start, Real (*join)(Real, Real)) {
   return [axes, start, join](const std::vector<Nd>& in) {
     Sizes kept, gone;
     const auto is_gone = [&](std::size_t d) {
@@ -119,7 +125,7 @@ Reference folded(Sizes axes, double start, double (*join)(double, double)) {
     };
     for (std::size_t d = 0; d < in[0].sizes.size(); ++d) (is_gone(d) ? gone : kept).push_back(in[0].sizes[d]);
     return std::vector{Nd(kept, [&](const Sizes& outer) {
-      double result = start;
+      Real result = start;
       for (std::int64_t g = 0; g < count_of(gone); ++g) {
         const Sizes inner = index_of(g, gone);
         Sizes index;
@@ -132,18 +138,18 @@ Reference folded(Sizes axes, double start, double (*join)(double, double)) {
   };
 }
 
-Reference indexed(Sizes (*sizes)(const std::vector<Nd>&), double (*element)(const std::vector<Nd>&, const Sizes&)) {
+Reference indexed(Sizes (*sizes)(const std::vector<Nd>&), Real (*element)(const std::vector<Nd>&, const Sizes&)) {
   return [sizes, element](const std::vector<Nd>& in) {
     return std::vector{Nd(sizes(in), [&](const Sizes& index) { return element(in, index); })};
   };
 }
 
-Reference rows(std::vector<double> (*f)(const std::vector<double>&)) {
+Reference rows(std::vector<Real> (*f)(const std::vector<Real>&)) {
   return [f](const std::vector<Nd>& in) {
     Nd out = in[0];
     const std::int64_t n = in[0].sizes.back();
     for (std::int64_t at = 0; n > 0 && at < static_cast<std::int64_t>(out.data.size()); at += n) {
-      const std::vector<double> row = f({out.data.begin() + at, out.data.begin() + at + n});
+      const std::vector<Real> row = f({out.data.begin() + at, out.data.begin() + at + n});
       std::copy(row.begin(), row.end(), out.data.begin() + at);
     }
     return std::vector{out};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/norm.hpp"
+#include "ops/reshape.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -151,6 +152,51 @@ TEST_CASE_FIXTURE(Images, "lp_normalize: norms of 1, and zeros stay") {
   const Value rows = g.constant(Tensor::of<double>({3, 2}, {3, -4, 0, 0, 1, 1}));
   CHECK(run(lp_normalize(rows, -1, 1)).str() == "[[0.4285714286 -0.5714285714] [0 0] [0.5 0.5]]");
   CHECK(run(lp_normalize(rows)).str() == "[[0.6 -0.8] [0 0] [0.7071067812 0.7071067812]]");
+}
+
+/// The largest difference of `got`, whose blocks of `block` elements are normalised each by itself, from float64.
+double worst_of_blocks(const Tensor& x, const Tensor& got, int block) {
+  double worst = 0;
+  for (std::int64_t b = 0; b < x.count(); b += block) {
+    const Moments of = moments(block, [&](int i) { return x.number(b + i); });
+    for (int i = 0; i < block; ++i)
+      worst =
+          std::max(worst, std::abs(got.number(b + i) - (x.number(b + i) - of.mean) / std::sqrt(of.variance + 1e-5)));
+  }
+  return worst;
+}
+
+TEST_CASE("norms lose nothing to a mean that is large beside the deviations") {
+  Tensor numbers(DType::float32, {2, 4, 96});
+  for (std::int64_t i = 0; auto& number : numbers.mutable_data<float>())
+    number = 1e7F + static_cast<float>(i % 96 * 37 % 11 + i / 96), ++i;
+  Graph g;
+  const Value x = g.constant(numbers);
+  const auto of = [&](std::int64_t size, float number) {
+    Tensor made(DType::float32, {size});
+    for (float& element : made.mutable_data<float>()) element = number;
+    return g.constant(made);
+  };
+  const BatchNorm by_batch = batch_norm(reshape(x, {1, 8, 96}), of(8, 1), of(8, 0));
+  const auto got = test::Evaluator(g).run({instance_norm(x, of(4, 1), of(4, 0)), layer_norm(x, of(96, 1), of(96, 0)),
+                                           group_norm(x, 2, of(4, 1), of(4, 0)), by_batch.y, by_batch.mean});
+  CHECK(worst_of_blocks(numbers, got[0], 96) < 1e-5);
+  CHECK(worst_of_blocks(numbers, got[1], 96) < 1e-5);
+  CHECK(worst_of_blocks(numbers, got[2], 192) < 1e-5);
+  CHECK(worst_of_blocks(numbers, got[3], 96) < 1e-5);
+  for (int channel = 0; channel < 8; ++channel) {
+    const Moments wanted = moments(96, [&](int i) { return numbers.number(channel * 96 + i); });
+    CHECK(std::abs(got[4].number(channel) - wanted.mean) <= 0.5);  // half of the last place
+  }
+}
+
+TEST_CASE("norms of equal numbers are 0, however large") {
+  Graph g;
+  Tensor numbers(DType::float32, {3, 77});
+  for (std::int64_t i = 0; auto& number : numbers.mutable_data<float>())
+    number = i++ < 77 ? 1e10F : (i < 155 ? 0.1F : -3e7F);
+  const Tensor got = test::Evaluator(g).run({normalize(g.constant(numbers), {1}).y})[0];
+  for (std::int64_t i = 0; i < got.count(); ++i) CHECK(std::abs(got.number(i)) < 0.1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "ops/activation.hpp"
 #include "ops/array.hpp"
 #include "ops/control.hpp"
 #include "ops/gradient.hpp"
@@ -13,10 +14,12 @@
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/nn.hpp"
+#include "ops/norm.hpp"
 #include "ops/optim.hpp"
 #include "ops/random.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
+#include "ops/windows.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -85,6 +88,49 @@ TEST_CASE("gradients of expressions") {
       return sum(square(rows)) + sum(parts[0] * sum(rows));
     });
   }
+}
+
+/// The gradient of the sum of f(x) in x, of float64.
+std::vector<double> slopes(const std::vector<double>& at, const std::function<Value(const Value&)>& f) {
+  Graph g;
+  const auto n = static_cast<std::int64_t>(at.size());
+  const Value x = g.constant(Tensor::of<double>({n}, at));
+  const Tensor found = Evaluator(g).run({gradients(sum(f(x)), {x})[0]})[0];
+  return {found.data<double>().begin(), found.data<double>().end()};
+}
+
+TEST_CASE("activations have the slope of one of their sides at a kink") {
+  using Numbers = std::vector<double>;
+  CHECK(slopes({0}, [](const Value& x) { return elu(x); }) == Numbers{1});
+  CHECK(slopes({0}, [](const Value& x) { return elu(x, 1.5); }) == Numbers{1.5});
+  CHECK(slopes({0}, [](const Value& x) { return celu(x, 2); }) == Numbers{1});
+  CHECK(slopes({0}, [](const Value& x) { return selu(x); })[0] == doctest::Approx(1.7580993408473766));
+  CHECK(slopes({1000, -1000}, [](const Value& x) { return elu(x); }) == Numbers{1, 0});
+}
+
+TEST_CASE("powers of and to zero have gradients") {
+  using Numbers = std::vector<double>;
+  const Numbers at{0, 2, -3};
+  CHECK(slopes(at, [](const Value& x) { return pow(x, 0); }) == Numbers{0, 0, 0});
+  CHECK(slopes(at, [](const Value& x) { return pow(x, 1); }) == Numbers{1, 1, 1});
+  CHECK(slopes(at, [](const Value& x) { return pow(x, 2); }) == Numbers{0, 4, -6});
+  CHECK(slopes(at, [](const Value& x) { return pow(0, x); }) == Numbers{0, 0, 0});
+  CHECK(slopes(at, [](const Value& x) { return pow(1, x); }) == Numbers{0, 0, 0});
+  CHECK(slopes({0}, [](const Value& x) { return pow(2, x); })[0] == doctest::Approx(std::log(2)));
+  CHECK(std::isnan(slopes({std::nan("")}, [](const Value& x) { return pow(x, 2); })[0]));
+  CHECK(slopes({0}, [](const Value& x) { return gradients(sum(pow(x, 1)), {x})[0] + x; }) == Numbers{1});
+}
+
+TEST_CASE("norms of nothing but zeros have the gradient 0") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::float64, {1, 1, 4}));
+  const auto slope = [&](const Value& y) {
+    const Tensor dx = Evaluator(g).run({gradients(sum(y), {x})[0]})[0];
+    for (std::int64_t i = 0; i < dx.count(); ++i) CHECK(std::isfinite(dx.number(i)));
+    return dx.number(0);
+  };
+  slope(lp_normalize(x));
+  for (double p : {2.0, 3.0}) CHECK(slope(lp_pool(x, {.size = {2}}, p)) == 0);
 }
 
 TEST_CASE("gradients of gradients") {

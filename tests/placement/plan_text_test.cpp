@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/control.hpp"
+#include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "placement/explain.hpp"
 #include "tests/support/plans.hpp"
 
@@ -43,6 +47,27 @@ TEST_CASE("a plan's text has its channels, classes and instructions") {
   CHECK(line_with(text, "class 2: task 2, 1 thread, cpu:0 ") != "");
   CHECK(line_with(text, " Add c (") != "");
   CHECK(text == text_of(three_machines().plan));
+}
+
+TEST_CASE("a plan's text has what each turn of a loop sends beside what a step does") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value x = identity(g.constant(Tensor(DType::float32, {1000}))).laid({split(0)});
+  const Values ends = while_loop(
+      {g.constant(0.0), x}, [](const Values& c) { return less(c[0], 200.0); },
+      [](const Values& c) -> Values {
+        return {c[0] + 1.0, c[1] * sum(c[1])};
+      });
+  const Plan plan = test::planned(g, {sum(ends[1])}, 2);
+  Traffic turn;
+  for (int task = 0; task < 2; ++task)
+    for (std::uint32_t region = 2; region < plan.class_for(task).regions.size(); ++region)
+      turn += traffic_of(plan, task, region);
+  REQUIRE(turn.sent_messages > 0);
+  const std::string line = line_with(text_of(plan), "each turn of ");
+  CHECK(line.find(" sends " + std::to_string(turn.sent_messages) + " messages of " + std::to_string(turn.sent_bytes) +
+                  " bytes, copies " + std::to_string(turn.copies) + " values") != std::string::npos);
+  CHECK(line.find(ends[1].op().name()) != std::string::npos);
 }
 
 TEST_CASE("a plan's text has the size of its buckets, if one was chosen") {

@@ -363,5 +363,23 @@ TEST_CASE("random graphs on random placements give plans that the verifier accep
   }
 }
 
+TEST_CASE("an exchange of more parts than a plan may have is refused, with the figure, before they are made") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value x = identity(g.constant(Tensor(DType::float32, {20000, 2}))).laid({split(0)});
+  const Value y = (x * 2.0).laid({split(1)});
+  const auto refused = [&](int tasks) {
+    try {
+      return static_cast<void>(test::planned(g, {y}, tasks)), std::string();
+    } catch (const Error& error) {
+      return error.text();
+    }
+  };
+  CHECK(refused(4) == "");
+  const std::string why = refused(8193);
+  CHECK_MESSAGE(why.find("over 8193 tasks has 67125249 parts") != std::string::npos, why);
+  CHECK_MESSAGE(why.find("would take 537001992 bytes for them, of 536870912") != std::string::npos, why);
+}
+
 }  // namespace
 }  // namespace ferry

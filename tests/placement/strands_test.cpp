@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ops/control.hpp"
+#include "ops/linalg.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
 #include "ops/reshape.hpp"
@@ -122,6 +123,36 @@ TEST_CASE("messages and regions belong to thread 0") {
   for (Instruction& i : plan.classes[0].instructions)
     if (i.what == Do::fetch) i.thread = 1;
   CHECK(verify(plan).reason.find("where only thread 0 may run it") != std::string::npos);
+}
+
+TEST_CASE("a small product and what follows it on its pieces go to any thread, with the waits that they need") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {32, 32});
+  Values ends;
+  for (int chain = 0; chain < 6; ++chain) {
+    Value y = matmul(x, x * static_cast<double>(chain + 1));
+    y = (y + x) * 0.5;
+    ends.push_back(tanh(matmul(y, x) - x));
+  }
+  ends.push_back(matmul(ends[0], ends[5]) + ends[3]);
+  const Plan good = planned_on(g, ends, 2, {}, {{x.id(), {32, 32}}});
+  std::set<int> threads;
+  for (const Instruction& i : good.classes[0].instructions)
+    if (i.what == Do::tiles) threads.insert(i.thread);
+  CHECK(threads == std::set<int>{0, 1});
+  std::size_t tried = 0;
+  for (std::size_t k = 0; k < good.classes[0].instructions.size(); ++k) {
+    if (good.classes[0].instructions[k].what != Do::tiles) continue;
+    for (std::uint32_t w = 0; w < good.classes[0].instructions[k].waits.count; ++w, ++tried) {
+      Plan plan = good;
+      PlanClass& c = plan.classes[0];
+      Range& waits = c.instructions[k].waits;
+      std::swap(c.waits[waits.begin + w], c.waits[waits.begin + waits.count - 1]);
+      --waits.count;
+      CHECK(verify(plan).reason.find("no wait orders them") != std::string::npos);
+    }
+  }
+  CHECK(tried > 0);
 }
 
 TEST_CASE("a chain stays on one thread") {

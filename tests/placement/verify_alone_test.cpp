@@ -16,17 +16,14 @@ struct Role {
   PlanClass c;
 
   Role() {
-    c.devices = {{DeviceKind::cpu, 0, 256, 64}};
+    c.devices = {{DeviceKind::cpu, 0, 128, 64}};
     c.buffers = {buffer(Buffer::Space::step, 0, kX), buffer(Buffer::Space::state, 0, kGo),
                  buffer(Buffer::Space::step, 64, kFar)};
     c.buffers[kBufferGo].dtype = DType::boolean;
     c.buffers[kBufferGo].sizes = {};
     c.buffers[kBufferGo].bytes = 1;
     for (std::uint32_t b = 0; b < 3; ++b) c.operands.push_back(b);
-    for (const std::uint32_t b : {kBufferX, kBufferGo, kBufferFar}) {
-      add(setup, Do::kernel, kNone, {}, {b, 1}, kX);
-      parts[setup].back().op = kConstant;
-    }
+    for (const std::uint32_t b : {kBufferX, kBufferGo, kBufferFar}) make(setup, b);
   }
   static Buffer buffer(Buffer::Space space, std::uint64_t offset, std::uint32_t name) {
     Buffer b;
@@ -46,6 +43,11 @@ struct Role {
     i.name = name;
     parts[part].push_back(i);
   }
+  void make(Part part, std::uint32_t buffer) {
+    add(part, Do::kernel, kNone, {}, {buffer, 1}, kX);
+    parts[part].back().op = kConstant;
+    parts[part].back().attrs = buffer == kBufferGo ? 1 : 0;
+  }
   void send(Part part, std::uint32_t channel, std::uint32_t buffer) {
     add(part, Do::send, channel, {buffer, 1}, {}, kX);
     add(part, Do::send_wait, channel, {buffer, 1}, {}, kX);
@@ -55,6 +57,7 @@ struct Role {
     add(part, Do::receive_wait, channel, {}, {buffer, 1}, kX);
   }
   void loop() {
+    make(condition, kBufferGo);
     add(step, Do::loop, condition, {kBufferGo, 1}, {}, kWhile);
     parts[step].back().other = body;
   }
@@ -84,6 +87,7 @@ Plan plan_of(std::vector<Role> roles, std::vector<Channel> channels) {
   Plan plan;
   plan.topology.tasks.resize(roles.size());
   plan.strings = {"Constant", "while", "x", "go", "far"};
+  plan.attrs = {{{"value", Tensor(DType::float32, {4})}}, {{"value", Tensor(DType::boolean, {})}}};
   plan.channels = std::move(channels);
   for (Role& role : roles) {
     plan.class_of.push_back(static_cast<std::uint32_t>(plan.classes.size()));
@@ -133,8 +137,7 @@ TEST_CASE("a loop that stalls in its third iteration") {
 TEST_CASE("regions nested too deep, or in a circle, are refused before they are walked") {
   Role role;
   role.loop();
-  role.add(body, Do::kernel, kNone, {}, {kBufferX, 1}, kX);
-  role.parts[body].back().op = kConstant;
+  role.make(body, kBufferX);
   Plan plan = plan_of({role}, {});
   CHECK(verify(plan).pass);
   PlanClass& c = plan.classes[0];

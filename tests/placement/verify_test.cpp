@@ -9,10 +9,12 @@
 
 #include "graph/core_ops.hpp"
 #include "ops/control.hpp"
+#include "ops/indexing.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/reduce.hpp"
+#include "ops/reshape.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_graph.hpp"
 
@@ -71,7 +73,7 @@ void drop(Plan& plan, int task, Do what) {
 TEST_CASE("a good plan passes and says what was proved") {
   const Verdict verdict = verify(good_plan());
   CHECK(verdict.pass);
-  CHECK(verdict.proved.size() == 7);
+  CHECK(verdict.proved.size() == 8);
 }
 
 TEST_CASE("38: a send without a receive, and the reverse") {
@@ -179,6 +181,75 @@ TEST_CASE("buffers that overlap, end outside of their arena or are read too earl
           auto kernels = all_of(p.classes[p.class_of[1]], Do::kernel);
           std::swap(*kernels[kernels.size() - 1], *kernels[kernels.size() - 2]);
         }).find("which is not written yet or has been overwritten") != std::string::npos);
+}
+
+/// A bounded value that is cut along dim 1 and gathered again.
+Plan bounded_plan() {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value found = nonzero(g.input("x", DType::float32, {4, 2}));
+  const Value cut = identity(found).laid({split(1)});
+  return test::planned(g, {cut}, 2, {}, {{g.value_named("x"), {4, 2}}});
+}
+
+std::string reason_when_bounded(const std::function<void(Plan&, PlanClass&)>& change) {
+  Plan plan = bounded_plan();
+  const Verdict good = verify(plan);
+  CHECK_MESSAGE(good.pass, good.reason);
+  for (PlanClass& c : plan.classes) change(plan, c);
+  return verify(plan).reason;
+}
+
+TEST_CASE("the extent of a bounded value is written by somebody") {
+  const auto bound = [](PlanClass& c, Range range) {
+    for (std::uint32_t k = 0; k < range.count; ++k) c.buffers[c.operands[range.begin + k]].bounded = true;
+  };
+  const auto kernels = [](const Plan& plan, PlanClass& c, std::string_view op) {
+    std::vector<Instruction*> found;
+    for (Instruction& i : c.instructions)
+      if (i.what == Do::kernel && plan.string(i.op) == op) found.push_back(&i);
+    return found;
+  };
+  const std::string lost = "it moves elements and not their extent";
+  SUBCASE("a gather does not bring it") {
+    CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
+            for (const Do what : {Do::collective, Do::collective_wait})
+              for (const Instruction* i : all_of(c, what)) {
+                if (plan.schedules[plan.collectives[i->target].schedule].kind == CollectiveKind::broadcast) continue;
+                bound(c, i->inputs);
+                bound(c, i->outputs);
+              }
+          }).find(lost) != std::string::npos);
+  }
+  SUBCASE("nor do kernels that cut and join parts") {
+    CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
+            plan.strings.push_back("CutParts");
+            for (Instruction* i : kernels(plan, c, "TakePart"))
+              i->op = static_cast<std::uint32_t>(plan.strings.size() - 1);
+          }).find(lost) != std::string::npos);
+    CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
+            for (Instruction* i : kernels(plan, c, "FillBound")) bound(c, i->outputs);
+          }).find(lost) != std::string::npos);
+  }
+  SUBCASE("a part has one if the whole has one") {
+    CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
+            for (const Instruction* i : kernels(plan, c, "TakePart")) {
+              const std::uint32_t part = storage_of(c, c.operands[i->outputs.begin]);
+              for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
+                if (storage_of(c, b) == part) c.buffers[b].bounded = false;
+            }
+          }).find("it makes int64[8,2] of int64[<=8,2]") != std::string::npos);
+  }
+  SUBCASE("a feed has none, nor has a variable") {
+    CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
+            for (PlanPort& port : plan.feeds) port.bounded = true;
+            for (const Instruction* i : all_of(c, Do::feed)) bound(c, i->outputs);
+          }).find("a feed does not write the extent") != std::string::npos);
+    CHECK(reason_after([](Plan& p) {
+            for (PlanClass& c : p.classes)
+              for (const PlanVariable& v : c.variables) c.buffers[v.buffer].bounded = true;
+          }).find("nobody writes its extent") != std::string::npos);
+  }
 }
 
 TEST_CASE("random changes of plans of random graphs never crash the verifier") {

@@ -2,7 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/npy.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -55,6 +61,26 @@ TEST_CASE("unknown and duplicate feeds are refused by name") {
 
 TEST_CASE("a file that is not there is named") {
   CHECK(refusal({"rate=/no/such/file.npy"}, Code::file).find("/no/such/file.npy") != std::string::npos);
+}
+
+TEST_CASE("of a file that does not fit its input no more than the header is read, however large it is") {
+  const test::TempFolder folder;
+  Graph g;
+  static_cast<void>(g.input("x", DType::float32, {2, 10}));
+  const auto refused = [&](std::vector<std::int64_t> shape, std::uint64_t bytes) {
+    const std::string path = folder / "x.npy";
+    const std::string header = npy_header("<f4", shape);
+    local_files().write(path, header);
+    std::filesystem::resize_file(path, header.size() + bytes);  // without data: a hole
+    return test::error_of([&] { static_cast<void>(parse_feeds(g, {"x=" + path})); });
+  };
+  constexpr std::uint64_t kHuge = std::uint64_t{10} << 30;
+  const Error other = refused({kHuge / 4}, kHuge);
+  CHECK(other.code() == Code::usage);
+  CHECK(test::says(other, "the file is float32[2684354560], the input float32[2,10]"));
+  const Error trailing = refused({2, 10}, kHuge);
+  CHECK(trailing.code() == Code::file);
+  CHECK(test::says(trailing, "trailing bytes"));
 }
 
 }  // namespace

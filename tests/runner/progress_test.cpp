@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/support/manual_clock.hpp"
 
 namespace ferry {
@@ -42,6 +44,22 @@ TEST_CASE("the bar keeps to the terminal's width") {
   ProgressBar bar({.steps = 10, .columns = 12}, clock, [&](std::string_view text) { shown = text; });
   bar.update(1, {{"a_long_name", 1}});
   CHECK(shown.size() == 11 + 4);
+}
+
+TEST_CASE("the first scalar that is not finite is told of, once") {
+  const auto scalar = [](float value) {
+    Tensor tensor(DType::float32, {});
+    tensor.mutable_data<float>()[0] = value;
+    return tensor;
+  };
+  const Tensor none, two(DType::float32, {2});
+  FiniteWatch watch({"none", "row", "loss"});
+  CHECK(watch.update(1, std::vector{none, two, scalar(1)}) == "");
+  CHECK(watch.update(2, std::vector{none, two, scalar(-INFINITY)}) ==
+        "step 2: loss is -inf; run the graph with --check-numerics to learn which op made it");
+  CHECK(watch.update(3, std::vector{none, two, scalar(NAN)}) == "");
+  FiniteWatch other({"loss"});
+  CHECK(other.update(7, std::vector{scalar(NAN)}).starts_with("step 7: loss is nan;"));
 }
 
 TEST_CASE("a line says what the steps since the one before were like") {

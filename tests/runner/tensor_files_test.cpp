@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "runner/model_files.hpp"
@@ -92,6 +94,41 @@ TEST_CASE("a damaged model is refused") {
   local_files().write(model + "/manifest.json", R"({"ferry_model": 99, "hash": ""})");
   CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
   CHECK(code_of([&] { static_cast<void>(read_model(folder / "none")); }) == Code::file);
+}
+
+TEST_CASE("a model whose manifest has more behind a NUL, or says something else, is refused") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model";
+  write_model(model, {{"w", kFloats}});
+  CHECK(read_model(model).size() == 1);
+  const std::string path = model + "/manifest.json";
+  const std::string manifest(local_files().read(path).text());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    const std::size_t at = manifest.find(from);
+    REQUIRE(at != std::string::npos);
+    return std::string(manifest).replace(at, from.size(), to);
+  };
+  for (const std::string& changed :
+       {manifest + std::string("\0more", 5), with("\"variables\": 1", "\"variables\": 2"),
+        with("\"ferry_model\": 1", "\"ferry_model\": 0"), with("\"ferry_model\": 1", "\"ferry_model\": 2"),
+        with("variables.safetensors", "variables/safetensors")}) {
+    local_files().write(path, changed);
+    CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
+  }
+}
+
+TEST_CASE("links in a saved model are not followed, and a link is not replaced by one") {
+  namespace fs = std::filesystem;
+  const test::TempFolder folder;
+  const std::string model = folder / "model", link = folder / "link";
+  write_model(model, {{"w", kFloats}});
+  fs::create_directory_symlink(model, link);
+  CHECK(read_model(link).size() == 1);  // where it lies the user says
+  CHECK(code_of([&] { write_model(link, {{"w", kFloats}}); }) == Code::usage);
+  CHECK(fs::is_symlink(link));
+  fs::rename(model + "/variables.safetensors", folder / "elsewhere");
+  fs::create_symlink(folder / "elsewhere", model + "/variables.safetensors");
+  CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace ferry::test {
 
 /// Of all changes the one with the number `at` (from 0) breaks. Thread-safe.
-class FaultyFiles final : public FileSystem {
+class FaultyFiles : public FileSystem {
  public:
   enum class Fault {
     full,  ///< it finds the disk full and changes nothing
@@ -28,6 +28,7 @@ class FaultyFiles final : public FileSystem {
 
   using FileSystem::write;
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
+  std::unique_ptr<FileReader> open(const std::string& path) override { return local_files().open(path); }
   FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
     return local_files().read_beneath(root, relative, limit);
   }

@@ -1,0 +1,313 @@
+// Types: a kernel trusts what its op's inference promised when the graph was made. A plan has no graph, so that is
+// asked again here, of the whole values: of what the kernel is given, its op gives just what the plan says that it
+// gives. Where values are split, the op's index notation says which dims are one: they are split alike, and those that
+// must be whole are.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.hpp"
+#include "graph/index_notation.hpp"
+#include "graph/infer.hpp"
+#include "ops/comm.hpp"
+#include "ops/op_set.hpp"
+#include "placement/capabilities.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+/// A kernel's inputs, as types of whole values.
+class KernelFacts final : public OpFacts {
+ public:
+  KernelFacts(std::vector<Type> inputs, const Attrs& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
+  [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
+  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
+  [[nodiscard]] const Tensor* constant(int) const override { return nullptr; }
+  [[nodiscard]] std::vector<Type> results(std::string_view) const override { fail("is no kernel: it has bodies"); }
+
+ private:
+  std::vector<Type> inputs_;
+  const Attrs& attrs_;
+};
+
+/// Inputs that the op takes; -1: any number.
+int inputs_of(const OpDef& def) {
+  const std::string_view inputs = def.types.substr(0, def.types.find("->"));
+  if (inputs.ends_with("...")) return -1;
+  return inputs.empty() ? 0 : static_cast<int>(std::count(inputs.begin(), inputs.end(), ',')) + 1;
+}
+
+class Types {
+ public:
+  Types(const Plan& plan, const KnownOps& known)
+      : plan_(plan), ops_(known.ops != nullptr ? *known.ops : default_ops()), kernels_(known.kernels) {}
+
+  void check() {
+    for (class_ = 0; class_ < plan_.classes.size(); ++class_)
+      for (const Instruction& i : here().instructions)
+        if (i.what == Do::kernel && !seen(i)) check(i);
+  }
+
+ private:
+  using Splits = std::vector<std::uint32_t>;  // groupings over which a dim is cut, one within the other
+
+  [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
+  [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
+    return here().buffers[here().operands[range.begin + k]];
+  }
+
+  [[noreturn]] void refuse(const Instruction& i, const std::string& why) const {
+    const auto task = std::find(plan_.class_of.begin(), plan_.class_of.end(), class_) - plan_.class_of.begin();
+    reject(describe(plan_, i) + " on task " + std::to_string(task) + ": " + why);
+  }
+
+  // ---- What was looked at before ----
+
+  /// Kernels of one op with these attributes and operands; those of a plan are much alike.
+  struct Case {
+    std::uint32_t plan_class = kNone;
+    const Instruction* instruction = nullptr;
+  };
+
+  static std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) { return (hash ^ word) * 0x9e3779b97f4a7c15U; }
+
+  /// A kernel like it has passed. Notes it.
+  bool seen(const Instruction& i) {
+    std::uint64_t hash = mixed(i.op, i.attrs);
+    for (const Range range : {i.inputs, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        const Buffer& b = operand(range, k);
+        hash = mixed(hash, static_cast<std::uint64_t>(b.dtype) << 32U ^ b.window);
+        for (const std::int64_t size : b.sizes) hash = mixed(hash, static_cast<std::uint64_t>(size));
+      }
+    Case& known = cases_[(hash ^ hash >> 32U) % cases_.size()];
+    if (known.instruction != nullptr && alike(known, i)) return true;
+    known = {class_, &i};
+    return false;
+  }
+
+  [[nodiscard]] bool alike(const Case& known, const Instruction& i) const {
+    const Instruction& other = *known.instruction;
+    if (other.op != i.op || other.attrs != i.attrs || other.in_place != i.in_place ||
+        other.inputs.count != i.inputs.count || other.outputs.count != i.outputs.count)
+      return false;
+    const PlanClass& there = plan_.classes[known.plan_class];
+    const auto same = [&](Range a, Range b) {
+      for (std::uint32_t k = 0; k < a.count; ++k) {
+        const Buffer& one = there.buffers[there.operands[a.begin + k]];
+        const Buffer& two = operand(b, k);
+        if (one.dtype != two.dtype || one.bounded != two.bounded || one.window != two.window ||
+            (one.space == Buffer::Space::none) != (two.space == Buffer::Space::none) ||
+            here().devices[two.device].kind != there.devices[one.device].kind || one.sizes != two.sizes)
+          return false;
+      }
+      return true;
+    };
+    return same(other.inputs, i.inputs) && same(other.outputs, i.outputs);
+  }
+
+  // ---- A kernel ----
+
+  void check(const Instruction& i) const {
+    check_kernel(i);
+    const std::string_view name = plan_.string(i.op);
+    for (const OpDef* def : kCommOps)
+      if (def->name == name) return check_parts(i, *def);
+    if (const OpDef* def = ops_.find(name)) check_op(i, *def);
+  }
+
+  [[nodiscard]] const Attrs& attrs_of(const Instruction& i) const {
+    static const Attrs kNoAttrs;
+    return i.attrs == kNone ? kNoAttrs : plan_.attrs[i.attrs];
+  }
+  [[nodiscard]] DeviceKind device_of(const Instruction& i) const {
+    if (i.outputs.count > 0) return here().devices[operand(i.outputs, 0).device].kind;
+    return i.inputs.count > 0 ? here().devices[operand(i.inputs, 0).device].kind : DeviceKind::cpu;
+  }
+
+  /// What the kernel may take is its own to say.
+  void check_kernel(const Instruction& i) const {
+    if (kernels_ == nullptr) return;
+    const std::uint32_t taken = kernels_->in_place(plan_.string(i.op), device_of(i));
+    if ((i.in_place & ~taken) != 0)
+      refuse(i, "the plan lets it write over inputs (mask " + std::to_string(i.in_place) +
+                    ") that its kernel does not write over (mask " + std::to_string(taken) + ")");
+  }
+
+  static Type type_of(DType dtype, std::span<const std::int64_t> sizes, bool bounded) {
+    Shape shape{sizes};
+    if (bounded) shape[0] = Dim::at_most(sizes[0]);
+    return {dtype, std::move(shape)};
+  }
+  [[nodiscard]] Type whole(const Buffer& b) const {
+    return type_of(b.dtype, b.window == kNone ? b.sizes.vector() : plan_.windows[b.window].sizes, b.bounded);
+  }
+  static Type local(const Buffer& b) { return type_of(b.dtype, b.sizes.vector(), b.bounded); }
+
+  void check_op(const Instruction& i, const OpDef& def) const {
+    if (def.is(kControlFlow)) refuse(i, "it is no kernel: it has bodies");
+    const int taken = inputs_of(def);
+    const bool packed = taken > 0 && static_cast<int>(i.inputs.count) == taken + 1;
+    const std::uint32_t count = packed ? i.inputs.count - 1 : i.inputs.count;
+    std::vector<Type> inputs;
+    for (std::uint32_t k = 0; k < count; ++k) inputs.push_back(whole(operand(i.inputs, k)));
+    const KernelFacts facts(std::move(inputs), attrs_of(i));
+    const std::vector<Type> outputs = inferred(i, def, facts);
+    if (outputs.size() != i.outputs.count)
+      refuse(i,
+             "it gives " + std::to_string(outputs.size()) + " values, the plan has " + std::to_string(i.outputs.count));
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
+      if (const Type made = whole(operand(i.outputs, k)); made != outputs[k])
+        refuse(i,
+               "output " + std::to_string(k) + " is " + made.str() + " in the plan, its op gives " + outputs[k].str());
+    for (std::uint32_t k = 0; k < count; ++k)
+      if (operand(i.inputs, k).space == Buffer::Space::none && !is_unread(def, k))
+        refuse(i, "it reads input " + std::to_string(k) + ", which has no bytes");
+    check_splits(i, def, facts);
+    if (packed) check_packed(i, count);
+  }
+
+  static bool is_unread(const OpDef& def, std::uint32_t k) { return k < 32 && (def.unread >> k & 1U) != 0; }
+
+  [[nodiscard]] std::vector<Type> inferred(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+    try {
+      return infer_types(def, facts);
+    } catch (const Error& error) {
+      refuse(i, error.text());
+    }
+  }
+
+  // ---- Splits ----
+
+  [[nodiscard]] Splits splits_of(const Buffer& b, std::size_t dim) const {
+    Splits splits;
+    if (b.window != kNone)
+      for (const SplitDim& split : plan_.windows[b.window].splits)
+        if (split.dim == dim) splits.push_back(split.grouping);
+    return splits;
+  }
+
+  void check_splits(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+    bool any = false;
+    for (const Range range : {i.inputs, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) any = any || operand(range, k).window != kNone;
+    if (!any) return;
+    const IndexSpace space = bound_index(i, def, facts);
+    std::vector<const Splits*> of(space.sizes.size(), nullptr);
+    std::vector<Splits> kept;
+    kept.reserve(space.sizes.size());
+    const auto meet = [&](const Buffer& b, const std::vector<int>& letters, const std::vector<bool>* spread) {
+      for (std::size_t d = 0; d < letters.size(); ++d) {
+        const auto letter = static_cast<std::size_t>(letters[d]);
+        Splits splits = splits_of(b, d);
+        const bool alone = space.whole[letter] || (spread != nullptr && (*spread)[d]);
+        if (alone && !splits.empty())
+          refuse(i, "dim " + std::to_string(d) + " of " + named(b) + " is split, which it must have whole");
+        if (alone) continue;
+        if (of[letter] == nullptr)
+          of[letter] = &kept.emplace_back(std::move(splits));
+        else if (*of[letter] != splits)
+          refuse(i, "dim " + std::to_string(d) + " of " + named(b) + " is split otherwise than those it goes with");
+      }
+    };
+    for (std::uint32_t k = 0; k < space.inputs.size(); ++k)
+      if (!is_unread(def, k)) meet(operand(i.inputs, k), space.inputs[k], &space.broadcast[k]);
+    for (std::uint32_t k = 0; k < space.outputs.size(); ++k) meet(operand(i.outputs, k), space.outputs[k], nullptr);
+  }
+
+  [[nodiscard]] std::string named(const Buffer& b) const {
+    return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
+  }
+
+  [[nodiscard]] IndexSpace bound_index(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+    try {
+      const std::string notation = notation_of(def, facts);
+      if (notation.empty()) refuse(i, "its values are split, which it does not allow");
+      return bind_index(notation, facts);
+    } catch (const Error& error) {
+      refuse(i, error.text());
+    }
+  }
+
+  // ---- What placement adds ----
+
+  /// Ops that change how a value is cut: it stays the same value.
+  void check_parts(const Instruction& i, const OpDef& def) const {
+    if (def.infer != nullptr) return check_bound(i, def);
+    if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it takes and gives one value");
+    const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
+    if (whole(in) != whole(out)) refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
+    if (in.space == Buffer::Space::none) refuse(i, "it reads " + named(in) + ", which has no bytes");
+    if (&def == &kTakePart) return check_part(i, in, out);
+    if (in.bounded) refuse(i, "it moves elements and not their extent");
+    if (in.sizes != out.sizes) refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
+    const AttrValue *dim = attrs_of(i).find("dim"), *parts = attrs_of(i).find("parts");
+    const auto* const d = std::get_if<std::int64_t>(dim);
+    const auto* const n = std::get_if<std::int64_t>(parts);
+    if (d == nullptr || n == nullptr || *d < 0 || *d >= static_cast<std::int64_t>(in.sizes.size()) || *n < 1 ||
+        *n > plan_.topology.size())
+      refuse(i, "its dim or number of parts is out of range");
+  }
+
+  /// Ops that take the extent from a bounded value, or give it back: the elements stay as they are cut.
+  void check_bound(const Instruction& i, const OpDef& def) const {
+    if (static_cast<int>(i.inputs.count) != inputs_of(def) || i.outputs.count != 1)
+      refuse(i, "it takes " + std::to_string(inputs_of(def)) + " values and gives one");
+    std::vector<Type> inputs;
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
+      inputs.push_back(whole(operand(i.inputs, k)));
+      if (operand(i.inputs, k).space == Buffer::Space::none)
+        refuse(i, "it reads input " + std::to_string(k) + ", which has no bytes");
+    }
+    const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
+    const std::vector<Type> made = inferred(i, def, KernelFacts(std::move(inputs), attrs_of(i)));
+    if (whole(out) != made[0] || in.bounded != (&def != &kWithExtent))
+      refuse(i,
+             "it makes " + whole(out).str() + " of " + whole(in).str() + ", and moves elements and not their extent");
+    const Buffer& extent = &def == &kExtentOf ? out : operand(i.inputs, i.inputs.count - 1);
+    if (&def != &kFillBound && (extent.window != kNone || local(extent) != Type{DType::int64, Shape{1}}))
+      refuse(i, "its extent is " + local(extent).str());
+    if (&def != &kExtentOf && (in.window != out.window || in.sizes != out.sizes))
+      refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
+  }
+
+  /// What is cut out of a part lies in it: the output is cut as the input is, and then more.
+  void check_part(const Instruction& i, const Buffer& in, const Buffer& out) const {
+    for (std::size_t d = 0; d < in.sizes.size(); ++d) {
+      const Splits before = splits_of(in, d), after = splits_of(out, d);
+      if (before.size() > after.size() || !std::equal(before.begin(), before.end(), after.begin()))
+        refuse(i, named(out) + " is no part of " + named(in));
+    }
+  }
+
+  /// The last input is what another kernel packed of one of the others.
+  void check_packed(const Instruction& i, std::uint32_t count) const {
+    const Buffer& last = operand(i.inputs, count);
+    if (last.window != kNone || last.bounded || last.sizes.size() != 1 || last.space == Buffer::Space::none)
+      refuse(i, "it takes " + std::to_string(count) + " inputs, " + std::to_string(count + 1) + " are given");
+    if (kernels_ == nullptr) return;
+    std::vector<Type> inputs, outputs;
+    for (std::uint32_t k = 0; k < count; ++k) inputs.push_back(local(operand(i.inputs, k)));
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k) outputs.push_back(local(operand(i.outputs, k)));
+    const PackedInput packed = kernels_->packed_input(plan_.string(i.op), device_of(i), attrs_of(i), inputs, outputs);
+    if (packed.elements == 0 || packed.input >= count || packed.elements != last.sizes[0] ||
+        inputs[packed.input].dtype != last.dtype)
+      refuse(i, "its last input, " + local(last).str() + ", is not what its kernel packs");
+  }
+
+  const Plan& plan_;
+  const OpSet& ops_;
+  const Capabilities* const kernels_;
+  std::uint32_t class_ = 0;
+  std::array<Case, 256> cases_;  // by hash; a new one takes the place of an old one
+};
+
+}  // namespace
+
+void check_types(const Plan& plan, const KnownOps& known) {
+  Types(plan, known).check();
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,89 @@
+// Updates: a variable has one value from the beginning of a step until something writes it, and one from then on. So it
+// is written once in a step, by an instruction of the step itself; and what a copy has set, which the planner puts
+// where nobody needs the old value any more, is for the next step.
+#include <vector>
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+class Updates {
+ public:
+  Updates(const Plan& plan, const PlanClass& plan_class)
+      : plan_(plan),
+        class_(plan_class),
+        variable_(plan_class.buffers.size(), false),
+        writer_(plan_class.buffers.size()) {
+    for (const PlanVariable& variable : class_.variables) variable_[variable.buffer] = true;
+  }
+
+  void check() {
+    if (class_.variables.empty()) return;
+    for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
+      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // a tile region's writes are listed where it is run
+        each(r, [&](const Instruction& i) {
+          each_variable(i.outputs, [&](std::uint32_t v) { refuse(i, v, "outside of the step itself"); });
+        });
+    each(1, [&](const Instruction& i) {
+      each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
+      if (i.what == Do::loop || i.what == Do::branch) check_inside(i);
+      each_variable(i.outputs, [&](std::uint32_t v) {
+        if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
+        writer_[v] = &i;
+      });
+    });
+  }
+
+ private:
+  template <class F>
+  void each(std::uint32_t region, F f) const {
+    const Range range = class_.regions[region].instructions;
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+  }
+  template <class F>
+  void each_variable(Range operands, F f) const {
+    for (std::uint32_t k = operands.begin; k < operands.begin + operands.count; ++k) {
+      const std::uint32_t b = class_.operands[k];
+      const std::uint32_t storage = class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
+      if (variable_[storage]) f(storage);
+    }
+  }
+
+  /// What the regions of a loop or branch read.
+  void check_inside(const Instruction& control) const {
+    for (const std::uint32_t region : {control.target, control.other})
+      each(region, [&](const Instruction& i) {
+        each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
+        if (i.what == Do::loop || i.what == Do::branch) check_inside(i);
+      });
+  }
+
+  void check_read(const Instruction& i, std::uint32_t variable) const {
+    const Instruction* const writer = writer_[variable];
+    if (writer != nullptr && writer->what == Do::copy && writer != &i)
+      reject(describe(plan_, i) + " reads the variable " + name(variable) + " after " + describe(plan_, *writer) +
+             " has set it for the next step");
+  }
+
+  [[noreturn]] void refuse(const Instruction& i, std::uint32_t variable, std::string_view how) const {
+    reject(describe(plan_, i) + " writes the variable " + name(variable) + " " + std::string(how));
+  }
+  [[nodiscard]] std::string name(std::uint32_t variable) const {
+    return "'" + escaped(plan_.string(class_.buffers[variable].name)) + "'";
+  }
+
+  const Plan& plan_;
+  const PlanClass& class_;
+  std::vector<bool> variable_;              // of each buffer
+  std::vector<const Instruction*> writer_;  // of each buffer that is a variable, so far in the step
+};
+
+}  // namespace
+
+void check_updates(const Plan& plan) {
+  for (const PlanClass& plan_class : plan.classes) Updates(plan, plan_class).check();
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,35 @@
+// Options that take a number: each says what it takes, and base/numbers.hpp refuses everything else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <string>
+
+#include "base/numbers.hpp"
+
+namespace ferry {
+
+inline constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;
+inline constexpr std::int64_t kMostEpochs = 1'000'000;
+inline constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
+
+/// `option` takes whole numbers from `least` to `most`; Error(usage) for anything else.
+template <class T>
+CLI::Option* within(CLI::Option* option, T least, T most) {
+  const auto check = [name = option->get_name(), least, most](std::string& text) {
+    text = std::to_string(whole_number(name, text, least, most));  // CLI11 would take 010 for 8
+    return std::string();
+  };
+  return option->transform(CLI::Validator(check, ""))->type_name("N");
+}
+
+/// `option` takes a number of bytes like 2GB.
+inline CLI::Option* bytes_of(CLI::Option* option) {
+  const auto check = [name = option->get_name()](std::string& text) {
+    text = std::to_string(byte_count(name, text));
+    return std::string();
+  };
+  return option->transform(CLI::Validator(check, ""))->type_name("BYTES");
+}
+
+}  // namespace ferry

@@ -1,0 +1,60 @@
+#include "base/numbers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <limits>
+
+namespace ferry {
+namespace {
+
+/// What is said of it; "" when nothing is.
+std::string refusal(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::usage);
+    return error.text();
+  }
+  return "";
+}
+
+TEST_CASE("whole numbers are decimal, whole and within their bounds") {
+  constexpr std::int64_t kMost = 9000;
+  const auto read = [&](std::string_view text) { return whole_number("--steps", text, std::int64_t{1}, kMost); };
+  CHECK(read("1") == 1);
+  CHECK(read("9000") == 9000);
+  CHECK(read("010") == 10);
+  for (const std::string_view text : {"", "0", "-1", "9001", "1.5", "1e3", "0x10", " 1", "1 ", "+1", "nan", "one",
+                                      "99999999999999999999", "18446744073709551617"})
+    CHECK(refusal([&] { static_cast<void>(read(text)); }) ==
+          "--steps " + std::string(text) + ": not a whole number from 1 to 9000");
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  CHECK(whole_number("--seed", "18446744073709551615", std::uint64_t{0}, kAll) == kAll);
+  CHECK(refusal([&] { static_cast<void>(whole_number("--seed", "-1", std::uint64_t{0}, kAll)); }) ==
+        "--seed -1: not a whole number from 0 to 18446744073709551615");
+}
+
+TEST_CASE("a time span is finite and above zero") {
+  CHECK(time_span("--deadline", "60").count() == 60'000);
+  CHECK(time_span("--deadline", "0.5").count() == 500);
+  CHECK(time_span("--deadline", "1e3").count() == 1'000'000);
+  for (const std::string_view text : {"", "0", "-1", "nan", "inf", "1e308", "1e-9", "5 s", "1e999"})
+    CHECK(refusal([&] { static_cast<void>(time_span("--deadline", text)); }) ==
+          "--deadline " + std::string(text) + ": not a number of seconds from 0.001 to 1000000000");
+}
+
+TEST_CASE("bytes have units of either case, and do not wrap") {
+  CHECK(byte_count("--memory", "4096") == 4096);
+  CHECK(byte_count("--memory", "512k") == 512 << 10);
+  CHECK(byte_count("--memory", "2GB") == std::uint64_t{2} << 30);
+  CHECK(byte_count("--memory", "1 GiB") == std::uint64_t{1} << 30);
+  CHECK(byte_count("--memory", "8191pb") == std::uint64_t{8191} << 50);
+  for (const std::string_view text :
+       {"", "0", "-1", "GB", "1.5GB", "2XB", "8192PB", "9223372036854775808", "99999999999999999999", "1 2"})
+    CHECK(refusal([&] { static_cast<void>(byte_count("--memory", text)); }) ==
+          "--memory " + std::string(text) + ": not a number of bytes from 1 to 8191 PiB\n  try: --memory 2GB");
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,252 @@
+// fuzz_plans FIRST COUNT: changes plans at random, as a forger would who makes the hash anew, and runs what the reader
+// and the verifier take, in a process of its own. It must end by itself: with its results, or with an Error of which
+// the user is to blame. A death by a signal, a bug, tasks that wait for one another and a run without an end are wrong;
+// but for the last two where there are loops or branches: whether a loop ends, and whether tasks read equal conditions,
+// nobody can say of a plan.
+// Begun from plans of the op cases, of random graphs on meshes with loops and branches, and of random graphs.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "executor/capabilities.hpp"
+#include "executor/plan_session.hpp"
+#include "graph/core_ops.hpp"
+#include "placement/plan_file.hpp"
+#include "placement/planner.hpp"
+#include "placement/verify.hpp"
+#include "tests/fuzz/mutate_plan.hpp"
+#include "tests/op_cases/case.hpp"
+#include "tests/support/random_graph.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry::test {
+namespace {
+
+constexpr std::chrono::milliseconds kDeadline{10000};  // of tasks that wait for one another
+constexpr int kPatience = 30000;                       // milliseconds for a run
+constexpr std::uint64_t kMemory = 1 << 28;             // bytes that the plan of a task may want
+constexpr std::int64_t kSteps = 3;
+
+struct Sample {
+  std::string name;
+  Plan plan;
+};
+
+Plan plan_of(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets,
+             const Topology& topology, std::int64_t fuse_from) {
+  Signature signature;
+  for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
+  for (const Value& target : targets) signature.targets.push_back(target.op().id());
+  std::sort(signature.targets.begin(), signature.targets.end());
+  for (OpId op = 0; op < g.size(); ++op)
+    if (&g.op(op).def() == &kInput)
+      signature.feeds.push_back({g.op(op).output(0), 0, g.type(g.op(op).output(0)).shape.sizes()});
+  PlanOptions options;
+  options.fuse_from = fuse_from;
+  return make_plan(g, signature, topology, KernelCapabilities(), options).plan;
+}
+
+std::vector<Sample> samples() {
+  std::vector<Sample> all;
+  for (const Case& which : op_cases()) {
+    const DTypeSet known = dtypes_of(which);
+    for (const DType dtype : {DType::float32, DType::int64, DType::boolean, DType::float64}) {
+      if (!known.has(dtype)) continue;
+      const CaseGraph made(which, inputs_for(which, 0, dtype));
+      all.push_back({std::string(which.op), plan_of(made.graph, made.y, {}, Topology::local(1), 0)});
+      break;
+    }
+  }
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const int tasks = 1 + static_cast<int>(seed % 4);
+    const std::int64_t fuse_from = seed % 3 == 0 ? 2 : 0;
+    if (seed % 4 == 3) {
+      const RandomGraph made = random_graph(seed, 20, tasks);
+      Topology topology = Topology::local(tasks, 1 + static_cast<int>(seed / 4 % 2));
+      all.push_back({"random graph", plan_of(*made.graph, made.fetches, made.targets, topology, fuse_from)});
+    } else {
+      RandomMeshGraph made = random_mesh_graph(
+          seed, {.tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 2), .control = seed % 2 == 0});
+      for (TaskInfo& task : made.topology.tasks) task.threads = 1 + static_cast<int>(seed / 8 % 2);
+      all.push_back({"random mesh", plan_of(*made.graph, made.fetches, made.targets, made.topology, fuse_from)});
+    }
+  }
+  return all;
+}
+
+/// Small numbers, positive and negative.
+Tensor some_tensor(Type type, Dice& dice) {
+  constexpr std::int64_t kMost = 1 << 24;
+  if (type.bytes() > kMost) throw Error(Code::usage, "too large to be fed: " + type.str());
+  Tensor tensor(type.dtype, type.shape.sizes());
+  const std::span<std::byte> bytes = tensor.mutable_bytes();
+  if (type.dtype == DType::float32)
+    for (float& x : tensor.mutable_data<float>()) x = static_cast<float>(dice.below(9) - 4) / 2;
+  else if (type.dtype == DType::float64)
+    for (double& x : tensor.mutable_data<double>()) x = static_cast<double>(dice.below(9) - 4) / 2;
+  else
+    for (std::size_t i = 0; i < bytes.size(); i += size_of(type.dtype)) bytes[i] = std::byte{1};
+  return tensor;
+}
+
+/// What the run ends with.
+int run(Plan plan, std::uint64_t seed) {
+  Dice dice(seed);
+  ClusterOptions options;
+  options.tasks = plan.topology.size();
+  options.transport = "inproc";
+  options.memory_bytes = kMemory;
+  options.deadline = kDeadline;
+  options.threads = 1;
+  for (const PlanClass& c : plan.classes) options.threads = std::max(options.threads, static_cast<int>(c.threads));
+  TensorMap feeds, values;
+  for (const PlanPort& port : plan.feeds)
+    feeds[std::string(plan.string(port.name))] =
+        some_tensor({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice);
+  for (const auto& [name, type] : variables_of(plan)) values[name] = some_tensor(type, dice);
+  PlanSession session(std::move(plan), Cluster::connect(options));
+  session.restore(values);
+  static_cast<void>(session.run(feeds, kSteps));
+  session.close();
+  return 0;
+}
+
+/// In the child: 0 when the plan ran, 1 for what is wrong, 2 for other errors, 3 when tasks wait; says why to `out`.
+int judge(const Plan& plan, std::uint64_t seed, int out) {
+  const auto say = [&](const std::string& text) {
+    static_cast<void>(!write(out, text.data(), std::min<std::size_t>(text.size(), 2000)));
+  };
+  try {
+    return run(plan, seed);
+  } catch (const Error& error) {
+    say("code " + std::to_string(static_cast<int>(error.code())) + ": " + error.text());
+    if (error.code() == Code::stalled) return 3;
+    return error.code() == Code::bug || error.code() == Code::peer_lost ? 1 : 2;
+  } catch (const std::exception& error) {
+    say(std::string("an exception: ") + error.what());
+  }
+  return 1;
+}
+
+enum class Outcome { unread, refused, ran, failed, endless, wrong };
+
+bool has_conditions(const Plan& plan) {
+  return std::any_of(plan.classes.begin(), plan.classes.end(), [](const PlanClass& c) {
+    return std::any_of(c.instructions.begin(), c.instructions.end(),
+                       [](const Instruction& i) { return i.what == Do::loop || i.what == Do::branch; });
+  });
+}
+
+/// Runs it in a child.
+Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(Code::resource, "pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    constexpr rlim_t kSpace = rlim_t{8} << 30;
+    const rlimit space{kSpace, kSpace};
+    setrlimit(RLIMIT_AS, &space);
+    const int nothing = open("/dev/null", O_WRONLY);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    _exit(judge(plan, seed, ends[1]));
+  }
+  close(ends[1]);
+  // The end of the child closes the pipe.
+  bool in_time = true;
+  for (;;) {
+    pollfd waiting{ends[0], POLLIN, 0};
+    in_time = poll(&waiting, 1, kPatience) > 0;
+    char text[2048];
+    const ssize_t got = in_time ? read(ends[0], text, sizeof text) : 0;
+    if (got <= 0) break;
+    said.append(text, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (!in_time) kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!in_time) said = "no end";
+  if (!in_time || (WIFEXITED(status) && WEXITSTATUS(status) == 3))
+    return has_conditions(plan) ? Outcome::endless : Outcome::wrong;
+  if (WIFSIGNALED(status)) said += std::string("died: ") + strsignal(WTERMSIG(status));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == 1) return Outcome::wrong;
+  return WEXITSTATUS(status) == 0 ? Outcome::ran : Outcome::failed;
+}
+
+Outcome judged(const Plan& plan, std::uint64_t seed, std::string& said) {
+  Plan read;
+  Verdict verdict;
+  try {
+    read = decode_plan(encode_plan(plan), "fuzz.plan");
+    const KernelCapabilities kernels;
+    verdict = verify(read, {nullptr, &kernels});
+  } catch (const Error& error) {
+    said = error.text();
+    return error.code() == Code::file || error.code() == Code::resource ? Outcome::unread : Outcome::wrong;
+  } catch (const std::exception& error) {
+    said = error.what();
+    return Outcome::wrong;
+  }
+  said = verdict.reason;
+  return verdict.pass ? outcome_of(read, seed, said) : Outcome::refused;
+}
+
+int fuzz(std::uint64_t first, std::uint64_t count) {
+  const std::vector<Sample> all = samples();
+  std::map<Outcome, std::uint64_t> counts;
+  for (const Sample& sample : all) {
+    std::string said;
+    if (judged(sample.plan, 0, said) == Outcome::ran) continue;
+    ++counts[Outcome::wrong];
+    std::printf("unchanged %s: %s\n", sample.name.c_str(), said.c_str());
+  }
+  const bool tell = std::getenv("FERRY_FUZZ_TELL") != nullptr;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Dice dice(seed);
+    const Sample& sample = dice.of(all);
+    Plan plan = sample.plan;
+    const std::string changed = mutate(plan, dice);
+    std::string said;
+    const Outcome outcome = judged(plan, seed, said);
+    ++counts[outcome];
+    if (outcome != Outcome::wrong && outcome != Outcome::endless && !tell) continue;
+    std::printf("seed %llu, %s, %s: %s\n", static_cast<unsigned long long>(seed), sample.name.c_str(), changed.c_str(),
+                said.c_str());
+    std::fflush(stdout);
+  }
+  std::printf(
+      "%llu plans: %llu not well-formed, %llu refused by the verifier, %llu ran, %llu ended with an error, %llu "
+      "had no end by their conditions, %llu wrong\n",
+      static_cast<unsigned long long>(count), static_cast<unsigned long long>(counts[Outcome::unread]),
+      static_cast<unsigned long long>(counts[Outcome::refused]), static_cast<unsigned long long>(counts[Outcome::ran]),
+      static_cast<unsigned long long>(counts[Outcome::failed]),
+      static_cast<unsigned long long>(counts[Outcome::endless]),
+      static_cast<unsigned long long>(counts[Outcome::wrong]));
+  return counts[Outcome::wrong] == 0 && counts[Outcome::ran] > 0 && counts[Outcome::refused] > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ferry::test
+
+int main(int argc, char** argv) {
+  if (argc != 3) return std::fputs("usage: fuzz_plans FIRST COUNT\n", stderr), 2;
+  try {
+    return ferry::test::fuzz(std::strtoull(argv[1], nullptr, 10), std::strtoull(argv[2], nullptr, 10));
+  } catch (const ferry::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,15 @@
+// Random changes of a plan that leave its file well-formed more often than not: what a forger with ferry's own code
+// would write.
+#pragma once
+
+#include "placement/plan.hpp"
+#include "tests/support/dice.hpp"
+
+namespace ferry::test {
+
+/// Changes one to three fields anywhere in `plan`: a number becomes another, most often one that stands at such a place
+/// elsewhere; dims are permuted, joined or resized with the bytes to fit; attributes get other values, also of other
+/// kinds; instructions are exchanged, doubled or left out. Gives the names of what was changed, for messages.
+std::string mutate(Plan& plan, Dice& dice);
+
+}  // namespace ferry::test

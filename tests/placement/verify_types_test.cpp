@@ -1,0 +1,180 @@
+// Kernels that are given something else than their ops take, or that change what is not theirs, are refused.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "ops/array.hpp"
+#include "ops/control.hpp"
+#include "ops/linalg.hpp"
+#include "ops/logic.hpp"
+#include "ops/math.hpp"
+#include "ops/reduce.hpp"
+#include "ops/state.hpp"
+#include "placement/verify.hpp"
+#include "tests/support/has.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+using test::has;
+
+/// A variable that is split, a transposed value, a loop; on two tasks.
+Plan good_plan() {
+  Graph g;
+  const MeshId dp = g.mesh("dp");
+  Value fetched, update;
+  {
+    auto all = g.on(dp);
+    const Value x = g.constant(Tensor(DType::float32, {6, 4})).laid({split(0)});
+    const Value w = g.variable("w", g.constant(Tensor(DType::float32, {6, 4}))).laid({split(0)});
+    update = assign(w, matmul(x * w, g.constant(Tensor(DType::float32, {4, 4}))));
+    fetched = sum(transpose(w + x), {1});
+  }
+  auto here = g.device("/task:0");
+  fetched = while_loop(
+      {fetched, g.constant(0.0)}, [](const Values& c) { return less(c[1], 3.0); },
+      [](const Values& c) {
+        return Values{-c[0], c[1] + 1.0};
+      })[0];
+  return test::planned(g, {fetched}, 2, {update});
+}
+
+/// Why the plan is refused when each kernel of `op`, or instruction of that kind, on task 0 is changed so.
+std::string refusal(std::string_view op, const std::function<void(Plan&, PlanClass&, Instruction&)>& change) {
+  Plan plan = good_plan();
+  const test::AllKernels kernels;
+  REQUIRE(verify(plan, {nullptr, &kernels}).pass);
+  PlanClass& c = plan.classes[plan.class_of[0]];
+  for (Instruction& i : c.instructions)
+    if ((i.what == Do::kernel && plan.string(i.op) == op) || (i.what != Do::kernel && name_of(i.what) == op))
+      change(plan, c, i);
+  return verify(plan, {nullptr, &kernels}).reason;
+}
+
+Buffer& input(PlanClass& c, const Instruction& i, std::uint32_t k = 0) {
+  return c.buffers[c.operands[i.inputs.begin + k]];
+}
+Buffer& output(PlanClass& c, const Instruction& i) {
+  return c.buffers[c.operands[i.outputs.begin]];
+}
+
+TEST_CASE("attributes that do not fit a kernel's inputs are refused") {
+  const std::string axis =
+      refusal("Sum", [](Plan& plan, PlanClass&, Instruction& i) { plan.attrs[i.attrs].set("axes", Ints{5}); });
+  CHECK_MESSAGE(has(axis, "axis 5 is out of range"), axis);
+  CHECK_MESSAGE(has(axis, ".cpp:"), axis);
+  CHECK(has(refusal("Transpose",
+                    [](Plan& plan, PlanClass&, Instruction& i) {
+                      plan.attrs[i.attrs].set("perm", Ints{0, 0});
+                    }),
+            "Transpose"));
+  CHECK(has(refusal("Sum", [](Plan&, PlanClass&, Instruction& i) { i.attrs = kNone; }), "attribute 'axes' is missing"));
+}
+
+TEST_CASE("a kernel's output of another dtype or shape than its op gives is refused") {
+  CHECK(has(refusal("Less", [](Plan&, PlanClass& c, Instruction& i) { output(c, i).dtype = DType::uint8; }),
+            "its op gives bool[]"));
+  CHECK(has(refusal("Sum",
+                    [](Plan&, PlanClass& c, Instruction& i) {
+                      output(c, i).sizes = {2, 2};
+                    }),
+            "is float32[2,2] in the plan, its op gives float32[4]"));
+}
+
+TEST_CASE("another op with other inputs is refused") {
+  const std::string why = refusal("Neg", [](Plan& plan, PlanClass&, Instruction& i) {
+    i.op = static_cast<std::uint32_t>(plan.strings.size());
+    plan.strings.push_back("MatMul");
+  });
+  CHECK_MESSAGE(has(why, "takes 2 inputs, 1 are given"), why);
+  CHECK(has(refusal("Neg",
+                    [](Plan& plan, PlanClass&, Instruction& i) {
+                      i.op = static_cast<std::uint32_t>(plan.strings.size());
+                      plan.strings.push_back("While");
+                    }),
+            "it is no kernel"));
+}
+
+TEST_CASE("values that are split otherwise than the op's index notation wants are refused") {
+  CHECK(has(refusal("Mul",
+                    [](Plan& plan, PlanClass& c, Instruction& i) {
+                      Window along{{6, 4}, {{1, plan.windows[output(c, i).window].splits[0].grouping}}};
+                      output(c, i).window = static_cast<std::uint32_t>(plan.windows.size());
+                      output(c, i).sizes = {6, 2};
+                      plan.windows.push_back(along);
+                    }),
+            "is split otherwise"));
+}
+
+TEST_CASE("a kernel that writes over inputs which are not its to write over is refused") {
+  const std::string why = refusal("Neg", [](Plan&, PlanClass&, Instruction& i) { i.in_place = 1; });
+  CHECK_MESSAGE(has(why, "its kernel does not write over"), why);
+}
+
+TEST_CASE("a kernel that reads an input without bytes is refused") {
+  CHECK(has(refusal("Neg", [](Plan&, PlanClass& c, Instruction& i) { input(c, i).space = Buffer::Space::none; }),
+            "has no bytes"));
+}
+
+TEST_CASE("an arena that is larger than what lies in it is refused") {
+  CHECK(has(refusal("Neg", [](Plan&, PlanClass& c, Instruction&) { c.devices[0].step_bytes += kBufferAlign; }),
+            "what lies in it ends at"));
+}
+
+TEST_CASE("more threads than a task can have are refused before memory is taken for them") {
+  CHECK(has(refusal("Neg", [](Plan&, PlanClass& c, Instruction&) { c.threads = 1U << 30U; }),
+            "a class has 1073741824 threads"));
+}
+
+TEST_CASE("a loop in which nothing changes its condition is refused") {
+  const std::string why = refusal("loop", [](Plan& plan, PlanClass& c, Instruction& i) {
+    Buffer go = input(c, i);
+    go.space = Buffer::Space::state;
+    go.offset = c.devices[go.device].state_bytes;
+    c.devices[go.device].state_bytes += kBufferAlign;
+    Instruction made;
+    made.op = static_cast<std::uint32_t>(plan.strings.size());
+    plan.strings.push_back("Constant");
+    made.attrs = static_cast<std::uint32_t>(plan.attrs.size());
+    plan.attrs.push_back({{"value", Tensor(DType::boolean, {})}});
+    const auto operand = static_cast<std::uint32_t>(c.operands.size());
+    c.operands.push_back(static_cast<std::uint32_t>(c.buffers.size()));
+    c.buffers.push_back(go);
+    made.outputs = i.inputs = {operand, 1};
+    const std::uint32_t at = c.regions[0].instructions.begin;
+    ++c.regions[0].instructions.count;
+    for (std::size_t r = 1; r < c.regions.size(); ++r)
+      if (c.regions[r].instructions.begin >= at) ++c.regions[r].instructions.begin;
+    c.instructions.insert(c.instructions.begin() + at, made);
+  });
+  CHECK_MESSAGE(has(why, "nothing in it changes its condition"), why);
+}
+
+TEST_CASE("a variable that is written twice in a step, or read behind its copy, is refused") {
+  Graph g;
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {4})));
+  const Value v = g.variable("v", g.constant(Tensor(DType::float32, {4})));
+  const Value sum = w + v;
+  Plan plan = test::planned(g, {sum}, 1, {assign(w, v), assign(v, w)});
+  REQUIRE(verify(plan).pass);
+  PlanClass& c = plan.classes[0];
+  const Range step = c.regions[1].instructions;
+  std::vector<std::uint32_t> copies;
+  for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) {
+    const Instruction& i = c.instructions[k];
+    if (i.what == Do::copy && output(c, i).space == Buffer::Space::state) copies.push_back(k);
+  }
+  REQUIRE(copies.size() == 2);
+  SUBCASE("written twice") {
+    c.operands[c.instructions[copies[1]].outputs.begin] = c.operands[c.instructions[copies[0]].outputs.begin];
+    CHECK(has(verify(plan).reason, "for the second time in a step"));
+  }
+  SUBCASE("read behind") {
+    c.operands[c.instructions[copies[1]].inputs.begin] = c.operands[c.instructions[copies[0]].outputs.begin];
+    CHECK(has(verify(plan).reason, "has set it for the next step"));
+  }
+}
+
+}  // namespace
+}  // namespace ferry
