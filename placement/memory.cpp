@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xffffffffU;
 /// Buffers of a device that are placed by size at most: packing takes quadratic time.
-constexpr std::size_t kPacked = 4000;
+constexpr std::size_t kPacked = 6000;
 
 /// Where a region stands: its owner's position, its nesting.
 struct Place {

@@ -12,10 +12,14 @@ CheckpointOptions checkpoint_options(const RunOptions& options) {
   result.resume = options.resume;
   constexpr std::string_view kName = "--checkpoint-every";
   const std::string_view every = options.checkpoint_every;
-  if (every.ends_with("s"))
-    result.every_seconds = std::chrono::duration<double>(time_span(kName, every.substr(0, every.size() - 1))).count();
-  else if (!every.empty())
-    result.every_steps = whole_number(kName, every, std::int64_t{1}, kMostSteps);
+  try {
+    if (every.ends_with("s"))
+      result.every_seconds = std::chrono::duration<double>(time_span(kName, every.substr(0, every.size() - 1))).count();
+    else if (!every.empty())
+      result.every_steps = whole_number(kName, every, std::int64_t{1}, kMostSteps);
+  } catch (Error& error) {
+    throw error.hint("--checkpoint-every 100 for steps, or --checkpoint-every 30s");
+  }
   return result;
 }
 

@@ -121,7 +121,7 @@ class Installed(unittest.TestCase):
             return self.ferry("run", USER_OPS / "triangle.pbtxt", "--tasks", 2, *options, code=code)
 
         self.assertIn("--ops LIB.so", refused(3))
-        self.assertIn("cannot open", refused(3, self.folder / "nowhere.so"))
+        self.assertIn("cannot be opened", refused(3, self.folder / "nowhere.so"))
         self.assertIn("ELF", refused(3, self.program))
         self.assertIn("no function ferry_add_ops", refused(3, self.libdir / "libferry.so"))
         self.assertIn("defined twice", refused(2, library, library))
