@@ -44,14 +44,23 @@ class Value {
   /// Says how this value lies on the mesh that its op was made on (Graph::on). One entry for each axis.
   Value laid(const Layout& layout) const;
 
-  bool operator==(const Value&) const = default;
+  /// Whether both are the same output of the same op. Elements are compared by equal() (ops/logic.hpp).
+  [[nodiscard]] bool is(const Value& other) const { return graph_ == other.graph_ && id_ == other.id_; }
 
  private:
   Graph* graph_ = nullptr;
   ValueId id_ = 0;
 };
 
+/// C++ would make a bool of it, at once.
+template <class T>
+bool operator==(const Value&, const T&) = delete;  // elements are compared by equal(a, b), handles by a.is(b)
+
 using Values = std::vector<Value>;
+
+/// What C++ counts with; a bool is none.
+template <class T>
+concept Number = (std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>;
 
 /// An argument of an op, made by implicit conversion, so that it carries the line of the user's expression.
 /// A number becomes a scalar constant of the other operand's dtype.
@@ -59,10 +68,10 @@ class Operand {
  public:
   Operand(const Value& value, source_location at = source_location::current())  // NOLINT
       : value_(value), at_(at) {}
-  template <class T>
-  requires std::integral<T> || std::floating_point<T> Operand(
-      T number, source_location at = source_location::current())  // NOLINT
+  template <Number T>
+  Operand(T number, source_location at = source_location::current())  // NOLINT
       : number_(static_cast<double>(number)), is_number_(true), at_(at) {}
+  Operand(std::same_as<bool> auto, source_location = {}) = delete;  // elements are compared by equal(a, b), a < b, …
 
   [[nodiscard]] bool is_number() const { return is_number_; }
   [[nodiscard]] double number() const { return number_; }

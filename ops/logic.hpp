@@ -20,6 +20,19 @@ Value less_equal(const Operand& a, const Operand& b);
 Value greater(const Operand& a, const Operand& b);
 Value greater_equal(const Operand& a, const Operand& b);
 
+inline Value operator<(const Operand& a, const Operand& b) {
+  return less(a, b);
+}
+inline Value operator<=(const Operand& a, const Operand& b) {
+  return less_equal(a, b);
+}
+inline Value operator>(const Operand& a, const Operand& b) {
+  return greater(a, b);
+}
+inline Value operator>=(const Operand& a, const Operand& b) {
+  return greater_equal(a, b);
+}
+
 /// Of bools.
 Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);

@@ -97,7 +97,7 @@ Value write(ferry::Graph& g, const Network& network) {
   const Value first = g.constant(begun);
   const Value blank = g.constant(ferry::Tensor(DType::int32, {kWritten}));
   const Value places = ferry::cumsum(ferry::ones_like(blank), 0) - 1;
-  const auto more = [](const ferry::Values& c) { return ferry::less(c[0], kWritten); };
+  const auto more = [](const ferry::Values& c) { return c[0] < kWritten; };
   const auto next = [&](const ferry::Values& c) {
     const Value logits = ferry::reshape(ferry::slice(network(c[1]), 1, kWindow - 1), {1, kCharacters});
     const Value drawn = ferry::uniform(g, {1, kCharacters}, 1e-6, 1);

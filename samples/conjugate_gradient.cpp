@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   // x, residual, direction, squared length of the residual, steps
   const Values end = ferry::while_loop(
       {ferry::zeros_like(b).laid({split(0)}), b, b, dot(b, b), g.constant(0.0)},
-      [](const Values& s) { return ferry::greater(s[3], 1e-24); },
+      [](const Values& s) { return s[3] > 1e-24; },
       [&](const Values& s) {
         const Value image = ferry::matmul(a, s[2]);
         const Value length = s[3] / dot(s[2], image);

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
       (g.constant(middles) + ferry::normal(g, {kPoints, 2}, 0, 0.5, ferry::DType::float64)).laid({split(0)});
   const Value start = g.constant(ferry::Tensor::of<double>({kClusters, 2}, {1, 1, 2, 2, 3, 3}));
   const Values end = ferry::while_loop(
-      {g.constant(0.0), start}, [](const Values& s) { return ferry::less(s[0], 20); },
+      {g.constant(0.0), start}, [](const Values& s) { return s[0] < 20; },
       [&](const Values& s) {
         const Value apart = ferry::expand_dims(points, {1}) - ferry::expand_dims(s[1], {0});  // [points, clusters, 2]
         const Value nearest = ferry::argmax(-ferry::sum(ferry::square(apart), {2}));

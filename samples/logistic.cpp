@@ -30,7 +30,7 @@ Value log_loss(const Value& logits, const Value& labels) {
 
 /// How many rows are on the wrong side.
 Value wrong(const Value& logits, const Value& labels) {
-  const Value said = ferry::cast(ferry::greater(logits, 0), ferry::DType::float32);
+  const Value said = ferry::cast(logits > 0, ferry::DType::float32);
   return ferry::sum(ferry::square(said - labels));
 }
 

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   const ferry::Value a = g.constant(matrix).laid({ferry::split(0)});
   const ferry::Value zero = g.constant(0.0, ferry::DType::float64);
   const ferry::Values end = ferry::while_loop(
-      {zero, g.constant(start), zero}, [](const ferry::Values& s) { return ferry::less(s[0], 2000); },
+      {zero, g.constant(start), zero}, [](const ferry::Values& s) { return s[0] < 2000; },
       [&](const ferry::Values& s) {
         const ferry::Value product = ferry::matmul(a, s[1]);
         const ferry::Value length = ferry::sqrt(ferry::sum(ferry::square(product)));

@@ -42,7 +42,7 @@ Value log_loss(const Value& margins, const Value& labels) {
 
 /// How many rows are on the wrong side.
 Value wrong(const Value& margins, const Value& labels) {
-  return ferry::sum(ferry::square(ferry::cast(ferry::greater(margins, 0), DType::float32) - labels));
+  return ferry::sum(ferry::square(ferry::cast(margins > 0, DType::float32) - labels));
 }
 
 /// By how much a leaf lowers the loss (twice that), from the sums of its rows' derivatives.
@@ -93,7 +93,7 @@ class Trees {
     const Value grown = margins + ferry::gather(leaves, nodes);
     const Values updates = {ferry::assign(features_, ferry::select(now, ferry::concat(features, 0), features_)),
                             ferry::assign(leaves_, ferry::select(now, leaves, leaves_)), ferry::assign(margins, grown)};
-    for (const Value& update : ferry::only_when(ferry::less(round.steps, rounds_), updates)) g.target(name, update);
+    for (const Value& update : ferry::only_when(round.steps < rounds_, updates)) g.target(name, update);
     g.target(name, round.update);
     g.fetch(name, "loss", log_loss(grown, rows.labels));
     g.fetch(name, "wrong", wrong(grown, rows.labels));
@@ -134,10 +134,9 @@ class Trees {
     const Value all_gradients = ferry::slice(gradients, 1, 0, 1), all_hessians = ferry::slice(hessians, 1, 0, 1);
     const Value others = all_gradients - gradients, other_hessians = all_hessians - hessians;
     const Value gain = worth(gradients, hessians) + worth(others, other_hessians) - worth(all_gradients, all_hessians);
-    const Value allowed = ferry::logical_and(ferry::greater_equal(hessians, kLeastWeight),
-                                             ferry::greater_equal(other_hessians, kLeastWeight));
+    const Value allowed = ferry::logical_and(hessians >= kLeastWeight, other_hessians >= kLeastWeight);
     const Value gains = ferry::select(allowed, gain, 0.0F);
-    const Value parts = ferry::greater(ferry::max(gains, {1}), kLeastGain);
+    const Value parts = ferry::max(gains, {1}) > kLeastGain;
     return ferry::argmax(gains, 1) * ferry::cast(parts, DType::int64);
   }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/op_set.hpp"
@@ -20,6 +22,35 @@ TEST_CASE("an operator has the line of its expression") {
   CHECK(c.op().line().line == line);
   CHECK(g.value(c.op().inputs()[0]).op().line().line == line);
   CHECK(std::string(c.op().line().file).ends_with("math_test.cpp"));
+}
+
+TEST_CASE("values are ordered in the graph, and equality in C++ does not compile") {
+  Graph g;
+  const Value x = g.constant({1.0, 2.0}), y = g.constant({2.0, 1.0});
+  CHECK((x < y).op().def().name == "Less");
+  CHECK((x <= 1).op().def().name == "LessEqual");
+  CHECK((1 > x).op().def().name == "Greater");
+  const int line = __LINE__ + 1;
+  const Value c = x >= y;
+  CHECK(c.op().def().name == "GreaterEqual");
+  CHECK(c.dtype() == DType::boolean);
+  CHECK(c.op().line().line == line);
+
+  constexpr auto compares = []<class A, class B>(const A& a, const B& b) {
+    return requires {
+      a == b;
+    }
+    || requires {
+      a != b;
+    };
+  };
+  CHECK_FALSE(compares(x, y));
+  CHECK_FALSE(compares(x, 1));
+  CHECK_FALSE(compares(1.0, x));
+  CHECK_FALSE(std::is_constructible_v<Operand, bool>);
+  CHECK(std::is_constructible_v<Operand, int>);
+  CHECK(x.is(x));
+  CHECK_FALSE(x.is(y));
 }
 
 TEST_CASE("a number takes the dtype of the other operand") {
@@ -58,7 +89,7 @@ TEST_CASE("dtypes must be allowed, and are made equal") {
   CHECK(error_of([&] { exp(i); }).starts_with("Exp: input 0 is int32; it takes float16, bfloat16, float32, float64\n"));
   CHECK(error_of([&] { Value() + f; }).starts_with("an undefined value is used\n  at math_test.cpp:"));
   CHECK(cast(i, DType::float32).dtype() == DType::float32);
-  CHECK(cast(f, DType::float32) == f);
+  CHECK(cast(f, DType::float32).is(f));
 }
 
 TEST_CASE("select broadcasts its condition") {

@@ -313,7 +313,7 @@ TEST_CASE("what goes over the wire in 16 bits is rounded to them") {
   const Gradients sent = on_wire({{w, g.constant({1.0009765625})}}, DType::bfloat16);
   CHECK(sent[0].gradient.dtype() == DType::float32);
   CHECK(Evaluator(g).run({sent[0].gradient})[0].number(0) == 1);
-  CHECK(narrow(w, DType::float32) == w);
+  CHECK(narrow(w, DType::float32).is(w));
   CHECK(error_of([&] { narrow(w, DType::int32); }).starts_with("Narrow: to int32; it gives float16"));
 }
 
