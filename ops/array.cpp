@@ -1,11 +1,15 @@
 #include "ops/array.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
+#include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient.hpp"
+#include "ops/indexing.hpp"
 #include "ops/joined.hpp"
+#include "ops/math.hpp"
 
 namespace ferry {
 namespace {
@@ -71,12 +75,13 @@ std::vector<Shape> concat_shape(const OpFacts& facts) {
   const int axis = axis_of(facts);
   Shape shape = facts.shape(0);
   Dim total(std::int64_t{0});
+  bool bounded = false;
   for (int i = 0; i < facts.inputs(); ++i) {
     const Shape& part = facts.shape(i);
     if (part.rank() != shape.rank())
       OpFacts::fail("input " + std::to_string(i) + " has rank " + std::to_string(part.rank()) + ", the first has " +
                     std::to_string(shape.rank()));
-    refuse_bounded(facts, i, axis);
+    bounded |= part[axis].bounded();
     for (int d = 0; d < shape.rank(); ++d) {
       if (d == axis) continue;
       if (!shape[d].known()) shape[d] = part[d];
@@ -93,8 +98,36 @@ std::vector<Shape> concat_shape(const OpFacts& facts) {
       total = sum;
     }
   }
+  if (bounded && total.known()) total = Dim::at_most(total.size());
   shape[axis] = facts.inputs() == 1 ? facts.shape(0)[axis] : total;
   return {shape};
+}
+
+/// 0, 1, 2 … of the rows of x, whether the data decide how many there are or not.
+Value row_numbers(Graph& graph, const Value& x, const Value& count) {
+  const Dim& rows = x.shape()[0];
+  if (rows.bounded()) return arange(count, rows.size());
+  if (!rows.known())
+    throw Error(Code::plan, "gradients: Concat: of a bounded input and one of a size that is not known");
+  Tensor numbers(DType::int64, {rows.size()});
+  const auto data = numbers.mutable_data<std::int64_t>();
+  std::iota(data.begin(), data.end(), 0);
+  return graph.constant(numbers);
+}
+
+/// Where the data decide how many rows the inputs have: rows of the gradient, from where those before it end.
+Values rows_of_concat(GradCtx& g) {
+  Values result;
+  Value begin;
+  for (int i = 0; i < g.inputs(); ++i) {
+    const Value count = size_of(g.like(i), {0}, DType::int64);
+    result.push_back(g.want(i, [&] {
+      const Value rows = row_numbers(g.dout().graph(), g.like(i), count);
+      return gather(g.dout(), begin.defined() ? rows + begin : rows, 0);
+    }));
+    begin = begin.defined() ? begin + count : count;
+  }
+  return result;
 }
 
 // Each input's gradient is a slice. It is counted from the front while the sizes before it are known, else from the
@@ -102,6 +135,7 @@ std::vector<Shape> concat_shape(const OpFacts& facts) {
 Values concat_grad(GradCtx& g) {
   const std::int64_t axis = g.attrs().get<std::int64_t>("axis");
   const int dim = static_cast<int>(axis < 0 ? axis + g.out().rank() : axis);
+  if (g.out().shape()[dim].bounded()) return rows_of_concat(g);
   int open = -1;
   std::int64_t behind = 0;
   for (int i = 0; i < g.inputs(); ++i) {

@@ -20,7 +20,7 @@ namespace ferry {
 Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
 /// The values one after another along `axis`; their other dims are equal, their dtypes
-/// become one as in ops/math.hpp. At least one.
+/// become one as in ops/math.hpp. At least one. Of bounded ones along dim 0 those that are there.
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
 inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);

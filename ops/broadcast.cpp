@@ -53,9 +53,13 @@ std::string sum_like_index(const OpFacts& facts) {
   return term(in) + "," + term(out) + "->" + term(out);
 }
 
+/// "ab->."; "[a]b->." where the extent of a bounded dim is asked for, which no part of it has.
 std::string size_of_index(const OpFacts& facts) {
-  for (std::int64_t axis : facts.attr<Ints>("axes")) static_cast<void>(facts.axis(0, axis));
-  return term(Letters().next(facts.shape(0).rank())) + "->.";
+  Letters letters;
+  std::string in = term(letters.next(facts.shape(0).rank()));
+  for (std::int64_t axis : facts.attr<Ints>("axes"))
+    if (const int dim = facts.axis(0, axis); facts.shape(0)[dim].bounded()) in = whole(in.substr(0, 1)) + in.substr(1);
+  return in + "->.";
 }
 
 constexpr AttrDef kShapeAttr[] = {{"shape", "ints"}};

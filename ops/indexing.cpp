@@ -61,11 +61,17 @@ std::string nonzero_index(const OpFacts& facts) {
 std::vector<Shape> nonzero_shape(const OpFacts& facts) {
   const Shape& shape = facts.shape(0);
   if (shape.rank() == 0) OpFacts::fail("a scalar has no positions");
-  if (shape.bounded()) OpFacts::fail("the first dim of " + shape.str() + " is bounded");
   return {Shape{shape.known() ? Dim::at_most(shape.count()) : Dim::unknown(), shape.rank()}};
 }
 
+std::vector<Shape> arange_shape(const OpFacts& facts) {
+  const auto most = facts.attr<std::int64_t>("most");
+  if (most < 0) OpFacts::fail("at most " + std::to_string(most) + " elements");
+  return {Shape{Dim::at_most(most)}};
+}
+
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
+constexpr AttrDef kMostAttr[] = {{"most", "int"}};
 constexpr AttrDef kOneHotAttrs[] = {{"depth", "int"}, {"dtype", "dtype"}};
 
 constexpr OpDef kGather{
@@ -110,7 +116,15 @@ constexpr OpDef kNonZero{.name = "NonZero",
                          .infer = nonzero_shape,
                          .no_grad = "its result is an index"};
 
-constexpr const OpDef* kIndexingOps[] = {&kGather, &kScatterAdd, &kOneHot, &kNonZero};
+constexpr OpDef kArange{.name = "Arange",
+                        .types = "int64->int64",
+                        .attrs = kMostAttr,
+                        .index = ".->[n]",
+                        .infer = arange_shape,
+                        .flops = 0,
+                        .no_grad = "its result is an index"};
+
+constexpr const OpDef* kIndexingOps[] = {&kGather, &kScatterAdd, &kOneHot, &kNonZero, &kArange};
 
 Value scatter_add(const Value& y, const Value& indices, const Value& like, std::int64_t axis) {
   return make_one(kScatterAdd, {y, indices, like}, y.op().line(), {{"axis", axis}});
@@ -128,6 +142,10 @@ Value one_hot(const Value& indices, std::int64_t depth, DType dtype, source_loca
 
 Value nonzero(const Value& x, source_location at) {
   return make_one(kNonZero, {x}, at);
+}
+
+Value arange(const Value& count, std::int64_t most, source_location at) {
+  return make_one(kArange, {count}, at, {{"most", most}});
 }
 
 std::span<const OpDef* const> indexing_ops() {

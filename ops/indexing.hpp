@@ -28,8 +28,12 @@ Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::flo
 /// dim), in row-major order. x has a rank of 1 or more.
 Value nonzero(const Value& x, source_location at = source_location::current());
 
+/// 0, 1, 2 … count - 1: int64 [n], n at most `most` (a bounded dim). `count`, an int64 scalar, is a number of the step;
+/// below 0 it is as 0, above `most` an Error(numeric) when it runs. gather(x, arange(count, most)) are the first rows.
+Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
+
 /// Gather {axis}, ScatterAdd(y, indices, like) {axis}: zeros of like's shape to whose rows those of y are added, in the
-/// order of the indices, OneHot {depth, dtype}, NonZero.
+/// order of the indices, OneHot {depth, dtype}, NonZero, Arange {most}.
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();
 
 }  // namespace ferry

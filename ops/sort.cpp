@@ -1,5 +1,7 @@
 #include "ops/sort.hpp"
 
+#include <algorithm>
+
 #include "ops/broadcast.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient.hpp"
@@ -24,7 +26,10 @@ std::vector<Shape> top_k_shape(const OpFacts& facts) {
   const auto k = facts.attr<std::int64_t>("k");
   Shape shape = facts.shape(0);
   const Dim& size = shape[axis];
-  if (size.bounded()) OpFacts::fail("dim " + std::to_string(axis) + " of " + shape.str() + " is bounded");
+  if (k >= 0 && size.bounded()) {
+    shape[axis] = Dim::at_most(std::min(k, size.size()));
+    return {shape, shape};
+  }
   if (k < 0 || (size.known() && k > size.size()))
     OpFacts::fail("k is " + std::to_string(k) + ", dim " + std::to_string(axis) + " of " + shape.str());
   shape[axis] = k;

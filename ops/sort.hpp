@@ -18,7 +18,7 @@ struct TopK {
   Value indices;  ///< int64
 };
 /// The k largest elements along `axis`, or the smallest, in order, and where they are. Numbers; k at most the dim's
-/// size. With k that size: the elements sorted.
+/// size. With k that size: the elements sorted. Of a bounded dim all when they are fewer than k: a bounded dim, too.
 TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
            source_location at = source_location::current());
 

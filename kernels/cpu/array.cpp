@@ -59,7 +59,9 @@ void copy_part(Parallel& parallel, const Array& part, const Array& all, int dim,
 void concat(KernelRun& run) {
   Array& output = run.outputs[0];
   const int dim = dim_of(kept<std::int64_t>(run), output.rank());
-  if (dim > 0) output.sizes[0] = run.inputs[0].sizes[0];
+  output.sizes[0] = dim > 0 ? run.inputs[0].sizes[0] : 0;
+  for (const Array& part : run.inputs)
+    if (dim == 0) output.sizes[0] += part.sizes[0];
   std::int64_t offset = 0;
   for (const Array& part : run.inputs) {
     if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(output.sizes[0], part.sizes[0]);
@@ -179,7 +181,10 @@ void size_of_dims(KernelRun& run) {
   const Array& input = run.inputs[0];
   const auto& axes = kept<Ints>(run);
   std::int64_t count = 1;
-  for (std::int64_t axis : axes) count *= input.whole[static_cast<std::size_t>(dim_of(axis, input.rank()))];
+  for (std::int64_t axis : axes) {
+    const auto dim = static_cast<std::size_t>(dim_of(axis, input.rank()));
+    count *= input.bounded && dim == 0 ? input.sizes[0] : input.whole[dim];
+  }
   convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&count), run.outputs[0].dtype, run.outputs[0].data,
                    1);
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/dispatch.hpp"
@@ -155,11 +156,21 @@ void nonzero(KernelRun& run) {
   output.sizes[0] = found;
 }
 
+void arange(KernelRun& run) {
+  Array& output = run.outputs[0];
+  const std::int64_t count = *run.inputs[0].as<const std::int64_t>(), most = output.sizes[0];
+  if (count > most)
+    throw Error(Code::numeric, std::to_string(count) + " elements are asked for, of at most " + std::to_string(most));
+  output.sizes[0] = std::max<std::int64_t>(count, 0);
+  std::iota(output.as<std::int64_t>(), output.as<std::int64_t>() + output.sizes[0], 0);
+}
+
 constexpr Kernel kKernels[] = {
     {.op = "Gather", .run = gather, .prepare = prepare_axis, .takes = kAnyType},
     {.op = "ScatterAdd", .run = scatter_add, .prepare = prepare_axis},
     {.op = "OneHot", .run = one_hot, .prepare = prepare_one_hot, .takes = kAnyType},
     {.op = "NonZero", .run = nonzero},
+    {.op = "Arange", .run = arange},
 };
 
 }  // namespace

@@ -76,7 +76,8 @@ void top_k(KernelRun& run) {
   Array &values = run.outputs[0], &indices = run.outputs[1];
   const auto& best = kept<Best>(run);
   const int dim = dim_of(best.axis, input.rank());
-  if (dim > 0) values.sizes[0] = indices.sizes[0] = input.sizes[0];
+  if (input.rank() > 0)
+    values.sizes[0] = indices.sizes[0] = dim > 0 ? input.sizes[0] : std::min(values.sizes[0], input.sizes[0]);
   const std::int64_t n = input.sizes[static_cast<std::size_t>(dim)];
   const std::int64_t k = values.sizes[static_cast<std::size_t>(dim)];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());

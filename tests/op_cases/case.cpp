@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 
+#include "ops/broadcast.hpp"
+#include "ops/indexing.hpp"
 #include "ops/math.hpp"
 #include "ops/op_set.hpp"
 #include "ops/reduce.hpp"
@@ -91,7 +93,12 @@ Value weighted_sum(Graph& graph, const Values& y) {
   for (const Value& one : y) {
     Tensor weights(DType::float64, one.shape().sizes());
     for (double& w : weights.mutable_data<double>()) w = weight = std::fmod(weight * 7.3 + 0.31, 2.0);
-    const Value part = sum(one * graph.constant(weights));
+    Value numbers = graph.constant(weights);
+    if (one.shape().bounded()) {
+      const Value count = size_of(one, {0}, DType::int64);
+      numbers = gather(numbers, arange(count, one.shape()[0].size()));
+    }
+    const Value part = sum(one * numbers);
     total = total.defined() ? total + part : part;
   }
   return total;

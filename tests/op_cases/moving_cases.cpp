@@ -10,6 +10,7 @@
 #include "ops/augment.hpp"
 #include "ops/boxes.hpp"
 #include "ops/cumulative.hpp"
+#include "ops/indexing.hpp"
 #include "ops/math.hpp"
 #include "ops/sample.hpp"
 #include "ops/scatter.hpp"
@@ -336,6 +337,7 @@ std::vector<Case> moving_cases() {
       {"TopK", [](X x) -> Values { const TopK best = top_k(x[0], 2, 0); return {best.values, best.indices}; }, best_of_columns(2, true), {{{4, 3}}, {{2, 2}}, {{2, 0}}, {{300, 70}}}, {}, 0},
       {"TopK", [](X x) -> Values { return {top_k(x[0], 3, 0, false).values}; }, [](auto& in) { return std::vector{best_of_columns(3, false)(in)[0]}; }, {{{5, 3}}, {{3, 2}}}},
       {"TopK", [](X x) -> Values { const TopK best = top_k(x[0], 40, 0); return {best.values, best.indices}; }, best_of_columns(40, true), {{{40, 3}}}, {}, 0},
+      {"TopK", [](X x) -> Values { const TopK best = top_k(gather(x[0], arange(x[1], 6)), 4, 0); return {best.values, best.indices}; }, [](auto& in) { const std::int64_t n = std::clamp<std::int64_t>(static_cast<std::int64_t>(in[1].data[0]), 0, 6); return best_of_columns(std::min<std::int64_t>(n, 4), true)({Nd({n, in[0].sizes[1]}, [&](const Sizes& i) { return in[0].at(i); })}); }, {{{6, 3}, {}}, {{6, 40}, {}}}, {{}, {2, 6, DType::int64}}, 0},
       {"Unique", [](X x) -> Values { const Unique u = unique(x[0]); return {u.values, u.indices, u.inverse, u.counts}; }, [](auto& in) { return different_rows(in, true); }, {{{9, 1}}, {{20, 2}}, {{0, 2}}}, {{0, 2}}},
       {"Unique", [](X x) -> Values { const Unique u = unique(x[0], false); return {u.values, u.indices, u.inverse, u.counts}; }, [](auto& in) { return different_rows(in, false); }, {{{9, 1}}, {{20, 2}}}, {{0, 2}}},
 

@@ -22,11 +22,16 @@ std::vector<Tensor> inputs_of(const Op& op, const std::vector<Tensor>& values) {
   return inputs;
 }
 
-/// The op's facts at the sizes of this run.
+/// The op's facts at the sizes of this run; a bounded dim stays one.
 class ActualFacts final : public OpFacts {
  public:
-  ActualFacts(std::span<const Tensor> inputs, const Attrs& attrs) : inputs_(inputs), attrs_(attrs) {
-    for (const Tensor& input : inputs) types_.push_back(input.type());
+  ActualFacts(const Op& op, const Graph& graph, std::span<const Tensor> inputs) : inputs_(inputs), attrs_(op.attrs()) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      types_.push_back(inputs[i].type());
+      if (!graph.type(op.inputs()[i]).shape.bounded()) continue;
+      Dim& first = types_.back().shape[0];
+      first = Dim::at_most(first.size());
+    }
   }
   int inputs() const override { return static_cast<int>(types_.size()); }
   const Type& input(int i) const override { return types_[static_cast<std::size_t>(i)]; }
@@ -156,7 +161,7 @@ void Evaluator::run_op(const Op& op, Frame& frame) {
 
 void Evaluator::run_kernel(const Op& op, Frame& frame) {
   const std::vector<Tensor> inputs = inputs_of(op, frame.values);
-  const ActualFacts facts(inputs, op.attrs());
+  const ActualFacts facts(op, frame.graph, inputs);
   const std::vector<Type> types = infer_types(op.def(), facts);
   if (op.def().is(kView)) {
     frame.values[op.output(0)] = view(inputs[0], types[0]);
