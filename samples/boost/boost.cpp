@@ -4,8 +4,10 @@
 //     build/samples/boost samples/data --depth 2 --eta 1 --rounds 2 --save model.txt
 //     mpirun -np 2 build/samples/boost samples/data
 //     build/samples/boost samples/data --model model.txt
+//     build/samples/boost mine.libsvm more.libsvm.gz
 //
 // See docs/samples/boost.md.
+#include <ferry/base/text.hpp>
 #include <ferry/ferry.hpp>
 
 #include <algorithm>
@@ -13,7 +15,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "samples/boost/model.hpp"
@@ -21,19 +25,31 @@
 
 namespace {
 
+constexpr const char* kUsage =
+    R"(Gradient-boosted trees over all tasks: trains on rows of a LibSVM file, and tells how well the trees fit.
+
+    boost FOLDER                 trains on FOLDER/agaricus.train.gz, tests on FOLDER/agaricus.test.gz
+    boost TRAIN [TEST]           LibSVM files, plain or compressed; labels are 0 and 1
+    boost FOLDER|TEST --model M  trains nothing: tests the trees of file M
+
+  --depth N      of a tree at most, 1 to 16; 6
+  --eta X        share of each tree, 1e-6 to 1; 0.3
+  --rounds N     trees, 1 to 10000; 10
+  --save FILE    where task 0 writes the trees
+  --times N      trains so often, and prints the median in milliseconds
+and of the options of `ferry run`: --deadline, --threads, --transport. More tasks: mpirun -np N.
+)";
+
 struct Options {
-  std::string data;   ///< a folder with agaricus.train.gz and agaricus.test.gz
-  std::string model;  ///< given: nothing is trained
+  std::string train, test;  ///< LibSVM files; either may be empty
+  std::string model;        ///< given: nothing is trained
   std::string save;
   int times = 0;  ///< given: trained so often, for `ferry bench boost`
   boost_sample::Settings settings;
 };
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw ferry::Error(ferry::Code::usage, why)
-      .hint(
-          "boost DATA_FOLDER [--depth N] [--eta X] [--rounds N] [--save FILE] [--times N] or boost DATA_FOLDER --model "
-          "FILE");
+  throw ferry::Error(ferry::Code::usage, why).hint("boost --help");
 }
 
 template <class T>
@@ -45,17 +61,41 @@ T number(const std::string& option, const std::string& text, T least, T most) {
   return value;
 }
 
+/// The one or two files, or the folder of both.
+void set_files(Options& options, const std::vector<std::string>& files) {
+  if (files.empty()) refuse("no folder or file with data is given");
+  if (files.size() > 2) refuse("one file more than to train and to test: " + ferry::in_quotes(files[2]));
+  const bool is_folder = std::filesystem::is_directory(files[0]);
+  if (files.size() == 2 && (is_folder || !options.model.empty()))
+    refuse("one file more than needed: " + ferry::in_quotes(files[1]));
+  if (is_folder) {
+    options.train = files[0] + "/agaricus.train.gz";
+    options.test = files[0] + "/agaricus.test.gz";
+  } else if (!options.model.empty()) {
+    options.test = files[0];
+  } else {
+    options.train = files[0];
+    options.test = files.size() == 2 ? files[1] : "";
+  }
+}
+
 Options options_of(int argc, char** argv) {
   Options options;
+  std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
-    const std::string option = argv[i];
+    std::string option = argv[i];
     if (!option.starts_with("--")) {
-      if (!options.data.empty()) refuse("two folders: " + options.data + " and " + option);
-      options.data = option;
+      files.push_back(option);
       continue;
     }
-    if (i + 1 == argc) refuse(option + " lacks its value");
-    const std::string text = argv[++i];
+    std::string text;
+    if (const std::size_t equals = option.find('='); equals != std::string::npos) {
+      text = option.substr(equals + 1);
+      option.resize(equals);
+    } else {
+      if (i + 1 == argc) refuse(option + " lacks its value");
+      text = argv[++i];
+    }
     if (option == "--depth")
       options.settings.depth = number(option, text, 1, 16);
     else if (option == "--eta")
@@ -71,7 +111,7 @@ Options options_of(int argc, char** argv) {
     else
       refuse("unknown option " + option);
   }
-  if (options.data.empty()) refuse("no folder with data is given");
+  set_files(options, files);
   return options;
 }
 
@@ -120,12 +160,17 @@ void print(const char* what, const Fit& fit) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--help" && std::string_view(argv[i]) != "-h") continue;
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
   const auto cluster = ferry::Cluster::connect(argc, argv);
   const Options options = options_of(argc, argv);
   const bool first = cluster.rank() == 0;
   boost_sample::Model model;
   if (options.model.empty()) {
-    const boost_sample::Rows rows = boost_sample::read_rows(options.data + "/agaricus.train.gz", cluster);
+    const boost_sample::Rows rows = boost_sample::read_rows(options.train, cluster);
     if (options.times > 0) {
       const double ms = median_ms(rows, options, cluster);
       if (first) std::printf("%.4f\n", ms);
@@ -138,6 +183,7 @@ int main(int argc, char** argv) {
   } else {
     model = boost_sample::load(ferry::local_files(), options.model);
   }
-  const Fit fit = fit_of(model, boost_sample::read_rows(options.data + "/agaricus.test.gz", cluster), cluster);
+  if (options.test.empty()) return 0;
+  const Fit fit = fit_of(model, boost_sample::read_rows(options.test, cluster), cluster);
   if (first) print("test", fit);
 }

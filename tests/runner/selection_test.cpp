@@ -1,8 +1,8 @@
 #include "runner/selection.hpp"
 
-#include <algorithm>
-
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "ops/data.hpp"

@@ -139,6 +139,20 @@ def graph_makes_the_same_trees(folder):
             complete_tree_is(nodes, features[number * inner:][:inner], leaves[number * outer:][:outer])
 
 
+def any_files_will_do(folder):
+    train, test = DATA / "agaricus.train.gz", folder / "test.libsvm"
+    test.write_bytes(gzip.decompress((DATA / "agaricus.test.gz").read_bytes()))
+    assert run(train, test, "--save=" + str(folder / "model"), "--deadline", "30") == EXPECTED["deep"]
+    assert run(train) == EXPECTED["deep"].splitlines(keepends=True)[0]
+    assert run(test, "--model", folder / "model") == EXPECTED["deep"].splitlines(keepends=True)[1]
+    help = run("--help")
+    for word in ("--depth", "--eta", "--rounds", "--save", "--model", "--deadline", "LibSVM"):
+        assert word in help, word
+    refuses("one file more than needed", train, test, "--model", folder / "model", code=2)
+    refuses("one file more than to train and to test", train, test, test, code=2)
+    refuses("--depth lacks its value", train, "--depth", code=2)
+
+
 def refuses(says, *arguments, code=3):
     message = run(*arguments, code=code)
     assert says in message, f"not in the message: {says}\n{message}"
@@ -182,7 +196,7 @@ def bad_models_are_refused(folder):
 
 
 def bad_options_are_refused(folder):
-    refuses("no folder with data is given", code=2)
+    refuses("no folder or file with data is given", code=2)
     refuses("--depth 99: not a number from 1 to 16", DATA, "--depth", 99, code=2)
     refuses("--eta x: not a number", DATA, "--eta", "x", code=2)
     refuses("--rounds lacks its value", DATA, "--rounds", code=2)
@@ -209,7 +223,7 @@ def main():
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for check in (trees_are_those_of_xgboost, predicts_from_its_model, tasks_make_the_same_model, graph_makes_the_same_trees, bad_data_is_refused,
+        for check in (trees_are_those_of_xgboost, predicts_from_its_model, any_files_will_do, tasks_make_the_same_model, graph_makes_the_same_trees, bad_data_is_refused,
                       bad_models_are_refused, bad_options_are_refused, logistic_learns):
             if MPIRUN is None and check in (tasks_make_the_same_model, graph_makes_the_same_trees, logistic_learns):
                 print(f"SKIP {check.__name__}: there is no mpirun")
