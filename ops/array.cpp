@@ -216,16 +216,30 @@ std::vector<Cut> cuts_of(const OpFacts& facts, int i) {
   return cuts;
 }
 
-std::vector<Shape> slice_shape(const OpFacts& facts) {
-  const std::vector<Cut> cuts = cuts_of(facts, 0);
-  Shape shape = facts.shape(0);
+/// What the cuts leave of input i.
+Shape sliced(const OpFacts& facts, int i) {
+  const std::vector<Cut> cuts = cuts_of(facts, i);
+  Shape shape = facts.shape(i);
   for (int d = 0; d < shape.rank(); ++d) {
     const Cut& cut = cuts[static_cast<std::size_t>(d)];
     if (cut.step == 0 || (cut.begin == 0 && cut.end == kEnd && cut.step == 1)) continue;
     shape[d] =
         shape[d].known() ? Dim(slice_range(shape[d].size(), cut.begin, cut.end, cut.step).count) : Dim::unknown();
   }
-  return {shape};
+  return shape;
+}
+
+std::vector<Shape> slice_shape(const OpFacts& facts) {
+  return {sliced(facts, 0)};
+}
+
+std::vector<Shape> unslice_shape(const OpFacts& facts) {
+  const Shape &part = facts.shape(0), &whole = facts.shape(1), wanted = sliced(facts, 1);
+  const auto fits = [&](int d) { return !part[d].known() || !wanted[d].known() || part[d] == wanted[d]; };
+  bool all = part.rank() == wanted.rank();
+  for (int d = 0; all && d < part.rank(); ++d) all = fits(d);
+  if (!all) OpFacts::fail("input 0 is " + part.str() + ", the slice of " + whole.str() + " is " + wanted.str());
+  return {whole};
 }
 
 /// The term of the sliced value and of the whole: "a[x]" and "a[y]".
@@ -356,6 +370,7 @@ constexpr OpDef kUnslice{
     .index_of = unslice_index,
     .linear = 0b01,
     .unread = 0b10,
+    .infer = unslice_shape,
     .flops = 0,
     .grad = [](GradCtx& g) {
       const Attrs& a = g.attrs();

@@ -31,17 +31,18 @@ struct Nest {
                               std::to_string(other) + ", and do not fit each other");
 }
 
-/// The extent of a bounded output from those of the inputs that are broadcast to it. Error(plan) if this step's do not
-/// fit each other.
+/// The extent of a bounded output from those of the inputs that are broadcast to it. Of bounded inputs also 1 is not
+/// broadcast: their parts on several tasks would not fit. Error(plan) if this step's do not fit each other.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
-  std::int64_t size = 1;
+  constexpr std::int64_t kOpen = -1;
+  std::int64_t size = kOpen;
   for (const Array& input : inputs) {
-    if (input.rank() != output.rank() || input.sizes[0] == 1) continue;
-    if (size != 1 && size != input.sizes[0]) refuse_extents(size, input.sizes[0]);
+    if (input.rank() != output.rank() || (!input.bounded && input.sizes[0] == 1)) continue;
+    if (size != kOpen && size != input.sizes[0]) refuse_extents(size, input.sizes[0]);
     size = input.sizes[0];
   }
-  output.sizes[0] = size;
+  output.sizes[0] = size == kOpen ? 1 : size;
 }
 
 template <int N>

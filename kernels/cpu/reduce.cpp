@@ -219,7 +219,6 @@ std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool l
 /// The first one of a row without gaps: the best element in vectors, then where it is.
 template <class Fold, class T>
 std::int64_t first_best(const T* row, std::int64_t n) {
-  if (n == 0) return 0;
   const T top = fold_lanes(
       n, row[0], [row](std::int64_t i) { return row[i]; }, Fold());
   const auto is_top = [top](T x) { return (x == top) | ((x != x) & (top != top)); };
@@ -244,6 +243,7 @@ void index_of_best(KernelRun& run) {
   const int dim = dim_of(arg.axis, input.rank());
   if (dim > 0) output.sizes[0] = input.sizes[0];
   const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  if (along == 0) throw Error(Code::plan, "dim 0, which the step decides, is empty: there is no best element");
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   dispatch_ordered(input.dtype, [&](auto zero) {
     using T = decltype(zero);

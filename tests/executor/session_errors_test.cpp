@@ -16,6 +16,7 @@
 #include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
+#include "ops/reduce.hpp"
 #include "ops/sort.hpp"
 
 using namespace ferry;
@@ -80,6 +81,26 @@ TEST_CASE("sizes that a step decides must fit each other in that step") {
     const Error error = error_of_run(session, request);
     CHECK(error.code() == Code::plan);
     CHECK(error.text().find("the first dims of its inputs, which the step decides, are 3 and 2") != std::string::npos);
+  }
+  Session session(g, tasks(1));
+  RunRequest request;
+  request.fetches = {sum};
+  request.feeds = {{"x", of({1, 0, 1, 1})}, {"y", of({0, 0, 0, 1})}};
+  const Error one = error_of_run(session, request);  // 1 is not broadcast: of parts on two tasks it could not be
+  CHECK(one.text().find("are 3 and 1") != std::string::npos);
+}
+
+TEST_CASE("of nothing there is no best element") {
+  Graph g;
+  const Value x = g.input("x", DType::int32, {4});
+  for (const Value best : {argmax(nonzero(x), 0), argmin(nonzero(x), 0)}) {
+    Session session(g, tasks(1));
+    RunRequest request;
+    request.fetches = {best};
+    request.feeds = {{"x", Tensor::of<std::int32_t>({4}, {0, 0, 0, 0})}};
+    const Error error = error_of_run(session, request);
+    CHECK(error.code() == Code::plan);
+    CHECK(error.text().find("dim 0, which the step decides, is empty") != std::string::npos);
   }
 }
 

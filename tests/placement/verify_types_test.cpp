@@ -5,6 +5,7 @@
 
 #include "ops/array.hpp"
 #include "ops/control.hpp"
+#include "ops/gradient.hpp"
 #include "ops/linalg.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -70,6 +71,19 @@ TEST_CASE("attributes that do not fit a kernel's inputs are refused") {
                     }),
             "Transpose"));
   CHECK(has(refusal("Sum", [](Plan&, PlanClass&, Instruction& i) { i.attrs = kNone; }), "attribute 'axes' is missing"));
+}
+
+TEST_CASE("what is put back into a slice must be as large as the slice") {
+  Graph g;
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {6})));
+  const Value loss = sum(square(slice(x, {0}, {0}, {6}, {2})));
+  Plan plan = test::planned(g, {gradients(loss, {x})[0]}, 1);
+  const test::AllKernels kernels;
+  REQUIRE(verify(plan, {nullptr, &kernels}).pass);
+  for (const Instruction& i : plan.classes[0].instructions)
+    if (i.what == Do::kernel && plan.string(i.op) == "Unslice") plan.attrs[i.attrs].set("step", Ints{3});
+  const std::string reason = verify(plan, {nullptr, &kernels}).reason;
+  CHECK_MESSAGE(has(reason, "input 0 is [3], the slice of [6] is [2]"), reason);
 }
 
 TEST_CASE("a kernel's output of another dtype or shape than its op gives is refused") {
