@@ -1,6 +1,6 @@
 // What ops compute for one element, written once for the CPU and CUDA.
 //
-// Integers wrap around, as in numpy. Maximum and minimum keep NaN.
+// Integers wrap around, as in numpy. Maximum and minimum keep NaN, and 0 is more than -0.
 #pragma once
 
 #include <type_traits>
@@ -48,16 +48,17 @@ struct Div {
     return static_cast<T>(a / b);
   }
 };
+// Of 0 and -0 neither depends on which comes first, so that a fold does not depend on its order.
 struct Maximum {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
+    return a > b || a != a ? a : a == 0 && b == 0 ? static_cast<T>(a + b) : b;
   }
 };
 struct Minimum {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
+    return a < b || a != a ? a : a == 0 && b == 0 ? static_cast<T>(-(-a - b)) : b;
   }
 };
 struct Neg {

@@ -20,7 +20,7 @@ Value div(const Operand& a, const Operand& b);
 Value neg(const Operand& x);
 /// a to the power of b. Integers wrap around; to a negative power they give the quotient rounded toward zero, 0 of 0.
 Value pow(const Operand& a, const Operand& b);
-/// The larger (smaller) of each pair. NaN when one is. Of equal ones the gradient goes to a.
+/// The larger (smaller) of each pair; 0 is larger than -0. NaN when one is. Of equal ones the gradient goes to a.
 Value maximum(const Operand& a, const Operand& b);
 Value minimum(const Operand& a, const Operand& b);
 /// What a / b leaves over when the quotient is rounded down: it has b's sign, as Python's %. Of integers, b = 0 is an

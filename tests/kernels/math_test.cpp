@@ -115,4 +115,19 @@ TEST_CASE("remainders at the ends of the integers and of zeros") {
   CHECK(std::signbit(fmod(-0.0, 3.0)));
 }
 
+TEST_CASE("of 0 and -0 the larger and the smaller do not depend on their order") {
+  const functors::Maximum larger;
+  const functors::Minimum smaller;
+  for (const double zero : {0.0, -0.0}) {
+    CHECK_FALSE(std::signbit(larger(zero, 0.0)));
+    CHECK_FALSE(std::signbit(larger(0.0, zero)));
+    CHECK(std::signbit(smaller(zero, -0.0)));
+    CHECK(std::signbit(smaller(-0.0, zero)));
+  }
+  CHECK(std::signbit(larger(-0.0F, -0.0F)));
+  CHECK_FALSE(std::signbit(smaller(0.0F, 0.0F)));
+  CHECK(larger(std::uint8_t{0}, std::uint8_t{0}) == 0);
+  CHECK(smaller(std::uint8_t{0}, std::uint8_t{0}) == 0);
+}
+
 }  // namespace ferry
