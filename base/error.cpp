@@ -1,6 +1,23 @@
 #include "base/error.hpp"
 
+#include <new>
+
 namespace ferry {
+
+Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who) {
+  const std::string threw = std::string(who) + " threw: ";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Code::resource, "out of memory"};
+  } catch (const std::exception& error) {
+    return {code, threw + error.what()};
+  } catch (...) {
+    return {code, threw + "something that is no std::exception"};
+  }
+}
 
 void assertion_failed(const char* condition, std::string_view message, source_location at) {
   throw Error(Code::bug, "a bug in ferry: " + std::string(message))

@@ -26,6 +26,7 @@ enum class Code : int {
   resource = 7,      ///< memory, disk, descriptors, threads
   numeric = 8,       ///< NaN or Inf where checked
   bug = 9,           ///< a bug in ferry
+  program = 10,      ///< the user's program: what its own code threw, or a value that it computed
   preempted = 75,    ///< preempted, with its checkpoint saved
   interrupted = 130  ///< Ctrl-C
 };
@@ -88,6 +89,10 @@ class Error : public std::exception {
   Code code_, job_code_;
   std::string text_;
 };
+
+/// What was thrown as an Error: an Error is that itself, memory exhausted is Code::resource, and all else `code` with
+/// "`who` threw: what()".
+[[nodiscard]] Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who);
 
 /// Thrown by FERRY_ASSERT: a bug in ferry, exit code 9.
 [[noreturn]] void assertion_failed(const char* condition, std::string_view message,

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <vector>
 
 #include "base/text.hpp"
-#include "executor/uncaught.hpp"
 
 namespace ferry {
 namespace {
@@ -42,16 +40,10 @@ Error located(const Error& error, const Plan& plan, const Instruction& instructi
       .at(plan.line(instruction.line));
 }
 
-Error error_of_kernel(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return {Code::resource, "out of memory"};
-  } catch (...) {
-    return {Code::bug, "its code threw: " + what_of(thrown)};
-  }
+Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels) {
+  const Kernel* kernel = kernels.find(op);
+  const bool of_user = kernel != nullptr && kernel != cpu_kernels().find(op);
+  return as_error(thrown, of_user ? Code::program : Code::bug, "its code");
 }
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "kernels/kernel.hpp"
 #include "placement/plan.hpp"
 
 namespace ferry {
@@ -16,8 +17,9 @@ namespace ferry {
 /// `error` with the op, its name, the task and the user's line.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
-/// What a kernel threw, as an Error.
-[[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown);
+/// What the kernel of `op` in that table threw, as an Error: Code::program when it is the user's and threw another
+/// thing.
+[[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels);
 
 /// "receive_wait of 'a' from task 0 (Add at model.cpp:3)": what an instruction that communicates waits for.
 [[nodiscard]] std::string pending_text(const Plan& plan, const Instruction& instruction, int task);

@@ -323,7 +323,7 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
     if (state != nullptr) states_.push_back(std::move(made.state));
     return {made.run, state};
   } catch (...) {
-    throw located(error_of_kernel(std::current_exception()), plan_, instruction, task_);
+    throw located(error_of_kernel(std::current_exception(), kernel.op, context.kernels), plan_, instruction, task_);
   }
 }
 

@@ -53,10 +53,11 @@ struct TaskExecutor::State {
 
   State(const Plan& plan, int task, Transport& the_transport, Workers& the_workers,
         const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& the_options)
-      : resolved(plan, task,
+      : kernels(the_options.kernels != nullptr ? *the_options.kernels : cpu_kernels()),
+        resolved(plan, task,
                  {.transport = the_transport,
                   .parallel = the_workers,
-                  .kernels = the_options.kernels != nullptr ? *the_options.kernels : cpu_kernels(),
+                  .kernels = kernels,
                   .files = the_options.files != nullptr ? the_options.files : &local_files(),
                   .data_folder = the_options.data_folder,
                   .seed = the_options.seed,
@@ -78,6 +79,7 @@ struct TaskExecutor::State {
     }
   }
 
+  const KernelTable& kernels;
   ResolvedPlan resolved;
   Transport& transport;
   Workers& workers;
@@ -150,8 +152,9 @@ struct TaskExecutor::State {
 
   /// What a kernel threw.
   void fail(const std::exception_ptr& thrown, const Instruction& instruction) {
-    const Error error = error_of_kernel(thrown);
-    fail(located(error, resolved.plan(), instruction, resolved.task()));
+    const Plan& plan = resolved.plan();
+    const Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
+    fail(located(error, plan, instruction, resolved.task()));
   }
 
   /// Throws when the run is to end.

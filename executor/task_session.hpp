@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +18,6 @@
 #include "executor/step_times.hpp"
 #include "executor/task_executor.hpp"
 #include "executor/trace.hpp"
-#include "executor/uncaught.hpp"
 #include "executor/variables.hpp"
 #include "executor/workers.hpp"
 #include "placement/planner.hpp"
@@ -142,17 +140,10 @@ class TaskSession {
   auto guarded(F f) {
     try {
       return f();
-    } catch (const Error& error) {
-      failed_ = true;
-      transport_.abort({task_, error.code(), error.text()});
-      throw;
-    } catch (const std::bad_alloc&) {
-      failed_ = true;
-      transport_.abort({task_, Code::resource, "out of memory"});
-      throw;
     } catch (...) {
       failed_ = true;
-      transport_.abort({task_, Code::bug, "a callback threw: " + what_of(std::current_exception())});
+      const Error error = as_error(std::current_exception(), Code::program, "a callback");
+      transport_.abort({task_, error.code(), error.text()});
       throw;
     }
   }

@@ -14,15 +14,11 @@ namespace {
 
 [[noreturn]] void end_with_exception() {
   Code code = Code::bug;
-  std::string text;
-  try {
-    if (const auto error = std::current_exception()) std::rethrow_exception(error);
-    text = "terminated";
-  } catch (const Error& error) {
+  std::string text = "terminated";
+  if (const auto thrown = std::current_exception()) {
+    const Error error = as_error(thrown, Code::program, "the program");
     text = error.text();
     code = error.job_code();
-  } catch (...) {
-    text = "the program threw: " + what_of(std::current_exception());
   }
   std::fprintf(stderr, "error: %s\n", printable(text).c_str());
   leave_mpi(code, text);
@@ -49,16 +45,6 @@ std::terminate_handler handler_before = nullptr;
 }();
 
 }  // namespace
-
-std::string what_of(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "something that is no std::exception";
-  }
-}
 
 void end_with_uncaught() noexcept {
   std::set_terminate(end_with_exception);

@@ -48,7 +48,8 @@ void add_library(const std::string& library, UserOps& known) {
         .hint("compile it anew with those of this one");
   try {
     add_ops(known);
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = as_error(std::current_exception(), Code::program, "its ferry_add_ops()");
     throw Error(error.code(), "--ops " + escaped(library) + ": " + error.text());
   }
   require_kernels(known, library);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "graph/graph_file.hpp"
@@ -65,7 +66,11 @@ int run_main(int argc, char** argv, Graph& graph) noexcept {
 int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept {
   Graph graph;
   return run_program(argc, argv, own, [&](const RunOptions& options) -> Graph& {
-    make(graph, options.data);
+    try {
+      make(graph, options.data);
+    } catch (...) {
+      throw as_error(std::current_exception(), Code::program, "the program");
+    }
     return graph;
   });
 }

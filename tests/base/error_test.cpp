@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "tests/support/throws.hpp"
@@ -31,6 +33,15 @@ TEST_CASE("error: a failed assertion is a bug and names the condition and its li
   CHECK(error.code() == Code::bug);
   CHECK(test::says(error, "violated: 1 + 1 == 3"));
   CHECK(test::says(error, "error_test.cpp:"));
+}
+
+TEST_CASE("error: what other code threw") {
+  const auto of = [](auto thrown) { return as_error(std::make_exception_ptr(thrown), Code::program, "it"); };
+  CHECK(of(Error(Code::file, "torn")).code() == Code::file);
+  CHECK(of(std::bad_alloc()).code() == Code::resource);
+  CHECK(of(std::runtime_error("enough")).code() == Code::program);
+  CHECK(of(std::runtime_error("enough")).text() == "it threw: enough");
+  CHECK(of(42).text() == "it threw: something that is no std::exception");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Faults that a user of the `ferry` command can make: command_faults.py FERRY BROKEN_PLANS JUMPING_CLOCK ENDLESS_LOOP
+"""Faults that a user of the `ferry` command can make: command_faults.py FERRY BROKEN_PLANS JUMPING_CLOCK ENDLESS_LOOP THROWING_OPS
 
 BROKEN_PLANS writes plan files (broken_plans.cpp), JUMPING_CLOCK is a library to preload (jumping_clock.cpp), ENDLESS_LOOP
-runs a loop that does not end (endless_loop.cpp).
+runs a loop that does not end (endless_loop.cpp), THROWING_OPS is a library of ops that throw (throwing_ops.cpp).
 Each case has the number it has in the list of faults, gives the command bad input, and checks the exit code, the text on
 stderr, and that no output file was touched. Prints a line for each case; ends with 1 if one fails.
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from npy import npy
 
-FERRY, BROKEN_PLANS, JUMPING_CLOCK, ENDLESS_LOOP = sys.argv[1:5]
+FERRY, BROKEN_PLANS, JUMPING_CLOCK, ENDLESS_LOOP, THROWING_OPS = sys.argv[1:6]
 MPIRUN = shutil.which("mpirun")
 SECONDS = 60  # for a command that hangs; no case waits for it
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-faults-"))
@@ -417,6 +417,13 @@ def case_106_endless_loop_with_a_signal():
                 job.kill()
             if command[0] == ENDLESS_LOOP:
                 expect((job.returncode, "", errors), 130, "interrupted")
+
+
+def case_107_library_of_ops_that_throws():
+    for kind, what in ("Throw", "enough"), ("ThrowNumber", "something that is no std::exception"):
+        file = write("own.pbtxt", graph(op("x", "Constant", attrs=ints([1, 2])), op("mine", kind, ["x"]), fetches=["mine"]))
+        refused(10, [f'{kind} "mine" on task 0: its code threw: {what}', "model.cpp:4"], file, "--ops", THROWING_OPS)
+    refused(10, ["throwing_ops", "its ferry_add_ops() threw: no ops today"], file, "--ops", THROWING_OPS, env={"FERRY_TEST_OPS": "no"})
 
 
 def catches(pid, sig):

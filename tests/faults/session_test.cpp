@@ -8,10 +8,11 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
-#include <utility>
+#include <tuple>
 
 #include "base/files.hpp"
 #include "base/npy.hpp"
+#include "executor/messages.hpp"
 #include "executor/session.hpp"
 #include "kernels/kernel.hpp"
 #include "ops/data.hpp"
@@ -144,14 +145,16 @@ TEST_CASE("107 an op of the user's that throws, whatever it throws, ends the run
   const Value z = y + x;
   const TensorMap feeds{{"x", Tensor::of<float>({2}, {1, 2})}};
   const Cluster cluster = tasks(2);
-  const std::pair<std::function<void()>, std::string_view> thrown[] = {
-      {[] { throw std::runtime_error("enough"); }, "its code threw: enough"},
-      {[] { throw 42; }, "its code threw: something that is no std::exception"},
-      {[] { throw std::bad_alloc(); }, "out of memory"}};
-  for (const auto& [code, text] : thrown) {
-    own_code = code;
+  const std::tuple<std::function<void()>, std::string_view, Code> thrown[] = {
+      {[] { throw std::runtime_error("enough"); }, "its code threw: enough", Code::program},
+      {[] { throw 42; }, "its code threw: something that is no std::exception", Code::program},
+      {[] { throw Error(Code::numeric, "it is NaN"); }, "it is NaN", Code::numeric},
+      {[] { throw std::bad_alloc(); }, "out of memory", Code::resource}};
+  for (const auto& [body, text, code] : thrown) {
+    own_code = body;
     Session session(g, cluster, options);
     const Error error = test::error_of([&] { static_cast<void>(session.run({z}, feeds)); });
+    CHECK(error.code() == code);
     CHECK(test::says(error, "Own \"mine\" on task 1: "));
     CHECK(test::says(error, text));
     CHECK(test::says(error, "session_test.cpp:"));
@@ -159,6 +162,15 @@ TEST_CASE("107 an op of the user's that throws, whatever it throws, ends the run
     Session next(g, cluster, options);
     CHECK(next.run({z}, feeds)[0].str() == "[2 4]");
   }
+}
+
+TEST_CASE("107 a kernel of ferry's that throws what is no Error is a bug in ferry") {
+  const auto enough = std::make_exception_ptr(std::runtime_error("enough"));
+  CHECK(error_of_kernel(enough, "Add", cpu_kernels()).code() == Code::bug);
+  KernelTable kernels = cpu_kernels();
+  kernels.add(kOwnKernels);
+  CHECK(error_of_kernel(enough, "Add", kernels).code() == Code::bug);
+  CHECK(error_of_kernel(enough, "Own", kernels).code() == Code::program);
 }
 
 TEST_CASE("107 a callback that throws, whatever it throws, ends the run on all tasks; the cluster goes on") {

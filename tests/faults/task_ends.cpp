@@ -1,12 +1,13 @@
 // A job of three processes of which the second leaves in the middle, in the way that MODE says: FAULTS D. mpirun's exit
 // code and what the others print tell what became of it. With the mode `graph` they all end before there is
-// a job. task_ends MODE [--invariant=S]
+// a job; with `op` and `callback` it is code of the user's that throws, called by ferry. task_ends MODE [--invariant=S]
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
 #include <string_view>
 
 #include "executor/session.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/math.hpp"
 
 namespace {
@@ -21,6 +22,9 @@ bool go_on(std::string_view mode) {
   return mode != "return";
 }
 
+constexpr OpDef kOwn{.name = "Own", .types = "T->T", .T = kNumbers, .index = "n->n"};
+constexpr Kernel kOwnKernels[] = {{.op = "Own", .run = [](KernelRun&) { throw 42; }}};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,14 +35,30 @@ int main(int argc, char** argv) {
   const Cluster cluster = Cluster::connect(argc, argv);
   Graph g;
   const Value a = g.constant({1, 2, 3}, on("/task:0"));
-  const Value b = g.constant({10, 20, 30}, on("/task:1"));
+  Value b = g.constant({10, 20, 30}, on("/task:1"));
+  const std::string_view mode = argv[1];
+  if (mode == "op") {
+    const auto here = g.device("/task:1");
+    const Value inputs[] = {b};
+    b = g.add(kOwn, inputs, {}, source_location::current())[0].named("mine");
+  }
   const auto there = g.device("/task:2");
   const Value c = a + b;
-  Session session(g, cluster);
+  KernelTable kernels = cpu_kernels();
+  kernels.add(kOwnKernels);
+  SessionOptions options;
+  options.kernels = &kernels;
+  Session session(g, cluster, options);
+  RunRequest request;
+  request.fetches = {c};
+  if (mode == "callback") {
+    request.fetch_to = 1;
+    request.on_step = [](std::int64_t, std::span<const Tensor>) { throw std::runtime_error("enough"); };
+  }
   for (int step = 0; step < 3; ++step) {
-    const auto fetched = session.run({c});
-    if (cluster.rank() == 0) std::cout << fetched[0].str() << std::endl;
-    if (step == 1 && cluster.process_of(cluster.rank()) == 1 && !go_on(argv[1])) return 0;
+    const auto fetched = session.run(request);
+    if (cluster.rank() == request.fetch_to) std::cout << fetched[0].str() << std::endl;
+    if (step == 1 && cluster.process_of(cluster.rank()) == 1 && !go_on(mode)) return 0;
   }
   return 0;
 }

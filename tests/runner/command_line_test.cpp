@@ -10,6 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "graph/graph.hpp"
+#include "runner/run_main.hpp"
 
 namespace ferry {
 namespace {
@@ -44,6 +46,18 @@ std::pair<int, std::string> reported(const Action& body) {
   const int code = guarded(body);
   log_sink(before);
   return {code, lines};
+}
+
+TEST_CASE("a program whose graph cannot be made for what its own code threw") {
+  std::string name = "program";
+  char* words[] = {name.data(), nullptr};
+  int made = 0;
+  const auto [code, lines] = reported([&] {
+    made = run_main(1, words, {}, [](Graph&, const std::string&) { throw std::runtime_error("enough"); });
+    return made;
+  });
+  CHECK(made == 10);
+  CHECK(lines == "error: the program threw: enough\n");
 }
 
 TEST_CASE("a mistyped option names the nearest one of its command") {
