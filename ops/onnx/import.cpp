@@ -123,6 +123,8 @@ class Importer {
   void call(const Function& function, const Node& node, Names& names, const Place& place);
   /// What could not be converted since the data decide sizes can be, perhaps, from values of inputs: begins anew then.
   void take_by_value(const Node& node, const Names& names) const;
+  /// Of ops that the node at hand makes.
+  SourceLine line_of_node() const;
   bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
   void bind(const Node& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
@@ -266,6 +268,10 @@ std::vector<Tensor> Importer::evaluate(const Graph& scratch, const Values& fetch
 
 // ---- Nodes ----
 
+SourceLine Importer::line_of_node() const {
+  return {model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))};
+}
+
 Outs converted(const Converter& converter, Context& context) {
   Outs outs = converter.convert(context);
   context.check_attributes();
@@ -280,6 +286,7 @@ bool Importer::fold(const Converter& converter, const Node& node, Names& names, 
     if (!typed && !node.inputs[i].empty() && !place.names.get(node.inputs[i]).known.defined()) return false;
   }
   Graph scratch;
+  const Scope line = scratch.line(line_of_node());
   NodeContext context(*this, scratch, node, place.opsets.find(node.domain)->second, place);
   const Outs outs = converted(converter, context);
   std::erase_if(constants_, [&](const auto& one) { return one.first.first == &scratch; });
@@ -366,7 +373,7 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
   if (const Function* function = function_of(model_, node)) return call(*function, node, names, place);
   const std::int64_t opset = place.opsets.find(node.domain)->second;
   const Converter& converter = *find_converter(node.full_op(), opset);
-  const Scope line = graph_->line(SourceLine(model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))));
+  const Scope line = graph_->line(line_of_node());
   if (fold(converter, node, names, place)) return;
   const auto first_name =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](auto& name) { return !name.empty(); });

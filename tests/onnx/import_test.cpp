@@ -43,6 +43,14 @@ TEST_CASE("ops have the names of their values, and the number of the node as lin
   CHECK(entry.fetches[0].name == "y");
 }
 
+TEST_CASE("what cannot be computed while importing is told with the number of its node") {
+  const std::string file = model_of(kX + kY + initializer("a", {2}, {1, 2}) + initializer("b", {3}, {1, 2, 3}) +
+                                    node("t", "Relu", "x") + node("y", "Add", "a, b"));
+  const Error error = error_of([&] { static_cast<void>(import(file)); });
+  CHECK(error.text().find("at m.onnx:2") != std::string::npos);
+  CHECK_MESSAGE(error.text().find(".cpp") == std::string::npos, error.text());
+}
+
 TEST_CASE("an input that is an output, and one that nobody uses") {
   const std::string file = model_of(kX + value("input", "z", "float32", {"2"}) + value("output", "x", "float32", {}));
   CHECK(run_model(file, {{"x", counting({1, 6})}})[0].str() == "[[0 1 2 3 4 5]]");
