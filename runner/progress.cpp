@@ -38,12 +38,17 @@ std::string speed(double rate, std::int64_t samples_per_step) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(const Options& options, Clock& clock, Sink sink)
-    : options_(options), clock_(&clock), sink_(std::move(sink)), begin_(clock.now()), drawn_(begin_ - kBetweenDraws) {}
+ProgressBar::ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink)
+    : run_(run),
+      columns_(columns),
+      clock_(&clock),
+      sink_(std::move(sink)),
+      begin_(clock.now()),
+      drawn_(begin_ - kBetweenDraws) {}
 
 void ProgressBar::update(std::int64_t done, const Metrics& metrics) {
   const TimePoint now = clock_->now();
-  if (now - drawn_ < kBetweenDraws && done < options_.steps) return;
+  if (now - drawn_ < kBetweenDraws && done < run_.steps) return;
   drawn_ = now;
   shown_ = true;
   sink_("\r\x1b[K" + line(done, metrics, seconds_of(now - begin_)));
@@ -55,18 +60,17 @@ void ProgressBar::clear() {
 }
 
 std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
-  const double share = options_.steps > 0 ? static_cast<double>(done) / static_cast<double>(options_.steps) : 1;
+  const double share = run_.steps > 0 ? static_cast<double>(done) / static_cast<double>(run_.steps) : 1;
   const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
-  std::string text = std::to_string(done) + "/" + std::to_string(options_.steps) + " [" + std::string(filled, '#') +
+  std::string text = std::to_string(done) + "/" + std::to_string(run_.steps) + " [" + std::string(filled, '#') +
                      std::string(kBarCells - filled, '-') + "]";
   for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
-  if (seconds > 0 && done > options_.before) {
-    const double rate = static_cast<double>(done - options_.before) / seconds;
-    text += " " + speed(rate, options_.samples_per_step);
-    if (done < options_.steps)
-      text += "  " + readable_seconds(static_cast<double>(options_.steps - done) / rate) + " left";
+  if (seconds > 0 && done > run_.before) {
+    const double rate = static_cast<double>(done - run_.before) / seconds;
+    text += " " + speed(rate, run_.samples_per_step);
+    if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
   }
-  return text.substr(0, static_cast<std::size_t>(std::max(options_.columns - 1, 1)));
+  return text.substr(0, static_cast<std::size_t>(std::max(columns_ - 1, 1)));
 }
 
 void MeanMetrics::add(const Metrics& metrics) {
@@ -85,12 +89,11 @@ Metrics MeanMetrics::take() {
 
 std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   means_.add(metrics);
-  if (done % options_.every != 0 && done != options_.steps) return "";
+  if (done % every_ != 0 && done != run_.steps) return "";
   const TimePoint now = clock_->now();
   const double seconds = seconds_of(now - begin_);
-  std::string line =
-      "step " + std::to_string(done) + "/" + std::to_string(options_.steps) + ":" + text_of(means_.take());
-  if (seconds > 0) line += ", " + speed(static_cast<double>(done - printed_) / seconds, options_.samples_per_step);
+  std::string line = "step " + std::to_string(done) + "/" + std::to_string(run_.steps) + ":" + text_of(means_.take());
+  if (seconds > 0) line += ", " + speed(static_cast<double>(done - printed_) / seconds, run_.samples_per_step);
   begin_ = now;
   printed_ = done;
   return line + "\n";
@@ -111,13 +114,12 @@ std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetch
   return "";
 }
 
-StepReport::StepReport(std::vector<std::string> names, const Options& options, Clock& clock)
+StepReport::StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock)
     : names_(std::move(names)),
       options_(options),
-      done_(options.before),
-      bar_({options.steps, options.before, options.samples_per_step, options.columns}, clock, write_stderr),
-      lines_({std::max<std::int64_t>(options.print_every, 1), options.steps, options.before, options.samples_per_step},
-             clock),
+      done_(run.before),
+      bar_(run, options.columns, clock, write_stderr),
+      lines_(run, std::max<std::int64_t>(options.print_every, 1), clock),
       finite_(names_) {}
 
 void StepReport::update(std::span<const Tensor> fetched) {

@@ -18,18 +18,20 @@ namespace ferry {
 /// Scalars to show beside the bar, by name.
 using Metrics = std::vector<std::pair<std::string, double>>;
 
+/// How long a run is.
+struct RunLength {
+  std::int64_t steps = 1;             ///< of the whole run
+  std::int64_t before = 0;            ///< of those, how many an earlier run has done
+  std::int64_t samples_per_step = 0;  ///< 0: steps/s are shown instead
+};
+
 /// "  412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
 class ProgressBar {
  public:
-  struct Options {
-    std::int64_t steps = 1;             ///< of the whole run
-    std::int64_t before = 0;            ///< of those, how many an earlier run has done
-    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
-    int columns = 80;                   ///< of the terminal; the line is cut to it
-  };
   using Sink = std::function<void(std::string_view)>;
 
-  ProgressBar(const Options& options, Clock& clock, Sink sink);
+  /// `columns`: of the terminal; the line is cut to it.
+  ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
   /// `done` steps are over. Draws at most ten times a second, and always the last step.
   void update(std::int64_t done, const Metrics& metrics);
   /// Wipes the line, so that something else can be written there.
@@ -38,7 +40,8 @@ class ProgressBar {
  private:
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics, double seconds) const;
 
-  Options options_;
+  RunLength run_;
+  int columns_;
   Clock* clock_;
   Sink sink_;
   TimePoint begin_, drawn_;
@@ -62,22 +65,16 @@ class MeanMetrics {
 /// and speed since the line before. Used from one thread.
 class StepLines {
  public:
-  struct Options {
-    std::int64_t every = 1;
-    std::int64_t steps = 1;             ///< of the whole run
-    std::int64_t before = 0;            ///< of those, how many an earlier run has done
-    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
-  };
-
-  StepLines(const Options& options, Clock& clock)
-      : options_(options), clock_(&clock), begin_(clock.now()), printed_(options.before) {}
+  StepLines(const RunLength& run, std::int64_t every, Clock& clock)
+      : run_(run), every_(every), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
   /// `done` steps are over. The line, ended, when there is one now; else "".
   [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
   /// What was done since the last line took no time of the steps: an evaluation.
   void resume() { begin_ = clock_->now(); }
 
  private:
-  Options options_;
+  RunLength run_;
+  std::int64_t every_;
   Clock* clock_;
   TimePoint begin_;
   std::int64_t printed_;
@@ -102,13 +99,10 @@ class FiniteWatch {
 class StepReport {
  public:
   struct Options {
-    std::int64_t steps = 1;             ///< of the whole run
-    std::int64_t before = 0;            ///< of those, how many an earlier run has done
-    std::int64_t samples_per_step = 0;  ///< 0: shows steps/s instead
-    std::int64_t print_every = 0;       ///< 0: no lines
-    int columns = 0;                    ///< of the terminal; 0: no bar
+    std::int64_t print_every = 0;  ///< 0: no lines
+    int columns = 0;               ///< of the terminal; 0: no bar
   };
-  StepReport(std::vector<std::string> names, const Options& options, Clock& clock);
+  StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 
   /// One more step is over.
   void update(std::span<const Tensor> fetched);

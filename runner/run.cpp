@@ -107,12 +107,8 @@ class Run {
 
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    StepReport report(selection_.names,
-                      {.steps = total_,
-                       .before = done,
-                       .samples_per_step = data_.batch,
-                       .print_every = options_.print_every,
-                       .columns = total_ > 1 ? terminal_columns() : 0},
+    StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch},
+                      {.print_every = options_.print_every, .columns = total_ > 1 ? terminal_columns() : 0},
                       system_clock());
     if (has_fetches() && (total_ > 1 || options_.print_every > 0))
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };

@@ -92,8 +92,8 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const auto here = cluster.local_tasks();
   const bool has_fetches = !session.plan().fetches.empty() &&
                            std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
-  StepReport report(names,
-                    {.steps = steps, .print_every = options.print_every, .columns = steps > 1 ? terminal_columns() : 0},
+  StepReport report(names, {.steps = steps},
+                    {.print_every = options.print_every, .columns = steps > 1 ? terminal_columns() : 0},
                     system_clock());
   PlanSession::OnStep on_step;
   if (has_fetches && (steps > 1 || options.print_every > 0))

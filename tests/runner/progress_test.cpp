@@ -14,8 +14,7 @@ using std::chrono::milliseconds;
 TEST_CASE("the bar shows metrics, samples a second and the time left") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 100, .samples_per_step = 50, .columns = 120}, clock,
-                  [&](std::string_view text) { shown = text; });
+  ProgressBar bar({.steps = 100, .samples_per_step = 50}, 120, clock, [&](std::string_view text) { shown = text; });
   clock.advance(milliseconds(2000));
   bar.update(25, {{"loss", 0.5}});
   CHECK(shown == "\r\x1b[K25/100 [#####---------------] loss 0.5  625 samples/s  6 s left");
@@ -32,7 +31,7 @@ TEST_CASE("the bar shows metrics, samples a second and the time left") {
 TEST_CASE("of a run that goes on, the rate is that of its own steps") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 100, .before = 40, .columns = 120}, clock, [&](std::string_view text) { shown = text; });
+  ProgressBar bar({.steps = 100, .before = 40}, 120, clock, [&](std::string_view text) { shown = text; });
   clock.advance(milliseconds(2000));
   bar.update(60, {});
   CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
@@ -41,7 +40,7 @@ TEST_CASE("of a run that goes on, the rate is that of its own steps") {
 TEST_CASE("the bar keeps to the terminal's width") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 10, .columns = 12}, clock, [&](std::string_view text) { shown = text; });
+  ProgressBar bar({.steps = 10}, 12, clock, [&](std::string_view text) { shown = text; });
   bar.update(1, {{"a_long_name", 1}});
   CHECK(shown.size() == 11 + 4);
 }
@@ -64,7 +63,7 @@ TEST_CASE("the first scalar that is not finite is told of, once") {
 
 TEST_CASE("a line says what the steps since the one before were like") {
   test::ManualClock clock;
-  StepLines lines({.every = 2, .steps = 5, .samples_per_step = 100}, clock);
+  StepLines lines({.steps = 5, .samples_per_step = 100}, 2, clock);
   clock.advance(milliseconds(500));
   CHECK(lines.update(1, {{"loss", 4}, {"accuracy", 0.5}}) == "");
   clock.advance(milliseconds(500));
