@@ -11,7 +11,7 @@
 
 #include "comm/backends.hpp"
 #include "comm/mpi_comm.hpp"
-#include "executor/cluster.hpp"
+#include "executor/job/cluster.hpp"
 
 namespace ferry {
 

@@ -1,19 +1,19 @@
 // What checkpoints cost a training run: its steps with one saved every second, beside the same without.
 #include <cmath>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/scratch_folder.hpp"
-#include "executor/checkpoints.hpp"
-#include "ops/activation.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/loss.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "executor/state/checkpoints.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/loss.hpp"
+#include "ops/train/optim.hpp"
 
 namespace ferry::bench {
 namespace {

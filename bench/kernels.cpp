@@ -2,20 +2,20 @@
 #include <cstring>
 #include <memory>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/one_task.hpp"
 #include "bench/openblas.hpp"
 #include "bench/process.hpp"
-#include "ops/array.hpp"
-#include "ops/conv.hpp"
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/norm.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/array.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/nn/norm.hpp"
 
 namespace ferry::bench {
 namespace {

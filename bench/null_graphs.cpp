@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
 #include "bench/one_task.hpp"
 
 namespace ferry::bench {

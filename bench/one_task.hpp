@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "executor/session.hpp"
-#include "graph/op_def.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/op_def.hpp"
 
 namespace ferry::bench {
 

@@ -3,12 +3,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/files.hpp"
-#include "base/npy.hpp"
+#include "base/files/files.hpp"
+#include "base/files/npy.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/process.hpp"
 #include "bench/scratch_folder.hpp"
-#include "graph/tensor.hpp"
+#include "graph/types/tensor.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 
 namespace ferry::bench {
 namespace {

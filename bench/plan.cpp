@@ -4,15 +4,15 @@
 #include <fstream>
 #include <memory>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/all_kernels.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/scratch_folder.hpp"
-#include "graph/graph_file.hpp"
-#include "ops/math.hpp"
+#include "graph/file/graph_file.hpp"
+#include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 
 namespace ferry::bench {
 namespace {

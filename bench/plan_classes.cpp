@@ -1,15 +1,15 @@
 // What planning costs where many tasks do the same: one step of training on a mesh of data × tensor.
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/all_kernels.hpp"
 #include "bench/benchmark.hpp"
 #include "graph/graph.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 
 namespace ferry::bench {
 namespace {

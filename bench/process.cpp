@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 
 namespace ferry::bench {

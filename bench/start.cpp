@@ -2,9 +2,9 @@
 #include "bench/benchmark.hpp"
 #include "bench/process.hpp"
 #include "bench/scratch_folder.hpp"
+#include "graph/file/graph_file.hpp"
 #include "graph/graph.hpp"
-#include "graph/graph_file.hpp"
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "ops/state.hpp"
+#include "ops/control/state.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/null_graphs.hpp"
 
 namespace ferry::bench {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "comm/transport.hpp"
-#include "placement/schedule.hpp"
+#include "placement/plan/schedule.hpp"
 
 namespace ferry {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/fetch.hpp"
-#include "base/stream_copy.hpp"
+#include "base/system/fetch.hpp"
+#include "base/system/stream_copy.hpp"
 
 namespace ferry {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/hash.hpp"
-#include "base/host_name.hpp"
+#include "base/system/host_name.hpp"
 
 namespace ferry {
 namespace {

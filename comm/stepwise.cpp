@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "base/stream_copy.hpp"
+#include "base/system/stream_copy.hpp"
 #include "comm/group_ways.hpp"
 
 namespace ferry {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
 
 namespace ferry {
 
@@ -67,8 +67,8 @@ class Transport {
     static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
     return nullptr;
   }
-  /// From so many bytes on a window is best written around the caches (base/stream_copy.hpp), by how near the peer is
-  /// now: it may change from call to call. Where there are windows.
+  /// From so many bytes on a window is best written around the caches (base/system/stream_copy.hpp), by how near the
+  /// peer is now: it may change from call to call. Where there are windows.
   [[nodiscard]] virtual std::size_t stream_from(int peer) const {
     static_cast<void>(peer);
     return std::numeric_limits<std::size_t>::max();

@@ -4,9 +4,9 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "graph/core_ops.hpp"
 #include "graph/graph_facts.hpp"
-#include "graph/infer.hpp"
+#include "graph/op/core_ops.hpp"
+#include "graph/op/infer.hpp"
 
 namespace ferry {
 namespace {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "graph/attrs.hpp"
-#include "graph/device_spec.hpp"
-#include "graph/infer.hpp"
-#include "graph/layout.hpp"
-#include "graph/op_def.hpp"
-#include "graph/string_pool.hpp"
-#include "graph/tensor.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/infer.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/types/device_spec.hpp"
+#include "graph/types/layout.hpp"
+#include "graph/types/string_pool.hpp"
+#include "graph/types/tensor.hpp"
 #include "graph/value.hpp"
 
 namespace ferry {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "graph/op_def.hpp"
+#include "graph/op/op_def.hpp"
 
 namespace ferry {
 

@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/source_location.hpp"
-#include "graph/layout.hpp"
-#include "graph/shape.hpp"
+#include "graph/types/layout.hpp"
+#include "graph/types/shape.hpp"
 
 namespace ferry {
 
@@ -44,7 +44,7 @@ class Value {
   /// Says how this value lies on the mesh that its op was made on (Graph::on). One entry for each axis.
   Value laid(const Layout& layout) const;
 
-  /// Whether both are the same output of the same op. Elements are compared by equal() (ops/logic.hpp).
+  /// Whether both are the same output of the same op. Elements are compared by equal() (ops/math/logic.hpp).
   [[nodiscard]] bool is(const Value& other) const { return graph_ == other.graph_ && id_ == other.id_; }
 
  private:

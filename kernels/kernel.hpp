@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/attrs.hpp"
-#include "graph/device_spec.hpp"
-#include "graph/layout.hpp"
-#include "graph/shape.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/types/device_spec.hpp"
+#include "graph/types/layout.hpp"
+#include "graph/types/shape.hpp"
 
 namespace ferry {
 
@@ -106,8 +106,8 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
   Parallel& parallel;
-  bool stream = false;       ///< output 0 is not read here soon: written around the caches (base/stream_copy.hpp)
-  const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
+  bool stream = false;  ///< output 0 is not read here soon: written around the caches (base/system/stream_copy.hpp)
+  const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
   /// For a kernel that says `elementwise`: it computes only these elements of output 0, in this thread, and touches no
   /// others of the arrays that have as many. For one that works by rows: those that it has of some rows, and it touches

@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-#include "graph/op_def.hpp"
+#include "graph/op/op_def.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/logic.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/math/logic.hpp"
 
 namespace ferry {
 namespace {

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "graph/graph.hpp"
-#include "graph/index_notation.hpp"
-#include "graph/op_def.hpp"
+#include "graph/op/index_notation.hpp"
+#include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
-#include "ops/logic.hpp"
+#include "ops/math/logic.hpp"
 
 namespace ferry {
 
@@ -36,7 +36,7 @@ Values make(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const 
 /// The first output of such an op.
 Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const SourceLine& line, Attrs attrs = {});
 
-/// The values, cast where their dtypes differ to the one that numpy would take (promoted(), graph/dtype.hpp).
+/// The values, cast where their dtypes differ to the one that numpy would take (promoted(), graph/types/dtype.hpp).
 [[nodiscard]] Values same_dtype(Values values, const SourceLine& line);
 
 /// An op of two operands, of which one may be a number: it takes the other's dtype. Two values get one dtype as

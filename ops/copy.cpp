@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "graph/core_ops.hpp"
+#include "graph/op/core_ops.hpp"
 
 namespace ferry {
 namespace {

@@ -1,7 +1,7 @@
 // All ops that ferry comes with.
 #pragma once
 
-#include "graph/op_def.hpp"
+#include "graph/op/op_def.hpp"
 
 namespace ferry {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "graph/device_spec.hpp"
-#include "graph/op_def.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/types/device_spec.hpp"
 
 namespace ferry {
 

@@ -1,9 +1,9 @@
 #include "placement/planner.hpp"
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
 #include "graph/legality.hpp"
-#include "placement/program.hpp"
+#include "placement/program/program.hpp"
 
 namespace ferry {
 namespace {

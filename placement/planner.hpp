@@ -11,8 +11,8 @@
 
 #include "graph/graph.hpp"
 #include "placement/capabilities.hpp"
-#include "placement/plan.hpp"
-#include "placement/topology.hpp"
+#include "placement/plan/plan.hpp"
+#include "placement/topology/topology.hpp"
 
 namespace ferry {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "bench/tasks/two_tasks.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -1,9 +1,9 @@
 #include <mpi.h>
 
 #include "bench/tasks/two_tasks.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/math.hpp"
-#include "ops/state.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry::bench {
 namespace {

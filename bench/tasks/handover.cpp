@@ -1,10 +1,10 @@
 #include <mpi.h>
 
 #include "bench/tasks/two_tasks.hpp"
-#include "ops/array.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/math.hpp"
-#include "ops/state.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry::bench {
 namespace {

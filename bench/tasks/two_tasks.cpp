@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 
 namespace ferry::bench {
 

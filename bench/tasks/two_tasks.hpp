@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/cluster.hpp"
-#include "executor/session.hpp"
+#include "executor/job/cluster.hpp"
+#include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 
 namespace ferry::bench {

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <thread>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "bench/tasks/two_tasks.hpp"
-#include "ops/math.hpp"
-#include "ops/state.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry::bench {
 namespace {

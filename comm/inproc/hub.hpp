@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/event_count.hpp"
+#include "base/system/event_count.hpp"
 #include "comm/inproc/lane.hpp"
 #include "comm/transport.hpp"
 

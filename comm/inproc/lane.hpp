@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/event_count.hpp"
+#include "base/system/event_count.hpp"
 
 namespace ferry::inproc {
 

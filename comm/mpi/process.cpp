@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "comm/backends.hpp"
 #include "comm/mpi/mpi_call.hpp"
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/stream_copy.hpp"
+#include "base/system/stream_copy.hpp"
 #include "comm/distance.hpp"
 #include "comm/shm/segment.hpp"
 

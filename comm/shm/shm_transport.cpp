@@ -3,7 +3,7 @@
 #include <deque>
 #include <utility>
 
-#include "base/event_count.hpp"
+#include "base/system/event_count.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
 #include "comm/shm/host.hpp"

@@ -1,9 +1,9 @@
-// From a dtype at run time to a C++ type: dispatch() of graph/dtype.hpp for sets of dtypes, so that only those loops
-// are compiled that a kernel can meet (Kernel::takes): the wider dtypes stand for the others.
+// From a dtype at run time to a C++ type: dispatch() of graph/types/dtype.hpp for sets of dtypes, so that only those
+// loops are compiled that a kernel can meet (Kernel::takes): the wider dtypes stand for the others.
 #pragma once
 
 #include "base/error.hpp"
-#include "graph/dtype.hpp"
+#include "graph/types/dtype.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/host_name.hpp"
+#include "base/system/host_name.hpp"
 #include "kernels/cpu/kernels.hpp"
 
 namespace ferry::cpu {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/processor.hpp"
 
-#include "kernels/cpu/product_tile.hpp"
+#include "kernels/cpu/product/product_tile.hpp"
 
 namespace ferry::cpu {
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/dispatch.hpp"
-#include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/elements/convert.hpp"
+#include "kernels/cpu/elements/elements.hpp"
 
 namespace ferry {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "ops/array.hpp"
+#include "ops/array/array.hpp"
 #include "ops/build.hpp"
 
 namespace ferry::onnx {

@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/array.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/onnx/support.hpp"

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "graph/graph_file.hpp"
+#include "graph/file/graph_file.hpp"
+#include "graph/file/protobuf_read.hpp"
+#include "graph/file/topological.hpp"
 #include "graph/legality.hpp"
-#include "graph/protobuf_read.hpp"
-#include "graph/topological.hpp"
 #include "ops/onnx/tensor.hpp"
 
 namespace ferry::onnx {

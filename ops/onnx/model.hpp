@@ -16,10 +16,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/files.hpp"
-#include "graph/attrs.hpp"
-#include "graph/shape.hpp"
-#include "graph/tensor.hpp"
+#include "base/files/files.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/types/shape.hpp"
+#include "graph/types/tensor.hpp"
 
 namespace ferry::onnx {
 

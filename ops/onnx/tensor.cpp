@@ -8,7 +8,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "graph/graph_file.hpp"
+#include "graph/file/graph_file.hpp"
 #include "ops/onnx/model.hpp"
 
 namespace ferry::onnx {

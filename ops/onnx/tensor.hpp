@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.hpp"
-#include "graph/tensor.hpp"
+#include "base/files/files.hpp"
+#include "graph/types/tensor.hpp"
 #include "ops/onnx/onnx.pb.h"
 
 namespace ferry::onnx {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "placement/schedule_steps.hpp"
+#include "placement/plan/schedule_steps.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {

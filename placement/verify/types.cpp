@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "graph/index_notation.hpp"
-#include "graph/infer.hpp"
-#include "ops/comm.hpp"
+#include "graph/op/index_notation.hpp"
+#include "graph/op/infer.hpp"
+#include "ops/control/comm.hpp"
 #include "ops/op_set.hpp"
 #include "placement/capabilities.hpp"
 #include "placement/verify/verifier.hpp"

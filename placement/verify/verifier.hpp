@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/plan.hpp"
-#include "placement/verify.hpp"
+#include "placement/plan/plan.hpp"
+#include "placement/verify/verify.hpp"
 
 namespace ferry::verifier {
 

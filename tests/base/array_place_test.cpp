@@ -1,5 +1,5 @@
 // Where arrays lie in files, from their headers alone: what the whole file would be refused for is refused.
-#include "base/array_place.hpp"
+#include "base/files/array_place.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/idx.hpp"
-#include "base/npy.hpp"
-#include "base/safetensors.hpp"
+#include "base/files/idx.hpp"
+#include "base/files/npy.hpp"
+#include "base/files/safetensors.hpp"
 #include "tests/support/damage.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

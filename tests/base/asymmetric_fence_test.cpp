@@ -1,10 +1,10 @@
-#include "base/asymmetric_fence.hpp"
+#include "base/system/asymmetric_fence.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 
-#include "base/event_count.hpp"
+#include "base/system/event_count.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/compress.hpp"
+#include "base/files/compress.hpp"
 
 #include <doctest/doctest.h>
 #include <zstd.h>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/support/damage.hpp"
 #include "tests/support/throws.hpp"
 

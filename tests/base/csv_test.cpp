@@ -1,11 +1,11 @@
-#include "base/csv.hpp"
+#include "base/files/csv.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "base/compress.hpp"
 #include "base/error.hpp"
+#include "base/files/compress.hpp"
 #include "tests/support/damage.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

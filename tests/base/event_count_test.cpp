@@ -1,4 +1,4 @@
-#include "base/event_count.hpp"
+#include "base/system/event_count.hpp"
 
 #include <doctest/doctest.h>
 

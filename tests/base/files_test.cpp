@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/folder_lock.hpp"
-#include "base/open_file.hpp"
+#include "base/files/folder_lock.hpp"
+#include "base/files/open_file.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/interrupt.hpp"
+#include "base/system/interrupt.hpp"
 
 #include <doctest/doctest.h>
 

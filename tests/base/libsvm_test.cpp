@@ -1,9 +1,9 @@
-#include "base/libsvm.hpp"
+#include "base/files/libsvm.hpp"
 
 #include <doctest/doctest.h>
 
-#include "base/compress.hpp"
 #include "base/error.hpp"
+#include "base/files/compress.hpp"
 #include "tests/support/damage.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

@@ -1,4 +1,4 @@
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/npy.hpp"
+#include "base/files/npy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "base/output.hpp"
+#include "base/system/output.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "base/interrupt.hpp"
-#include "base/log.hpp"
+#include "base/system/interrupt.hpp"
+#include "base/system/log.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/prefetch.hpp"
+#include "base/files/prefetch.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "base/safetensors.hpp"
+#include "base/files/safetensors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "base/stream_copy.hpp"
+#include "base/system/stream_copy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "base/text_rows.hpp"
+#include "base/files/text_rows.hpp"
 
 #include <doctest/doctest.h>
 

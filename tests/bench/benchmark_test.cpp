@@ -9,7 +9,7 @@
 #include "bench/metg.hpp"
 #include "bench/null_graphs.hpp"
 #include "bench/task_graph.hpp"
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 
 using namespace ferry::bench;
 

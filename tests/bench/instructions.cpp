@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "bench/null_graphs.hpp"
-#include "executor/task_executor.hpp"
+#include "executor/run/task_executor.hpp"
 #include "kernels/kernel.hpp"
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 #include "tests/support/plans.hpp"
 
 using namespace ferry;

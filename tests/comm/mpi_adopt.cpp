@@ -3,9 +3,9 @@
 #include <iostream>
 #include <vector>
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "mpi.hpp"
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "executor/affinity.hpp"
+#include "executor/job/affinity.hpp"
 
 #include <doctest/doctest.h>
 #include <sched.h>

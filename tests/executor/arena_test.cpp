@@ -1,4 +1,4 @@
-#include "executor/arena.hpp"
+#include "executor/run/arena.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "executor/session.hpp"
-#include "ops/array.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/executor/outcome.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/random_plan.hpp"

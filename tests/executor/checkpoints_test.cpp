@@ -1,10 +1,10 @@
 // Checkpoints: a run that goes on from one ends as one that was never stopped.
-#include "executor/checkpoints.hpp"
+#include "executor/state/checkpoints.hpp"
 
 #include <doctest/doctest.h>
 
-#include "base/files.hpp"
-#include "base/interrupt.hpp"
+#include "base/files/files.hpp"
+#include "base/system/interrupt.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/capabilities.hpp"
-#include "executor/plan_session.hpp"
+#include "executor/job/capabilities.hpp"
+#include "executor/session/plan_session.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
 #include "tests/executor/outcome.hpp"

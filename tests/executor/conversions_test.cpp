@@ -5,15 +5,15 @@
 #include <functional>
 #include <numeric>
 
-#include "executor/session.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/array.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 
 namespace ferry {
 namespace {

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <string>
 
-#include "base/npy.hpp"
-#include "executor/session.hpp"
-#include "ops/augment.hpp"
-#include "ops/data.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "base/files/npy.hpp"
+#include "executor/session/session.hpp"
+#include "ops/data/data.hpp"
+#include "ops/image/augment.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 

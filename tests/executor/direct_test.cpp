@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "executor/cluster.hpp"
+#include "executor/job/cluster.hpp"
 
 namespace ferry {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "graph/graph.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 
 namespace ferry::test {
 

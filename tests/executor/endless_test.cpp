@@ -8,13 +8,13 @@
 #include <memory>
 #include <thread>
 
-#include "base/interrupt.hpp"
-#include "executor/session.hpp"
+#include "base/system/interrupt.hpp"
+#include "executor/session/session.hpp"
 #include "kernels/kernel.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {

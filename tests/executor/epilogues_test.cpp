@@ -1,21 +1,21 @@
 // What follows a product or a convolution runs on each piece of its output: the bits of the same ops one after another,
 // on any number of threads. Values that are joined are made where they are to lie; constant filters are packed once.
-#include "executor/epilogue.hpp"
+#include "executor/run/epilogue.hpp"
 
 #include <doctest/doctest.h>
 
-#include "executor/session.hpp"
-#include "ops/activation.hpp"
-#include "ops/array.hpp"
-#include "ops/conv.hpp"
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/support/throws.hpp"
 #include "tests/support/verified_plans.hpp"
 

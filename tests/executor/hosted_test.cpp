@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "base/log.hpp"
-#include "executor/session.hpp"
+#include "base/system/log.hpp"
+#include "executor/session/session.hpp"
 #include "tests/executor/doubled_sum.hpp"
 #include "tests/support/throws.hpp"
 

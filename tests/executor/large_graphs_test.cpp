@@ -1,10 +1,10 @@
 // Large graphs, the whole way: built, saved, loaded, planned and run with right results.
 #include <doctest/doctest.h>
 
-#include "executor/session.hpp"
-#include "graph/graph_file.hpp"
-#include "ops/array.hpp"
-#include "ops/math.hpp"
+#include "executor/session/session.hpp"
+#include "graph/file/graph_file.hpp"
+#include "ops/array/array.hpp"
+#include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/random_graph.hpp"

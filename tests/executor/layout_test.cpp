@@ -5,19 +5,19 @@
 #include <functional>
 #include <numeric>
 
-#include "executor/session.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/optim.hpp"
 
 namespace ferry {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "base/error.hpp"
-#include "executor/session.hpp"
-#include "graph/graph_file.hpp"
+#include "executor/session/session.hpp"
+#include "graph/file/graph_file.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/mesh_graph.hpp"
 

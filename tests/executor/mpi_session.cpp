@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "tests/executor/doubled_sum.hpp"
 
 namespace {

@@ -1,19 +1,19 @@
-#include "executor/numerics.hpp"
+#include "executor/observe/numerics.hpp"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <vector>
 
-#include "executor/checkpoints.hpp"
-#include "executor/session.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/gradient.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "executor/session/session.hpp"
+#include "executor/state/checkpoints.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 #include "tests/support/walk.hpp"

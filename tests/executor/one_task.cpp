@@ -1,6 +1,6 @@
 #include "tests/executor/one_task.hpp"
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "tests/support/random_graph.hpp"
 
 namespace ferry::test {

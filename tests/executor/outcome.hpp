@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "executor/session.hpp"
-#include "graph/tensor.hpp"
+#include "executor/session/session.hpp"
+#include "graph/types/tensor.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

@@ -1,10 +1,10 @@
-#include "executor/plan_session.hpp"
+#include "executor/session/plan_session.hpp"
 #include "base/error.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
-#include "placement/plan_file.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/plan/plan_file.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {

@@ -1,9 +1,9 @@
 // A value that several tasks hold is printed once.
 #include <doctest/doctest.h>
 
-#include "executor/session.hpp"
-#include "ops/control.hpp"
-#include "ops/math.hpp"
+#include "executor/session/session.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/math.hpp"
 #include "tests/support/errors_of.hpp"
 
 namespace ferry {

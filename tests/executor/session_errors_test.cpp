@@ -9,15 +9,15 @@
 #include <set>
 #include <thread>
 
-#include "executor/session.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/indexing.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/sort.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/sort.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 
 using namespace ferry;
 

@@ -1,12 +1,12 @@
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 
 #include <doctest/doctest.h>
 
-#include "graph/core_ops.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/executor/one_task.hpp"
 
 namespace ferry {

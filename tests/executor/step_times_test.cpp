@@ -1,4 +1,4 @@
-#include "executor/step_times.hpp"
+#include "executor/session/step_times.hpp"
 
 #include <doctest/doctest.h>
 

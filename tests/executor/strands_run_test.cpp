@@ -6,12 +6,12 @@
 #include <random>
 
 #include "comm/transport.hpp"
-#include "executor/capabilities.hpp"
-#include "executor/task_executor.hpp"
-#include "ops/math.hpp"
-#include "ops/state.hpp"
+#include "executor/job/capabilities.hpp"
+#include "executor/run/task_executor.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 
 namespace ferry {
 namespace {

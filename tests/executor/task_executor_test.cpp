@@ -1,16 +1,16 @@
-#include "executor/task_executor.hpp"
+#include "executor/run/task_executor.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 
 #include "kernels/kernel.hpp"
-#include "ops/control.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reshape.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/plans.hpp"
 

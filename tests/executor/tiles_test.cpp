@@ -1,21 +1,21 @@
 // Elementwise ops run tile by tile: the bits of the same ops one after another, on any number of threads and tasks.
-#include "executor/tiles.hpp"
+#include "executor/run/tiles.hpp"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
-#include "executor/session.hpp"
-#include "ops/gradient.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/norm.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/nn/norm.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/executor/one_task.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/throws.hpp"

@@ -1,4 +1,4 @@
-#include "executor/trace.hpp"
+#include "executor/observe/trace.hpp"
 
 #include <doctest/doctest.h>
 

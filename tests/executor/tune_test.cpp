@@ -1,5 +1,5 @@
 // Session::tune: what it chooses by a clock that the test winds, and that nothing but the choice is left of it.
-#include "executor/tune.hpp"
+#include "executor/session/tune.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "executor/session.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/data.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "base/system/clock.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/support/errors_of.hpp"
 #include "tests/support/temp_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "executor/workers.hpp"
+#include "executor/run/workers.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,11 +4,11 @@
 #include <functional>
 #include <iostream>
 
-#include "base/files.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "placement/plan_file.hpp"
+#include "base/files/files.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/plan/plan_file.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

@@ -1,6 +1,6 @@
 // The walk of tests/support/walk.hpp as a program that takes the options of `ferry run`. It prints a line a step on
 // stderr.
-#include "runner/run_main.hpp"
+#include "runner/run/run_main.hpp"
 #include "tests/support/walk.hpp"
 
 int main(int argc, char** argv) {

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/interrupt.hpp"
-#include "base/log.hpp"
-#include "executor/checkpoints.hpp"
+#include "base/system/interrupt.hpp"
+#include "base/system/log.hpp"
+#include "executor/state/checkpoints.hpp"
 #include "tests/support/faulty_files.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

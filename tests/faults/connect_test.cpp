@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "executor/build.hpp"
-#include "executor/cluster.hpp"
+#include "executor/job/build.hpp"
+#include "executor/job/cluster.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {

@@ -1,10 +1,10 @@
 // A loop without an end, over all tasks with a message in every iteration, as a program that takes the options of
 // `ferry run`.
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "runner/run_main.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "runner/run/run_main.hpp"
 
 int main(int argc, char** argv) {
   using ferry::Value, ferry::Values;

@@ -12,10 +12,10 @@ FERRY, ROOT = sys.argv[1], Path(sys.argv[2])
 FILES = ROOT / "tests" / "faults" / "formats"
 # Where the newest version of each format stands, and what its files are called.
 VERSIONS = {
-    "graph": ("graph/graph_file.hpp", "kGraphVersion", ["graph_{}.pb", "graph_{}.pbtxt"]),
-    "plan": ("placement/plan.hpp", "kPlanVersion", ["plan_{}.plan"]),
-    "model": ("runner/model_files.cpp", "kModelVersion", ["model_{}"]),
-    "checkpoint": ("executor/checkpoint_format.hpp", "kCheckpointVersion", ["checkpoint_{}"]),
+    "graph": ("graph/file/graph_file.hpp", "kGraphVersion", ["graph_{}.pb", "graph_{}.pbtxt"]),
+    "plan": ("placement/plan/plan.hpp", "kPlanVersion", ["plan_{}.plan"]),
+    "model": ("runner/files/model_files.cpp", "kModelVersion", ["model_{}"]),
+    "checkpoint": ("executor/state/checkpoint_format.hpp", "kCheckpointVersion", ["checkpoint_{}"]),
 }
 
 

@@ -5,14 +5,14 @@
 
 #include <filesystem>
 
-#include "graph/core_ops.hpp"
-#include "graph/graph_file.hpp"
-#include "graph/graph_frame.hpp"
+#include "graph/file/graph_file.hpp"
+#include "graph/file/graph_frame.hpp"
 #include "graph/legality.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/temp_folder.hpp"

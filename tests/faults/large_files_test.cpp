@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "base/npy.hpp"
-#include "base/safetensors.hpp"
-#include "graph/graph_file.hpp"
+#include "base/files/npy.hpp"
+#include "base/files/safetensors.hpp"
+#include "graph/file/graph_file.hpp"
 #include "ops/op_set.hpp"
-#include "placement/plan_file.hpp"
+#include "placement/plan/plan_file.hpp"
 #include "tests/placement/plans.hpp"
 #include "tests/support/faulty_files.hpp"
 #include "tests/support/temp_folder.hpp"

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "graph/core_ops.hpp"
-#include "ops/math.hpp"
-#include "placement/verify.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/math/math.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/throws.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "placement/plan_file.hpp"
+#include "placement/plan/plan_file.hpp"
 #include "tests/placement/plans.hpp"
 #include "tests/support/has.hpp"
 

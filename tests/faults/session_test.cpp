@@ -10,16 +10,16 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "base/files.hpp"
-#include "base/npy.hpp"
-#include "executor/messages.hpp"
-#include "executor/session.hpp"
+#include "base/files/files.hpp"
+#include "base/files/npy.hpp"
+#include "executor/run/messages.hpp"
+#include "executor/session/session.hpp"
 #include "kernels/kernel.hpp"
-#include "ops/data.hpp"
-#include "ops/indexing.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 

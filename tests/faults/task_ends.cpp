@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "kernels/kernel.hpp"
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 
 namespace {
 

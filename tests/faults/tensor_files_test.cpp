@@ -4,11 +4,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/npy.hpp"
-#include "base/open_file.hpp"
-#include "graph/graph_file.hpp"
-#include "graph/tensor_file.hpp"
-#include "ops/math.hpp"
+#include "base/files/npy.hpp"
+#include "base/files/open_file.hpp"
+#include "graph/file/graph_file.hpp"
+#include "graph/file/tensor_file.hpp"
+#include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/temp_folder.hpp"

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "graph/file/graph_file.hpp"
+#include "graph/file/graph_frame.hpp"
 #include "graph/graph.pb.h"
-#include "graph/graph_file.hpp"
-#include "graph/graph_frame.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "ops/op_set.hpp"
-#include "ops/reduce.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/random_graph.hpp"

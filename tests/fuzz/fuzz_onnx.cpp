@@ -8,7 +8,7 @@
 #include "graph/legality.hpp"
 #include "ops/onnx/import.hpp"
 #include "ops/onnx/onnx.pb.h"
-#include "runner/graph_files.hpp"
+#include "runner/files/graph_files.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace ferry::test {

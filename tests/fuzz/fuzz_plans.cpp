@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "executor/capabilities.hpp"
-#include "executor/plan_session.hpp"
-#include "graph/core_ops.hpp"
-#include "placement/plan_file.hpp"
+#include "executor/job/capabilities.hpp"
+#include "executor/session/plan_session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/fuzz/mutate_plan.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/random_graph.hpp"

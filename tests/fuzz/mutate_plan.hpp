@@ -2,7 +2,7 @@
 // would write.
 #pragma once
 
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

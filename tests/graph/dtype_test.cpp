@@ -1,5 +1,5 @@
 // Dtypes: 16-bit floats to the bit, what two dtypes give together, and tensors of each in every file.
-#include "graph/dtype.hpp"
+#include "graph/types/dtype.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "graph/graph_file.hpp"
-#include "graph/tensor.hpp"
-#include "graph/tensor_file.hpp"
+#include "base/files/files.hpp"
+#include "graph/file/graph_file.hpp"
+#include "graph/file/tensor_file.hpp"
+#include "graph/types/tensor.hpp"
 #include "ops/op_set.hpp"
 #include "tests/support/temp_folder.hpp"
 

@@ -1,17 +1,17 @@
-#include "graph/graph_file.hpp"
+#include "graph/file/graph_file.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "graph/core_ops.hpp"
 #include "graph/legality.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
-#include "ops/state.hpp"
 #include "tests/support/temp_folder.hpp"
 
 using namespace ferry;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/core_ops.hpp"
+#include "graph/op/core_ops.hpp"
 
 namespace ferry {
 namespace {

@@ -1,11 +1,11 @@
-#include "graph/infer.hpp"
+#include "graph/op/infer.hpp"
 
 #include <doctest/doctest.h>
 
 #include "graph/graph.hpp"
 #include "graph/graph_facts.hpp"
-#include "ops/math.hpp"
-#include "ops/reshape.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry {
 namespace {

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/broadcast.hpp"
-#include "ops/data.hpp"
-#include "ops/indexing.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/threads.hpp"
 

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "ops/array.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/array.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
 #include "tests/support/evaluate.hpp"
 
 namespace ferry {

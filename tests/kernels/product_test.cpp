@@ -2,9 +2,9 @@
 // same.
 #include <doctest/doctest.h>
 
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/random.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/random.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/threads.hpp"
 

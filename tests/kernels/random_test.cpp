@@ -7,10 +7,10 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/philox.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/threads.hpp"
 

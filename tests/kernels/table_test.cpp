@@ -1,7 +1,7 @@
 // The kernel table, splitting, broadcasting and the evaluator that other tests stand on.
 #include <doctest/doctest.h>
 
-#include "graph/op_def.hpp"
+#include "graph/op/op_def.hpp"
 #include "kernels/kernel.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/threads.hpp"

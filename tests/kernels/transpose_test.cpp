@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/array.hpp"
+#include "ops/array/array.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/threads.hpp"
 

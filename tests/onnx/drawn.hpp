@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/tensor.hpp"
+#include "graph/types/tensor.hpp"
 
 namespace ferry {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/onnx/models.hpp"
 #include "tests/support/damage.hpp"
 #include "tests/support/temp_folder.hpp"

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "executor/session.hpp"
-#include "graph/core_ops.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
 #include "ops/onnx/import.hpp"
-#include "runner/graph_files.hpp"
-#include "runner/selection.hpp"
+#include "runner/files/graph_files.hpp"
+#include "runner/options/selection.hpp"
 #include "tests/onnx/drawn.hpp"
 
 using namespace ferry;

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "ops/onnx/import.hpp"
-#include "runner/device_rules.hpp"
-#include "runner/graph_files.hpp"
+#include "runner/files/graph_files.hpp"
+#include "runner/options/device_rules.hpp"
 #include "tests/onnx/drawn.hpp"
 
 using namespace ferry;

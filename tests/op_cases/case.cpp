@@ -5,11 +5,11 @@
 #include <limits>
 #include <random>
 
-#include "ops/broadcast.hpp"
-#include "ops/indexing.hpp"
-#include "ops/math.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "ops/op_set.hpp"
-#include "ops/reduce.hpp"
 
 namespace ferry::test {
 

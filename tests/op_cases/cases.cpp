@@ -4,19 +4,19 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/array.hpp"
-#include "ops/bits.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/conv.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/math/bits.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/math/trig.hpp"
+#include "ops/nn/nn.hpp"
 #include "ops/op_set.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/trig.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace ferry::test {

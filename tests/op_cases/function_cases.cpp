@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/activation.hpp"
-#include "ops/arrange.hpp"
-#include "ops/bits.hpp"
-#include "ops/einsum.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/arrange.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/bits.hpp"
+#include "ops/math/einsum.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace ferry::test {

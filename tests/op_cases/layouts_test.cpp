@@ -5,9 +5,9 @@
 #include <cmath>
 #include <functional>
 
-#include "executor/session.hpp"
-#include "ops/gradient.hpp"
-#include "ops/reshape.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/gradient/gradient.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/evaluate.hpp"
 

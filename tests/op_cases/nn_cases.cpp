@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/attention.hpp"
-#include "ops/loss.hpp"
-#include "ops/norm.hpp"
-#include "ops/quantize.hpp"
-#include "ops/recurrent.hpp"
-#include "ops/resize.hpp"
-#include "ops/sample.hpp"
-#include "ops/windows.hpp"
+#include "ops/image/resize.hpp"
+#include "ops/image/sample.hpp"
+#include "ops/image/windows.hpp"
+#include "ops/math/quantize.hpp"
+#include "ops/nn/attention.hpp"
+#include "ops/nn/norm.hpp"
+#include "ops/nn/recurrent.hpp"
+#include "ops/train/loss.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace ferry::test {

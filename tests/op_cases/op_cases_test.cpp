@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "ops/gradient.hpp"
+#include "ops/gradient/gradient.hpp"
 #include "ops/op_set.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/evaluate.hpp"

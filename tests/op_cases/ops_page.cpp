@@ -11,7 +11,7 @@
 #include <string>
 
 #include "graph/graph_facts.hpp"
-#include "graph/index_notation.hpp"
+#include "graph/op/index_notation.hpp"
 #include "kernels/kernel.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/op_set.hpp"

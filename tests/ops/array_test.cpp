@@ -1,12 +1,12 @@
-#include "ops/array.hpp"
+#include "ops/array/array.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/gradient.hpp"
-#include "ops/indexing.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {

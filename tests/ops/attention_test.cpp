@@ -1,10 +1,10 @@
-#include "ops/attention.hpp"
+#include "ops/nn/attention.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "ops/array.hpp"
+#include "ops/array/array.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

@@ -1,16 +1,16 @@
-#include "ops/control.hpp"
+#include "ops/control/control.hpp"
 
 #include <doctest/doctest.h>
 
-#include "graph/core_ops.hpp"
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {

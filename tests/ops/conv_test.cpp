@@ -1,4 +1,4 @@
-#include "ops/conv.hpp"
+#include "ops/image/conv.hpp"
 
 #include <doctest/doctest.h>
 

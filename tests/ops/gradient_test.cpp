@@ -1,12 +1,12 @@
-#include "ops/gradient.hpp"
+#include "ops/gradient/gradient.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {

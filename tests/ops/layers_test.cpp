@@ -1,19 +1,19 @@
 // Layers of networks: their variables, what they compute beside the ops that they are made of, and their gradients.
-#include "ops/layers.hpp"
+#include "ops/nn/layers.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "graph/core_ops.hpp"
-#include "ops/gradient.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "placement/verify.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/optim.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/plans.hpp"

@@ -1,11 +1,11 @@
 // Steps of each task by itself, and the mean of their weights now and then.
-#include "ops/local_steps.hpp"
+#include "ops/train/local_steps.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "placement/verify.hpp"
+#include "ops/math/math.hpp"
+#include "ops/train/optim.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/plans.hpp"

@@ -1,11 +1,11 @@
-#include "ops/loss.hpp"
+#include "ops/train/loss.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "ops/gradient.hpp"
-#include "ops/nn.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/nn/nn.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

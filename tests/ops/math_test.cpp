@@ -1,11 +1,11 @@
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 
 #include <doctest/doctest.h>
 
 #include <type_traits>
 
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/op_set.hpp"
 #include "tests/ops/support.hpp"
 

@@ -5,16 +5,16 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/arrange.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/cumulative.hpp"
-#include "ops/einsum.hpp"
-#include "ops/gradient.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/scatter.hpp"
-#include "ops/sort.hpp"
+#include "ops/array/arrange.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/array/scatter.hpp"
+#include "ops/array/sort.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/cumulative.hpp"
+#include "ops/math/einsum.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/norm.hpp"
-#include "ops/reshape.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/nn/norm.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

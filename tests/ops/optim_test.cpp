@@ -8,14 +8,14 @@
 #include <map>
 #include <sstream>
 
-#include "graph/core_ops.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/mixed.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/regularize.hpp"
-#include "ops/schedule.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/mixed.hpp"
+#include "ops/train/optim.hpp"
+#include "ops/train/regularize.hpp"
+#include "ops/train/schedule.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

@@ -4,19 +4,19 @@
 
 #include <map>
 
-#include "ops/data.hpp"
-#include "ops/gradient.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/mixed.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/regularize.hpp"
-#include "ops/reshape.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/data/data.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/mixed.hpp"
+#include "ops/train/optim.hpp"
+#include "ops/train/regularize.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

@@ -1,4 +1,4 @@
-#include "ops/quantize.hpp"
+#include "ops/math/quantize.hpp"
 
 #include <doctest/doctest.h>
 

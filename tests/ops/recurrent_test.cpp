@@ -1,10 +1,10 @@
-#include "ops/recurrent.hpp"
+#include "ops/nn/recurrent.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "ops/math.hpp"
+#include "ops/math/math.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

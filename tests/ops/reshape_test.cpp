@@ -1,13 +1,13 @@
-#include "ops/reshape.hpp"
+#include "ops/array/reshape.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/broadcast.hpp"
-#include "ops/gradient.hpp"
-#include "ops/indexing.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {

@@ -1,4 +1,4 @@
-#include "ops/resize.hpp"
+#include "ops/image/resize.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,14 +1,14 @@
-#include "ops/sample.hpp"
+#include "ops/image/sample.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "ops/array.hpp"
-#include "ops/gradient.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/array.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "graph/graph.hpp"
 #include "graph/graph_facts.hpp"
-#include "graph/index_notation.hpp"
+#include "graph/op/index_notation.hpp"
 
 namespace ferry::test {
 

@@ -1,14 +1,14 @@
 #include <doctest/doctest.h>
 
-#include "graph/core_ops.hpp"
-#include "ops/data.hpp"
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {

@@ -1,4 +1,4 @@
-#include "ops/windows.hpp"
+#include "ops/image/windows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,10 +7,10 @@
 #include <functional>
 #include <limits>
 
-#include "ops/array.hpp"
-#include "ops/conv.hpp"
-#include "ops/gradient.hpp"
-#include "ops/reduce.hpp"
+#include "ops/array/array.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

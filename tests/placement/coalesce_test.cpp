@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "ops/array.hpp"
-#include "ops/broadcast.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
-#include "placement/explain.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/explain/explain.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

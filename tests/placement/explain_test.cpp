@@ -1,6 +1,6 @@
 // The contract of explain: one reason for each op and each transfer; the annotation that a transfer's reason cites is
 // what makes it necessary, and without it only transfers change that have to do with it.
-#include "placement/explain.hpp"
+#include "placement/explain/explain.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,13 +9,13 @@
 #include <set>
 #include <string>
 
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
 

@@ -1,17 +1,17 @@
 // The pass that joins elementwise ops into tile regions: what it joins, what it leaves, and what takes memory then.
-#include "placement/fuse_elements.hpp"
+#include "placement/class/fuse_elements.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/norm.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/nn/norm.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/support/verified_plans.hpp"
 
 namespace ferry {

@@ -1,16 +1,16 @@
 // The pass that lets elementwise ops run on the pieces of a product: what it joins, what it leaves, and where values
 // that an op joins lie.
-#include "placement/fuse_epilogues.hpp"
+#include "placement/class/fuse_epilogues.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/array.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/support/verified_plans.hpp"
 
 namespace ferry {

@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "placement/verify.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/mutations/mutations.hpp"
 #include "tests/support/plans.hpp"

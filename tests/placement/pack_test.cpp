@@ -1,4 +1,4 @@
-#include "placement/pack.hpp"
+#include "placement/class/pack.hpp"
 
 #include <doctest/doctest.h>
 

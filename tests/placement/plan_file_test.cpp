@@ -1,4 +1,4 @@
-#include "placement/plan_file.hpp"
+#include "placement/plan/plan_file.hpp"
 
 #include <doctest/doctest.h>
 

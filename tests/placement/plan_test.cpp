@@ -1,4 +1,4 @@
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,13 +1,13 @@
-#include "placement/plan_text.hpp"
+#include "placement/plan/plan_text.hpp"
 
 #include <doctest/doctest.h>
 
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "placement/explain.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/explain/explain.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

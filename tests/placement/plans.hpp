@@ -1,7 +1,7 @@
 // Plans made by hand, for tests of the plan's file and text.
 #pragma once
 
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 
 namespace ferry::test {
 

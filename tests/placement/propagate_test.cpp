@@ -1,14 +1,14 @@
 // Layouts found backwards: what an annotation asks of the values that its op is made from.
 #include <doctest/doctest.h>
 
-#include "ops/array.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

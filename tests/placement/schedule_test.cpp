@@ -1,4 +1,4 @@
-#include "placement/schedule.hpp"
+#include "placement/plan/schedule.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "placement/choose_schedule.hpp"
+#include "placement/messages/choose_schedule.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry {

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "ops/math.hpp"
-#include "placement/verify.hpp"
+#include "ops/math/math.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"

@@ -1,19 +1,19 @@
 // Strands on threads: what the planner places, the verifier must accept; what is taken away, it must miss.
-#include "placement/strands.hpp"
+#include "placement/class/strands.hpp"
 
 #include <doctest/doctest.h>
 
 #include <random>
 #include <set>
 
-#include "ops/control.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
-#include "placement/thread_clocks.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/class/thread_clocks.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

@@ -1,7 +1,7 @@
 // Plans made by hand, and the verifier linked without any code of the passes: what it needs, it has itself.
 #include <doctest/doctest.h>
 
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 
 namespace ferry {
 namespace {

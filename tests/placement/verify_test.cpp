@@ -1,20 +1,20 @@
 // The verifier must refuse what a broken pass could make: a good plan is changed in one place, and the reason must name
 // it.
-#include "placement/verify.hpp"
+#include "placement/verify/verify.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "graph/core_ops.hpp"
-#include "ops/control.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_graph.hpp"
 

@@ -3,15 +3,15 @@
 
 #include <functional>
 
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/gradient.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
-#include "placement/verify.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 

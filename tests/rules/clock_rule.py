@@ -14,7 +14,7 @@ FORBIDDEN = [
     (r"\bCLOCK_(REALTIME|TAI)\w*", "ferry::system_clock()"),
     (r"\b(gettimeofday|ftime|std::time|::time)\s*\(", "ferry::system_clock()"),
     (r"\bMPI_Wtime\b", "ferry::system_clock()"),
-    (r"\b(sem_timedwait|pthread_cond_timedwait|pthread_mutex_timedlock|mq_timedreceive)\b", "base/event_count.hpp"),
+    (r"\b(sem_timedwait|pthread_cond_timedwait|pthread_mutex_timedlock|mq_timedreceive)\b", "base/system/event_count.hpp"),
     (r"\bFUTEX_CLOCK_REALTIME\b", "a relative futex wait"),
     (r"\b(setitimer|alarm)\s*\(", "a Deadline"),
 ]

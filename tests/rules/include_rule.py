@@ -11,17 +11,30 @@ import re
 import sys
 from pathlib import Path
 
-# What a folder may include besides itself. "graph" is all of it, "graph/shape" the header graph/shape.hpp alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import install_headers  # noqa: E402
+
+# What a folder may include besides itself: "graph" is all of it, "graph/types" a room, "kernels/kernel" the header
+# kernels/kernel.hpp alone. A room that has a row of its own keeps to that; the others, to their folder's.
 MAY_INCLUDE = {
     "base": [],
     "graph": ["base"],
+    "graph/types": ["base"],
+    "graph/op": ["base", "graph/types"],
     "ops": ["base", "graph"],
     "kernels": ["base", "graph", "ops"],
-    "comm": ["base", "graph/dtype", "graph/shape", "kernels/device", "kernels/buffer", "placement/schedule"],
+    "comm": ["base", "graph/types/dtype", "graph/types/shape", "kernels/device", "kernels/buffer", "placement/plan/schedule"],
     "placement": ["base", "graph", "ops"],
+    "placement/topology": ["base", "graph"],
+    "placement/plan": ["base", "graph", "placement/topology", "placement/plan_generated", "placement/verify/verifier"],
+    "placement/verify": ["base", "graph", "ops", "placement/plan", "placement/topology", "placement/capabilities"],
+    "placement/explain": ["base", "placement/planner"],
+    "placement/class": ["base", "graph", "placement/plan"],
+    "placement/program": ["base", "graph", "ops", "placement/plan", "placement/topology", "placement/capabilities",
+                          "placement/planner"],
     "executor": ["base", "graph", "ops",
-                 "placement/plan", "placement/schedule", "placement/planner", "placement/verify",
-                 "placement/topology", "placement/capabilities",
+                 "placement/plan", "placement/planner", "placement/verify/verify", "placement/topology",
+                 "placement/capabilities",
                  "kernels/kernel", "kernels/device", "kernels/buffer",
                  "comm/transport", "comm/group", "comm/backends", "comm/host"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
@@ -52,31 +65,39 @@ def backend(path):
     return "/".join(parts[:2]) if len(parts) > 2 and parts[0] in BACKENDS_IN else None
 
 
+def row(path):
+    """The row of MAY_INCLUDE that a path keeps to: its room's, or its folder's."""
+    parts = path.split("/")
+    rows = ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
+    return next((name for name in rows if name in MAY_INCLUDE), folder(path))
+
+
 def listed(header, allowed):
     stem = header.rsplit(".", 1)[0]
     if stem.endswith(".pb"):  # generated from x.proto
         stem = stem[:-3]
-    return folder(header) in allowed or stem in allowed
+    return any(stem == name or stem.startswith(name + "/") for name in allowed)
 
 
 def offence(source, header, public):
     """Why `source` may not include the header of ours, or None."""
     if header.startswith("ferry/"):
-        header = header[len("ferry/"):]
+        shown = {install_headers.installed(path): path for path in public}
+        header = shown.get(header[len("ferry/"):], header[len("ferry/"):])
     own = folder(source)
     lies_in = backend(header)
     if lies_in and lies_in != backend(source):
         return f"{lies_in} is a backend: its factory function is enough"
     if source in public and header not in public:
         return f"{source} is installed, {header} is not"
-    if folder(header) == own or own == "":
+    if row(header) == row(source) or (row(source) == own and folder(header) == own) or own == "":
         return None
     if own in USERS or folder(header) == "":
         if header in USERS_EXCEPTIONS.get(own, []):
             return None
         return None if header in public and own in USERS + ["tests"] else f"{own} may include installed headers only"
-    if not listed(header, MAY_INCLUDE[own]):
-        return f"{own} may include: {', '.join(MAY_INCLUDE[own]) or 'nothing of ours'}"
+    if not listed(header, MAY_INCLUDE[row(source)]):
+        return f"{row(source)} may include: {', '.join(MAY_INCLUDE[row(source)]) or 'nothing of ours'}"
     return None
 
 

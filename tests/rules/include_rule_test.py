@@ -38,24 +38,32 @@ class IncludeRule(unittest.TestCase):
 
     def test_whole_rows(self):
         self.allowed("graph/graph.cpp", "base/error.hpp")
-        self.allowed("ops/math.cpp", "graph/graph.hpp")
+        self.allowed("ops/math/math.cpp", "graph/graph.hpp")
         self.refused("base/file.cpp", "graph/graph.hpp")
-        self.refused("graph/graph.cpp", "ops/math.hpp")
+        self.refused("graph/graph.cpp", "ops/math/math.hpp")
         self.refused("placement/cut.cpp", "kernels/kernel.hpp")
         self.refused("placement/cut.cpp", "comm/transport.hpp")
 
     def test_partial_rows(self):
-        self.allowed("executor/session.cpp", "placement/planner.hpp")
-        self.allowed("executor/session.cpp", "comm/group.hpp")
-        self.refused("executor/session.cpp", "placement/cut.hpp")
-        self.refused("executor/session.cpp", "comm/ledger.hpp")
-        self.allowed("comm/group.hpp", "placement/schedule.hpp")
-        self.allowed("comm/group.hpp", "graph/dtype.hpp")
+        self.allowed("executor/session/session.cpp", "placement/planner.hpp")
+        self.allowed("executor/session/session.cpp", "comm/group.hpp")
+        self.refused("executor/session/session.cpp", "placement/cut.hpp")
+        self.refused("executor/session/session.cpp", "comm/ledger.hpp")
+        self.allowed("comm/group.hpp", "placement/plan/schedule.hpp")
+        self.allowed("comm/group.hpp", "graph/types/dtype.hpp")
         self.refused("comm/group.hpp", "graph/graph.hpp")
         self.refused("comm/group.hpp", "kernels/kernel.hpp")
 
+    def test_rooms(self):
+        self.allowed("placement/verify/x.cpp", "placement/plan/plan.hpp")
+        self.refused("placement/verify/x.cpp", "placement/messages/x.hpp")
+        self.refused("placement/plan/x.cpp", "placement/lower/x.hpp")
+        self.allowed("placement/lower/x.cpp", "placement/messages/x.hpp")
+        self.refused("graph/types/shape.cpp", "graph/graph.hpp")
+        self.refused("executor/run/x.cpp", "placement/lower/x.hpp")
+
     def test_backends_are_included_by_nobody(self):
-        self.refused("executor/session.cpp", "comm/mpi/mpi_transport.hpp")
+        self.refused("executor/session/session.cpp", "comm/mpi/mpi_transport.hpp")
         self.refused("comm/group.cpp", "comm/mpi/mpi_transport.hpp")
         self.refused("tests/kernels/x_test.cpp", "kernels/cpu/matmul.hpp")
         self.refused("comm/shm/shm.cpp", "comm/mpi/mpi_transport.hpp")
@@ -63,12 +71,12 @@ class IncludeRule(unittest.TestCase):
         self.allowed("comm/mpi/requests.cpp", "comm/transport.hpp")
 
     def test_runner_and_samples_see_installed_headers(self):
-        self.allowed("runner/main.cpp", "ferry.hpp")
-        self.allowed("runner/main.cpp", "graph/graph.hpp")
-        self.allowed("runner/main.cpp", "runner/options.hpp")
-        self.allowed("runner/bench_command.cpp", "bench/benchmark.hpp")
-        self.refused("runner/main.cpp", "bench/process.hpp")
-        self.refused("runner/main.cpp", "graph/string_pool.hpp")
+        self.allowed("runner/command/main.cpp", "ferry.hpp")
+        self.allowed("runner/command/main.cpp", "graph/graph.hpp")
+        self.allowed("runner/command/main.cpp", "runner/options.hpp")
+        self.allowed("runner/command/bench_command.cpp", "bench/benchmark.hpp")
+        self.refused("runner/command/main.cpp", "bench/process.hpp")
+        self.refused("runner/command/main.cpp", "graph/types/string_pool.hpp")
         self.refused("samples/add.cpp", "placement/cut.hpp")
         self.refused("samples/add.cpp", "runner/options.hpp")
         code, out = run({"samples/add.cpp": "#include <ferry/placement/cut.hpp>\n"})
@@ -80,8 +88,8 @@ class IncludeRule(unittest.TestCase):
 
     def test_installed_headers_include_installed_and_standard_headers(self):
         self.allowed("ferry.hpp", "graph/graph.hpp")
-        self.refused("ferry.hpp", "graph/string_pool.hpp")
-        self.refused("graph/graph.hpp", "graph/string_pool.hpp")
+        self.refused("ferry.hpp", "graph/types/string_pool.hpp")
+        self.refused("graph/graph.hpp", "graph/types/string_pool.hpp")
         self.assertEqual(run({"graph/graph.hpp": "#include <vector>\n"})[0], 0)
         self.assertEqual(run({"graph/graph.hpp": "#include <tbb/task_arena.h>\n"})[0], 1)
         self.assertEqual(run({"graph/graph.hpp": "#include <mpi.h>\n"})[0], 1)

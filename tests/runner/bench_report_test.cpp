@@ -1,4 +1,4 @@
-#include "runner/bench_report.hpp"
+#include "runner/command/bench_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runner/command_line.hpp"
+#include "runner/options/command_line.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
+#include "base/system/log.hpp"
 #include "graph/graph.hpp"
-#include "runner/run_main.hpp"
+#include "runner/run/run_main.hpp"
 
 namespace ferry {
 namespace {

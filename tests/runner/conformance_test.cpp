@@ -1,12 +1,12 @@
 // What counts as equal in conformance cases; the command itself is tested in tests/onnx.
-#include "runner/conformance.hpp"
+#include "runner/command/conformance.hpp"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <limits>
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 

@@ -1,12 +1,12 @@
-#include "runner/device_rules.hpp"
+#include "runner/options/device_rules.hpp"
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "ops/control.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
+#include "base/files/files.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace ferry {

@@ -1,12 +1,12 @@
-#include "runner/feeds.hpp"
+#include "runner/options/feeds.hpp"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/npy.hpp"
+#include "base/files/files.hpp"
+#include "base/files/npy.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 

@@ -1,4 +1,4 @@
-#include "runner/machine.hpp"
+#include "runner/command/machine.hpp"
 
 #include <doctest/doctest.h>
 

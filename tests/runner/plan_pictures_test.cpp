@@ -1,13 +1,13 @@
-#include "runner/plan_pictures.hpp"
+#include "runner/pictures/plan_pictures.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/state.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

@@ -2,12 +2,12 @@
 // with a contracted split letter, of numbers whose sums depend on the order in which they are added.
 #include <cstdlib>
 
-#include "graph/graph_file.hpp"
-#include "ops/linalg.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
+#include "graph/file/graph_file.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/dice.hpp"
 
 namespace {

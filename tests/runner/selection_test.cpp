@@ -1,12 +1,12 @@
-#include "runner/selection.hpp"
+#include "runner/options/selection.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "ops/data.hpp"
-#include "ops/math.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "runner/signals.hpp"
+#include "runner/run/signals.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "base/interrupt.hpp"
+#include "base/system/interrupt.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "runner/stats_json.hpp"
+#include "runner/files/stats_json.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
-#include "runner/tensor_files.hpp"
+#include "runner/files/tensor_files.hpp"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "runner/model_files.hpp"
+#include "base/files/files.hpp"
+#include "runner/files/model_files.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace ferry {

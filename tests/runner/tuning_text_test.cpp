@@ -1,4 +1,4 @@
-#include "runner/tuning_text.hpp"
+#include "runner/run/tuning_text.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/files.hpp"
-#include "placement/plan_file.hpp"
+#include "base/files/files.hpp"
+#include "placement/plan/plan_file.hpp"
 
 using namespace ferry;
 

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "executor/session.hpp"
-#include "ops/array.hpp"
-#include "ops/data.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
+#include "executor/session/session.hpp"
+#include "ops/array/array.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/optim.hpp"
 
 namespace {
 

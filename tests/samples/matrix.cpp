@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "executor/capabilities.hpp"
-#include "graph/core_ops.hpp"
-#include "graph/graph_file.hpp"
+#include "executor/job/capabilities.hpp"
+#include "graph/file/graph_file.hpp"
+#include "graph/op/core_ops.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify.hpp"
-#include "runner/selection.hpp"
+#include "placement/verify/verify.hpp"
+#include "runner/options/selection.hpp"
 
 using namespace ferry;
 

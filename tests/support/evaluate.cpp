@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/bytes.hpp"
-#include "graph/core_ops.hpp"
-#include "graph/infer.hpp"
+#include "base/files/bytes.hpp"
+#include "graph/op/core_ops.hpp"
+#include "graph/op/infer.hpp"
 #include "tests/support/threads.hpp"
 
 namespace ferry::test {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 
 namespace ferry::test {
 

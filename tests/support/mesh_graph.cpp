@@ -5,18 +5,18 @@
 #include <optional>
 
 #include "base/hash.hpp"
-#include "ops/arrange.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/cumulative.hpp"
-#include "ops/indexing.hpp"
-#include "ops/linalg.hpp"
-#include "ops/logic.hpp"
-#include "ops/math.hpp"
-#include "ops/reduce.hpp"
-#include "ops/reshape.hpp"
-#include "ops/sort.hpp"
-#include "ops/state.hpp"
+#include "ops/array/arrange.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/array/sort.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/cumulative.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 
 namespace ferry::test {
 namespace {

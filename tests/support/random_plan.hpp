@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
 
 namespace ferry::test {

@@ -4,19 +4,19 @@
 #include <cstdint>
 
 #include "graph/graph.hpp"
-#include "ops/array.hpp"
-#include "ops/augment.hpp"
-#include "ops/control.hpp"
-#include "ops/data.hpp"
-#include "ops/gradient.hpp"
-#include "ops/layers.hpp"
-#include "ops/math.hpp"
-#include "ops/nn.hpp"
-#include "ops/optim.hpp"
-#include "ops/reduce.hpp"
-#include "ops/regularize.hpp"
-#include "ops/schedule.hpp"
-#include "runner/run_main.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/data/data.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/image/augment.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/layers.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/optim.hpp"
+#include "ops/train/regularize.hpp"
+#include "ops/train/schedule.hpp"
+#include "runner/run/run_main.hpp"
 
 namespace {
 

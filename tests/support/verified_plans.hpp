@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "graph/core_ops.hpp"
-#include "placement/plan_text.hpp"
-#include "placement/verify.hpp"
+#include "graph/op/core_ops.hpp"
+#include "placement/plan/plan_text.hpp"
+#include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry::test {

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "executor/session.hpp"
+#include "executor/session/session.hpp"
 #include "graph/graph.hpp"
-#include "ops/array.hpp"
-#include "ops/control.hpp"
-#include "ops/data.hpp"
-#include "ops/math.hpp"
-#include "ops/random.hpp"
-#include "ops/reduce.hpp"
-#include "ops/state.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 
 namespace ferry::test {
 

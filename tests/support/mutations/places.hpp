@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

@@ -1,0 +1,26 @@
+// gzip (RFC 1952) and zstd (RFC 8878) of whole buffers. All functions are pure and thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/files/bytes.hpp"
+
+namespace ferry {
+
+/// The content of a gzip file, of several members too. `name` is the file's name for messages. Throws Code::file when
+/// it is damaged, cut, followed by anything else, or gives more than `limit` bytes; never holds more than that.
+[[nodiscard]] FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
+
+/// The same for zstd.
+[[nodiscard]] FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
+
+/// Unpacked when the first bytes are those of gzip or zstd, else as it is; `limit` holds for both.
+[[nodiscard]] FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view name);
+
+/// `bytes` as a gzip file; the same input gives the same output (no name, no time).
+[[nodiscard]] FileBytes gzip(std::span<const std::byte> bytes);
+
+}  // namespace ferry

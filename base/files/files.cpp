@@ -1,0 +1,241 @@
+#include "base/files/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/files/open_file.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+using Pieces = std::span<const std::span<const std::byte>>;
+
+std::uint64_t total_size(Pieces pieces) {
+  std::uint64_t total = 0;
+  for (const auto& piece : pieces) total += piece.size();
+  return total;
+}
+
+// What a full disk, quota or file size limit, and a lack of descriptors say; all else is the user's choice of place.
+bool is_scarcity(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EMFILE || error == ENFILE ||
+         error == ENOMEM;
+}
+
+Error cannot_write(const std::string& path, std::uint64_t bytes, std::string_view step, int error) {
+  Error e(is_scarcity(error) ? Code::resource : Code::usage, in_quotes(path) +
+                                                                 ": cannot be written: " + std::string(step) +
+                                                                 " failed: " + std::generic_category().message(error));
+  e.note("size: " + std::to_string(bytes) + " bytes (" + human_bytes(bytes) + ")");
+  if (error == ENOSPC || error == EDQUOT) e.hint("free space there, or choose another folder");
+  if (error == EFBIG) e.hint("allow for larger files (ulimit -f)");
+  return e;
+}
+
+// 0, or the errno.
+int write_pieces(int descriptor, Pieces pieces) {
+  constexpr std::size_t kMostAtOnce = 1u << 30;
+  for (std::span<const std::byte> piece : pieces) {
+    while (!piece.empty()) {
+      const ssize_t written = ::write(descriptor, piece.data(), std::min(piece.size(), kMostAtOnce));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return errno;
+      piece = piece.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  return 0;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Names of this process's own, in the folder of the target, so that renaming stays within one file system.
+std::string temporary_beside(const std::string& path) {
+  static std::atomic<std::uint64_t> count{0};
+  return folder_of(path) + "/.ferry-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
+}
+
+// The file behind a chain of links, so that replacing it keeps the links. A link to nothing is itself replaced.
+std::string behind_links(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_symlink(path, none)) return path;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, none);
+  return none ? path : target.string();
+}
+
+Descriptor open_folder(const std::string& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// 0, or the errno.
+int sync_folder(const Descriptor& folder) {
+  if (!folder.open()) return errno;
+  // EINVAL: a file system that has no such thing for folders.
+  return ::fsync(folder.get()) != 0 && errno != EINVAL ? errno : 0;
+}
+
+Error cannot_change(const std::string& path, std::string_view what, int error) {
+  return {is_scarcity(error) ? Code::resource : Code::usage,
+          in_quotes(path) + ": cannot be " + std::string(what) + ": " + std::generic_category().message(error)};
+}
+
+// A temporary file beside its target: gone at the end, unless it took the target's place.
+class Temporary {
+ public:
+  Temporary(const std::string& path, std::uint64_t bytes)
+      : path_(path), bytes_(bytes), name_(temporary_beside(path)), folder_(open_folder(folder_of(path))) {
+    if (!folder_.open()) throw cannot_write(path_, bytes_, "opening its folder", errno);
+    descriptor_ = Descriptor(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!descriptor_.open()) throw cannot_write(path_, bytes_, "opening a temporary file beside it", errno);
+  }
+  ~Temporary() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  void fill(Pieces pieces) {
+    const int error = write_pieces(descriptor_.get(), pieces);
+    if (error != 0) throw cannot_write(path_, bytes_, "writing", error);
+    if (::fsync(descriptor_.get()) != 0) throw cannot_write(path_, bytes_, "syncing", errno);
+    if (!descriptor_.close()) throw cannot_write(path_, bytes_, "closing", errno);
+  }
+
+  void take_place() {
+    if (::rename(name_.c_str(), path_.c_str()) != 0) throw cannot_write(path_, bytes_, "renaming", errno);
+    name_.clear();
+    if (const int error = sync_folder(folder_); error != 0)
+      throw cannot_write(path_, bytes_, "syncing the folder", error);
+  }
+
+ private:
+  const std::string& path_;
+  std::uint64_t bytes_;
+  std::string name_;
+  Descriptor folder_;  // open from the start: who sees the file at its place may give the folder another name
+  Descriptor descriptor_;
+};
+
+// Names of what this process has open already: a file there belongs to whoever redirected it, and is added to.
+bool names_a_descriptor(std::string_view path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
+}
+
+void write_stream(const std::string& path, Pieces pieces) {
+  const std::uint64_t bytes = total_size(pieces);
+  Descriptor stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
+  if (!stream.open()) throw cannot_write(path, bytes, "opening", errno);
+  const int error = write_pieces(stream.get(), pieces);
+  if (error != 0) throw cannot_write(path, bytes, "writing", error);
+  if (!stream.close()) throw cannot_write(path, bytes, "closing", errno);
+}
+
+class LocalReader final : public FileReader {
+ public:
+  LocalReader(OpenFile file, std::string_view name) : file_(std::move(file)), name_(name) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return file_.size(); }
+  void read(std::uint64_t begin, std::span<std::byte> target) const override { file_.read(begin, target); }
+
+ private:
+  OpenFile file_;
+  std::string name_;
+};
+
+class LocalFiles final : public FileSystem {
+ public:
+  FileBytes read(const std::string& path, std::uint64_t limit) override { return OpenFile::at(path).read_all(limit); }
+
+  std::unique_ptr<FileReader> open(const std::string& path) override {
+    return std::make_unique<LocalReader>(OpenFile::at(path), path);
+  }
+
+  FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
+    return OpenFile::beneath(root, relative).read_all(limit);
+  }
+
+  std::unique_ptr<FileReader> open_beneath(const std::string& root, std::string_view relative) override {
+    return std::make_unique<LocalReader>(OpenFile::beneath(root, relative), relative);
+  }
+
+  void write(const std::string& path, Pieces pieces) override {
+    if (path.empty() || path.find('\0') != std::string::npos) {
+      throw Error(Code::usage, in_quotes(path) + ": cannot be written: not a name for a file");
+    }
+    struct stat status {};
+    const bool there = ::stat(path.c_str(), &status) == 0;
+    if (there && S_ISDIR(status.st_mode))
+      throw Error(Code::usage, in_quotes(path) + ": cannot be written: is a folder");
+    if (names_a_descriptor(path) || (there && !S_ISREG(status.st_mode))) return write_stream(path, pieces);
+    replace(behind_links(path), pieces);
+  }
+
+  void make_folders(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (!error && std::filesystem::is_directory(path, error)) return;
+    const int reason = error ? error.value() : ENOTDIR;
+    throw Error(is_scarcity(reason) ? Code::resource : Code::usage,
+                in_quotes(path) + ": the folder cannot be made: " + std::generic_category().message(reason))
+        .hint("name one where files can be written");
+  }
+
+  bool exists(const std::string& path) override {
+    std::error_code none;
+    return std::filesystem::exists(path, none);
+  }
+
+  std::vector<std::string> list(const std::string& path) override {
+    std::error_code error;
+    std::vector<std::string> names;
+    std::filesystem::directory_iterator entry(path, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error) throw Error(Code::file, in_quotes(path) + ": the folder cannot be listed: " + error.message());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  void rename_folder(const std::string& from, const std::string& to) override {
+    int error = sync_folder(open_folder(from));
+    if (error == 0 && ::rename(from.c_str(), to.c_str()) != 0) error = errno;
+    if (error == 0) error = sync_folder(open_folder(folder_of(to)));
+    if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
+  }
+
+  void remove(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) throw cannot_change(path, "removed", error.value());
+  }
+
+ private:
+  static void replace(const std::string& path, Pieces pieces) {
+    Temporary temporary(path, total_size(pieces));
+    temporary.fill(pieces);
+    temporary.take_place();
+  }
+};
+
+}  // namespace
+
+FileSystem& local_files() {
+  static LocalFiles files;
+  return files;
+}
+
+}  // namespace ferry

@@ -1,0 +1,79 @@
+// Files behind an interface, so that a simulation can replace them and a test can break them. Every error names the
+// file (escaped) and is Code::file for a file that cannot be used, Code::usage for a place that cannot be written,
+// Code::resource for a full disk, memory or descriptors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/bytes.hpp"
+
+namespace ferry {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// A regular file, open for reading at any place. All functions may be called from any thread.
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+  /// As it was opened, for messages.
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  /// In bytes, when it was opened.
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  /// Fills `target` with the bytes from `begin` on. Code::file, naming file and offset, when they cannot be read, are
+  /// not all there, or the file has changed since it was opened.
+  virtual void read(std::uint64_t begin, std::span<std::byte> target) const = 0;
+};
+
+/// All functions may be called from any thread.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// The whole content of a regular file. Refused by name: no such file, a folder, FIFO, socket or device, more than
+  /// `limit` bytes, a file that changes while it is read.
+  [[nodiscard]] virtual FileBytes read(const std::string& path, std::uint64_t limit = kNoLimit) = 0;
+
+  /// Opens such a file, to read parts of it.
+  [[nodiscard]] virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
+
+  /// The same as read() for a file below the folder `root`, where `relative` comes from an untrusted file: refused are
+  /// absolute paths, `..`, symbolic links anywhere below the root, and files with several hard links. The root itself
+  /// is trusted.
+  [[nodiscard]] virtual FileBytes read_beneath(const std::string& root, std::string_view relative,
+                                               std::uint64_t limit = kNoLimit) = 0;
+
+  /// Opens such a file, to read parts of it.
+  [[nodiscard]] virtual std::unique_ptr<FileReader> open_beneath(const std::string& root,
+                                                                 std::string_view relative) = 0;
+
+  /// Makes or replaces a file with the pieces one after another: afterwards there is the whole new content, on the
+  /// disk, or after an error (a crash too) what was there before. A symbolic link is followed; a terminal, pipe or
+  /// device (/dev/stdout) is written directly, since it cannot be replaced.
+  virtual void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) = 0;
+  void write(const std::string& path, std::span<const std::byte> content) { write(path, std::span(&content, 1)); }
+  void write(const std::string& path, std::string_view content) { write(path, std::as_bytes(std::span(content))); }
+
+  /// Makes the folder and those above it; it may exist.
+  virtual void make_folders(const std::string& path) = 0;
+  /// True for whatever has this name, a symbolic link to nothing excepted.
+  [[nodiscard]] virtual bool exists(const std::string& path) = 0;
+  /// The names in a folder, sorted by bytes, without "." and "..".
+  [[nodiscard]] virtual std::vector<std::string> list(const std::string& path) = 0;
+  /// Gives a folder a new name in the same folder above: on the disk afterwards, with the names of what it holds.
+  /// Code::usage when something other than an empty folder has that name.
+  virtual void rename_folder(const std::string& from, const std::string& to) = 0;
+  /// Removes a file or a folder with all that it holds; what is not there is no error. Links are not followed.
+  virtual void remove(const std::string& path) = 0;
+};
+
+/// The machine's files.
+[[nodiscard]] FileSystem& local_files();
+
+}  // namespace ferry

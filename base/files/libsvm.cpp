@@ -1,0 +1,142 @@
+#include "base/files/libsvm.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.hpp"
+#include "base/files/compress.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kBlanks = " \t\r";
+
+/// The lines of a text that hold a row, without comments.
+class Lines {
+ public:
+  explicit Lines(std::string_view text, std::int64_t first_line = 1) : rest_(text), number_(first_line - 1) {
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+  }
+
+  bool next(std::string_view& line) {
+    while (!rest_.empty()) {
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      line = rest_.substr(0, end);
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++number_;
+      line = line.substr(0, line.find('#'));
+      if (line.find_first_not_of(kBlanks) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+  /// Of the line given last, from 1.
+  [[nodiscard]] std::int64_t number() const { return number_; }
+
+ private:
+  std::string_view rest_;
+  std::int64_t number_;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view name, const LibsvmBounds& bounds, std::int64_t first_line)
+      : lines_(text, first_line), name_(name), bounds_(bounds) {}
+
+  LibsvmRows parse(const LibsvmRange& range) {
+    rows_.offsets.push_back(0);
+    for (std::int64_t row = 0; lines_.next(line_); ++row) {
+      at_ = 0;
+      if (row == bounds_.rows) fail(0, "more than " + std::to_string(bounds_.rows) + " rows");
+      if (row >= range.first && row - range.first < range.count) read_row();
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, const std::string& why) const {
+    throw Error(Code::file,
+                escaped(name_) + ":" + std::to_string(lines_.number()) + ":" + std::to_string(at + 1) + ": " + why);
+  }
+
+  /// The next word of the line; false after the last.
+  bool next_word(std::string_view& word) {
+    begin_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size());
+    at_ = std::min(line_.find_first_of(kBlanks, begin_), line_.size());
+    word = line_.substr(begin_, at_ - begin_);
+    return !word.empty();
+  }
+
+  void read_row() {
+    std::string_view word;
+    next_word(word);
+    rows_.labels.push_back(number<float>(word, "label"));
+    std::int64_t before = -1;
+    const std::size_t first = rows_.values.size();
+    while (next_word(word)) {
+      if (static_cast<std::int64_t>(rows_.values.size() - first) == bounds_.entries)
+        fail(begin_, "more than " + std::to_string(bounds_.entries) + " entries in a row");
+      before = read_entry(word, before);
+    }
+    rows_.offsets.push_back(static_cast<std::int64_t>(rows_.values.size()));
+  }
+
+  std::int64_t read_entry(std::string_view word, std::int64_t before) {
+    const std::size_t colon = word.find(':');
+    if (colon == std::string_view::npos) fail(begin_, in_quotes(word) + " is not index:value");
+    const auto index = number<std::int32_t>(word.substr(0, colon), "index");
+    if (index <= before)
+      fail(begin_, "the index " + std::to_string(index) + " is not above the one before, " + std::to_string(before));
+    if (index >= bounds_.features)
+      fail(begin_, "the index " + std::to_string(index) + " is not below " + std::to_string(bounds_.features) +
+                       ", the number of features");
+    rows_.indices.push_back(index);
+    begin_ += colon + 1;
+    rows_.values.push_back(number<float>(word.substr(colon + 1), "value"));
+    return index;
+  }
+
+  template <class T>
+  [[nodiscard]] T number(std::string_view word, std::string_view what) const {
+    std::string_view digits = word;
+    if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+    T value{};
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc::result_out_of_range && end == digits.data() + digits.size())
+      fail(begin_, "the " + std::string(what) + " " + in_quotes(word) + " is out of range");
+    if (error != std::errc() || end != digits.data() + digits.size())
+      fail(begin_, "the " + std::string(what) + " " + in_quotes(word) + " is not a number");
+    return value;
+  }
+
+  Lines lines_;
+  std::string_view name_;
+  const LibsvmBounds& bounds_;
+  std::string_view line_;
+  std::size_t at_ = 0;     // behind the word read last
+  std::size_t begin_ = 0;  // of the word or number read last
+  LibsvmRows rows_;
+};
+
+}  // namespace
+
+std::int64_t libsvm_rows(std::string_view text) {
+  Lines lines(text);
+  std::int64_t rows = 0;
+  for (std::string_view line; lines.next(line);) ++rows;
+  return rows;
+}
+
+LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds,
+                        const LibsvmRange& range, std::int64_t first_line) {
+  return Parser(text, name, bounds, first_line).parse(range);
+}
+
+LibsvmRows read_libsvm(FileSystem& files, const std::string& path, std::uint64_t limit, const LibsvmBounds& bounds,
+                       const LibsvmRange& range) {
+  const FileBytes file = maybe_decompress(files.read(path, limit), limit, path);
+  return parse_libsvm(file.text(), path, bounds, range);
+}
+
+}  // namespace ferry

@@ -1,0 +1,52 @@
+// Sparse rows of numbers as LibSVM's tools write them (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets): a line
+// is a label, then index:value pairs in ascending order of the index. All functions are thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/files.hpp"
+
+namespace ferry {
+
+/// What a caller has room for; a file with more is refused at the line that has it.
+struct LibsvmBounds {
+  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
+  std::int64_t entries = std::numeric_limits<std::int64_t>::max();   ///< of one row
+  std::int64_t features = std::numeric_limits<std::int32_t>::max();  ///< every index is below
+};
+
+/// Rows [first, first + count) of a file.
+struct LibsvmRange {
+  std::int64_t first = 0;
+  std::int64_t count = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Compressed rows: the entries of row i are [offsets[i], offsets[i + 1]) of `values` and `indices`.
+struct LibsvmRows {
+  std::vector<float> labels;
+  std::vector<float> values;
+  std::vector<std::int32_t> indices;  ///< as in the file, ascending within a row
+  std::vector<std::int64_t> offsets;  ///< one more than there are rows
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()); }
+};
+
+/// Lines that hold a row: empty ones, and those that hold a comment alone, do not.
+[[nodiscard]] std::int64_t libsvm_rows(std::string_view text);
+
+/// Reads the rows of `range`; those outside of it are passed over unread. `first_line` is where in a file the text
+/// begins. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
+/// passed over. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
+/// value that is none, an index that does not ascend, and what is beyond `bounds`.
+[[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
+                                      const LibsvmRange& range = {}, std::int64_t first_line = 1);
+
+/// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.
+[[nodiscard]] LibsvmRows read_libsvm(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
+                                     const LibsvmBounds& bounds = {}, const LibsvmRange& range = {});
+
+}  // namespace ferry

@@ -1,0 +1,60 @@
+// NumPy's .npy files, versions 1 to 3 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), of
+// numbers and bools, little-endian. All functions are thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/array_place.hpp"
+#include "base/files/bytes.hpp"
+#include "base/files/files.hpp"
+
+namespace ferry {
+
+/// An element type in NumPy's words: kind 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; bytes of one.
+struct NpyDtype {
+  char kind = 0;
+  int size = 0;
+  bool operator==(const NpyDtype&) const = default;
+};
+
+/// The dtype of a descr ("<f4", "|b1"); its size is 0 when ferry does not read it: objects, strings, structures, a size
+/// that NumPy has not, big-endian.
+[[nodiscard]] NpyDtype npy_dtype(std::string_view descr);
+
+/// A dense array in C order, with its bytes. Movable, not copyable.
+struct NpyArray {
+  std::string descr;                 ///< as NumPy writes it: "<f4", "<i8", "|u1", "|b1"
+  std::vector<std::int64_t> shape;   ///< empty: a scalar; sizes may be 0
+  std::span<const std::byte> bytes;  ///< points into `storage`; aligned for the dtype; bools are 0 or 1
+  FileBytes storage;
+};
+
+/// Takes a file's content apart. `name` is for messages. Fortran order is transposed. Throws Code::file for whatever is
+/// not exactly a whole file of this kind: bad magic, newer version, damaged header, sizes that overflow, missing or
+/// trailing bytes, a dtype above.
+[[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
+
+/// Told what the header of a file says, once that fits the file's size; throws what it does not accept.
+using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
+
+/// Reads a file of at most `limit` bytes; nothing but its header before that is accepted.
+[[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
+                                const AcceptNpy& accept = {});
+
+/// Where the array lies in a file; only the header is read. Errors as above, and Code::file for Fortran order.
+[[nodiscard]] ArrayPlace npy_place(const FileReader& file);
+
+/// All that stands before the bytes, a multiple of 64: what NumPy itself writes. At most 64 dims (asserted).
+[[nodiscard]] std::string npy_header(std::string_view descr, std::span<const std::int64_t> shape);
+
+/// Writes a file, whole or not at all; `bytes` are in C order, of the size that shape and descr say (asserted).
+void write_npy(FileSystem& files, const std::string& path, std::string_view descr, std::span<const std::int64_t> shape,
+               std::span<const std::byte> bytes);
+
+}  // namespace ferry

@@ -1,0 +1,66 @@
+// Opening files that may be hostile: what base/files is made of. Linux only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/files/bytes.hpp"
+
+namespace ferry {
+
+/// A file descriptor, closed at the end.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] bool open() const noexcept { return number_ >= 0; }
+  /// False, with errno set, when the system could not close it cleanly: what was written may be lost.
+  bool close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+/// A regular file, open for reading; its size and time of change are those of the moment of opening.
+class OpenFile {
+ public:
+  /// Opens by a trusted path: links are followed. Throws Code::file when it is not a regular file.
+  static OpenFile at(const std::string& path);
+  /// Opens `relative` below the folder `root`, as FileSystem::read_beneath says: with openat2 (RESOLVE_BENEATH), or,
+  /// on kernels before 5.6 and in containers that hide the call, folder by folder.
+  static OpenFile beneath(const std::string& root, std::string_view relative);
+  /// The second way of `beneath`, by itself.
+  static OpenFile beneath_by_folders(const std::string& root, std::string_view relative);
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// The whole content. Throws Code::file when it is above `limit` bytes or the file has changed since it was opened.
+  [[nodiscard]] FileBytes read_all(std::uint64_t limit) const;
+  /// Fills `target` with the bytes from `begin` on. Throws Code::file, with the offset, when they are not all there or
+  /// the file has changed since it was opened.
+  void read(std::uint64_t begin, std::span<std::byte> target) const;
+
+ private:
+  OpenFile(Descriptor descriptor, std::string shown, bool single_link);
+  [[nodiscard]] bool changed() const;
+  /// As many of the bytes from `begin` on as there are.
+  [[nodiscard]] std::uint64_t read_some(std::uint64_t begin, std::span<std::byte> target) const;
+
+  Descriptor descriptor_;
+  std::string shown_;  // the path, fit for messages
+  std::uint64_t size_ = 0;
+  std::int64_t changed_s_ = 0;
+  std::int64_t changed_ns_ = 0;
+};
+
+}  // namespace ferry

@@ -1,0 +1,358 @@
+#include "base/files/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/files/json.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
+constexpr std::size_t kMostNameBytes = 4096;
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMostAligned = 8;  // bytes of the largest element
+constexpr std::string_view kMetadata = "__metadata__";
+
+Error bad(std::string_view file, const std::string& why) {
+  return Error(Code::file, in_quotes(file) + ": safetensors: " + why);
+}
+
+// What is wrong with a tensor's name; empty: nothing.
+std::string_view fault_of_name(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name.size() > kMostNameBytes) return "is too long";
+  if (name.find('\0') != std::string_view::npos) return "holds NUL";
+  if (name == kMetadata) return "is reserved";
+  return is_valid_utf8(name) ? "" : "is not UTF-8";
+}
+
+struct Entry {
+  std::string name;
+  std::optional<std::string> dtype;
+  std::optional<std::vector<std::int64_t>> shape;
+  std::optional<std::vector<std::int64_t>> offsets;
+};
+
+// Reads the header as it is parsed, so that names given twice are seen and nothing nested deeply is ever built.
+//   {"__metadata__": {name: text…}, name: {"dtype": text, "shape": [n…], "data_offsets": [begin, end]}…}
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderReader(std::string_view file) : file_(file) {}
+
+  std::vector<Entry> entries;
+  SafeMetadata metadata;
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::outside) return enter(Place::top);
+    if (place_ != Place::top) fail("an object");
+    if (key_ == kMetadata) return enter(Place::metadata);
+    entries.push_back({std::exchange(key_, {}), {}, {}, {}});
+    return enter(Place::entry);
+  }
+  bool end_object() override { return enter(place_ == Place::top ? Place::outside : Place::top); }
+  bool start_array(std::size_t) override {
+    if (place_ != Place::entry || (key_ != "shape" && key_ != "data_offsets")) fail("an array");
+    auto& field = key_ == "shape" ? entries.back().shape : entries.back().offsets;
+    if (field) twice();
+    numbers_ = &field.emplace();
+    return enter(Place::numbers);
+  }
+  bool end_array() override { return enter(Place::entry); }
+
+  bool key(string_t& key) override {
+    key_ = key;
+    if (place_ == Place::top && !names_.insert(key).second) twice();
+    if (place_ == Place::top && key != kMetadata) check_name();
+    return true;
+  }
+  bool string(string_t& text) override {
+    if (place_ == Place::metadata) {
+      if (!metadata.emplace(key_, text).second) twice();
+    } else {
+      if (place_ != Place::entry || key_ != "dtype") fail("a string");
+      if (entries.back().dtype) twice();
+      entries.back().dtype = text;
+    }
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t number) override {
+    if (place_ != Place::numbers) fail("a number");
+    if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) fail("a number above 2^63");
+    numbers_->push_back(static_cast<std::int64_t>(number));
+    return true;
+  }
+  bool number_integer(number_integer_t) override { fail("a negative number"); }
+  bool number_float(number_float_t, const string_t& text) override { fail("the number " + escaped(text)); }
+  bool null() override { fail("null"); }
+  bool boolean(bool) override { fail("a truth value"); }
+  bool binary(binary_t&) override { fail("binary"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
+    throw bad(file_, "damaged header, at its byte " + std::to_string(position) + ": " + escaped(error.what(), 160));
+  }
+
+ private:
+  enum class Place { outside, top, metadata, entry, numbers };
+
+  bool enter(Place place) {
+    place_ = place;
+    return true;
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    const std::string tensor = entries.empty() ? "" : " of tensor " + in_quotes(entries.back().name);
+    throw bad(file_, "damaged header: " + what + " is not expected at " + in_quotes(key_) +
+                         (place_ == Place::top || place_ == Place::outside ? "" : tensor));
+  }
+  [[noreturn]] void twice() const { throw bad(file_, "the header has " + in_quotes(key_) + " twice"); }
+  void check_name() const {
+    const std::string_view fault = fault_of_name(key_);
+    if (!fault.empty()) throw bad(file_, "the tensor's name " + in_quotes(key_) + " " + std::string(fault));
+  }
+
+  std::string_view file_;
+  Place place_ = Place::outside;
+  std::string key_;
+  std::set<std::string> names_;
+  std::vector<std::int64_t>* numbers_ = nullptr;
+};
+
+/// The header's size from the first 8 bytes of a file.
+std::uint64_t header_size(std::string_view head, std::uint64_t file_size, std::string_view name) {
+  if (file_size < 8) throw bad(name, "cut short: " + std::to_string(file_size) + " bytes");
+  std::uint64_t size = 0;
+  for (std::size_t i = 8; i-- > 0;) size = size << 8 | static_cast<unsigned char>(head[i]);
+  if (size > kMostHeaderBytes) {
+    throw bad(name, "its header would have " + std::to_string(size) + " bytes, and the limit is " +
+                        std::to_string(kMostHeaderBytes));
+  }
+  if (size > file_size - 8) {
+    throw bad(name, "cut short in the header: " + std::to_string(size) + " bytes announced, " +
+                        std::to_string(file_size - 8) + " there");
+  }
+  return size;
+}
+
+void check_bools(const SafeTensor& tensor, std::string_view file) {
+  const auto at = std::find_if(tensor.bytes.begin(), tensor.bytes.end(), [](std::byte b) { return b > std::byte{1}; });
+  if (at == tensor.bytes.end()) return;
+  throw bad(file, "tensor " + in_quotes(tensor.name) + ": element " + std::to_string(at - tensor.bytes.begin()) +
+                      " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
+}
+
+// Where a tensor's bytes lie behind the header.
+struct Extent {
+  std::string name, dtype;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin, size;
+};
+
+// The extent of one entry, whose bytes must begin at `begin`, where the one before ended; moves it on.
+Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
+  const std::string tensor = "tensor " + in_quotes(entry.name) + ": ";
+  const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),
+             to = static_cast<std::uint64_t>((*entry.offsets)[1]);
+  const std::string offsets = "[" + std::to_string(from) + ", " + std::to_string(to) + "]";
+  const auto item = static_cast<std::uint64_t>(safetensors_item_size(*entry.dtype));
+  if (item == 0) throw bad(file, tensor + "unknown dtype " + in_quotes(*entry.dtype));
+  const auto wanted = tensor_bytes(*entry.shape, item);
+  if (!wanted) throw bad(file, tensor + "its shape has more bytes than there can be");
+  if (to < from || to > data_size) {
+    throw bad(file, tensor + "its bytes " + offsets + " are outside the file's " + std::to_string(data_size));
+  }
+  if (to - from != *wanted) {
+    throw bad(file, tensor + std::to_string(*wanted) + " bytes by shape and dtype, " + std::to_string(to - from) +
+                        " by its offsets " + offsets);
+  }
+  if (from != begin) {
+    throw bad(file, tensor + "its bytes " + offsets + (from < begin ? " overlap" : " leave a hole after") +
+                        " the tensor before, which ends at " + std::to_string(begin));
+  }
+  if (from % item != 0) {
+    throw bad(file, tensor + "its bytes " + offsets + " are misaligned for " + *entry.dtype)
+        .hint("save it again with a writer that puts larger elements first, as safetensors does");
+  }
+  begin = to;
+  return {std::move(entry.name), std::move(*entry.dtype), std::move(*entry.shape), from, to - from};
+}
+
+// Those of all tensors, in the order of their bytes.
+std::vector<Extent> extents_of(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
+  for (const Entry& entry : entries) {
+    if (entry.dtype && entry.shape && entry.offsets && entry.offsets->size() == 2) continue;
+    throw bad(file, "tensor " + in_quotes(entry.name) + " lacks dtype, shape or two data_offsets");
+  }
+  std::vector<Entry*> order;
+  order.reserve(entries.size());
+  for (Entry& entry : entries) order.push_back(&entry);
+  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return *a->offsets < *b->offsets; });
+  std::vector<Extent> extents;
+  extents.reserve(order.size());
+  std::uint64_t end = 0;
+  for (Entry* entry : order) extents.push_back(extent_of(*entry, data_size, end, file));
+  if (end != data_size) {
+    throw bad(file, "trailing bytes: the tensors end at " + std::to_string(end) + " of " + std::to_string(data_size));
+  }
+  return extents;
+}
+
+std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const std::byte> data, std::string_view file) {
+  std::vector<SafeTensor> tensors;
+  for (Extent& at : extents_of(std::move(entries), data.size(), file)) {
+    tensors.push_back({std::move(at.name), std::move(at.dtype), std::move(at.shape), data.subspan(at.begin, at.size)});
+    if (tensors.back().dtype == "BOOL") check_bools(tensors.back(), file);
+  }
+  std::sort(tensors.begin(), tensors.end(), [](const SafeTensor& a, const SafeTensor& b) { return a.name < b.name; });
+  return tensors;
+}
+
+void check_writable(const SafeTensor& tensor, std::set<std::string_view>& names, const std::string& path) {
+  const auto item = static_cast<std::uint64_t>(safetensors_item_size(tensor.dtype));
+  FERRY_ASSERT(item != 0 && tensor_bytes(tensor.shape, item) == tensor.bytes.size(),
+               "write_safetensors: the bytes do not fit shape and dtype");
+  const std::string_view fault = names.insert(tensor.name).second ? fault_of_name(tensor.name) : "is given twice";
+  if (fault.empty()) return;
+  throw Error(Code::usage, in_quotes(path) + ": safetensors: the tensor's name " + in_quotes(tensor.name) + " " +
+                               std::string(fault));
+}
+
+void check_writable(const SafeMetadata& metadata, const std::string& path) {
+  for (const auto& [key, text] : metadata) {
+    if (is_valid_utf8(key) && is_valid_utf8(text)) continue;
+    throw Error(Code::usage, in_quotes(path) + ": safetensors: the metadata " + in_quotes(key) + " is not UTF-8");
+  }
+}
+
+std::string header_of(std::span<const SafeTensor* const> tensors, const SafeMetadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  std::uint64_t begin = 0;
+  std::string text = header.dump();
+  text.pop_back();
+  for (const SafeTensor* tensor : tensors) {
+    const std::uint64_t end = begin + tensor->bytes.size();
+    const nlohmann::ordered_json entry = {
+        {"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {begin, end}}};
+    text += (text.size() > 1 ? "," : "") + nlohmann::ordered_json(tensor->name).dump() + ":" + entry.dump();
+    begin = end;
+  }
+  text += '}';
+  text.append((kAlignment - (8 + text.size()) % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+void parse_header(HeaderReader& reader, std::string_view text, std::string_view file) {
+  if (!text.starts_with('{')) throw bad(file, "damaged header: it does not begin with '{'");
+  nlohmann::json::sax_parse(json_text(text), &reader);
+}
+
+/// Where the tensors' bytes begin in the file, and where each lies behind that; only the header is read.
+std::pair<std::uint64_t, std::vector<Extent>> described(const FileReader& file) {
+  char head[8] = {};
+  if (file.size() >= sizeof head) file.read(0, std::as_writable_bytes(std::span(head)));
+  const std::uint64_t size = header_size({head, sizeof head}, file.size(), file.name());
+  FileBytes header(size);
+  file.read(sizeof head, header.span());
+  HeaderReader reader(file.name());
+  parse_header(reader, header.text(), file.name());
+  const std::uint64_t begin = sizeof head + size;
+  return {begin, extents_of(std::move(reader.entries), file.size() - begin, file.name())};
+}
+
+}  // namespace
+
+ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
+  auto [begin, extents] = described(file);
+  std::vector<std::string> names;
+  for (Extent& at : extents) {
+    if (at.name == tensor) return {std::move(at.dtype), std::move(at.shape), begin + at.begin, 1};
+    names.push_back(std::move(at.name));
+  }
+  Error missing = bad(file.name(), "there is no tensor " + in_quotes(tensor));
+  const std::string like = nearest(tensor, names);
+  throw like.empty() ? std::move(missing) : missing.hint("did you mean " + in_quotes(like) + "?");
+}
+
+void check_safetensors(const FileReader& file) {
+  static_cast<void>(described(file));
+}
+
+const SafeTensor* SafeTensors::find(std::string_view name) const {
+  const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
+                                   [](const SafeTensor& tensor, std::string_view n) { return tensor.name < n; });
+  return at == tensors.end() || at->name != name ? nullptr : &*at;
+}
+
+int safetensors_item_size(std::string_view dtype) {
+  constexpr std::array<std::pair<std::string_view, int>, 15> kSizes = {{{"F64", 8},
+                                                                        {"F32", 4},
+                                                                        {"F16", 2},
+                                                                        {"BF16", 2},
+                                                                        {"I64", 8},
+                                                                        {"I32", 4},
+                                                                        {"I16", 2},
+                                                                        {"I8", 1},
+                                                                        {"U64", 8},
+                                                                        {"U32", 4},
+                                                                        {"U16", 2},
+                                                                        {"U8", 1},
+                                                                        {"BOOL", 1},
+                                                                        {"F8_E5M2", 1},
+                                                                        {"F8_E4M3", 1}}};
+  for (const auto& [name, size] : kSizes) {
+    if (name == dtype) return size;
+  }
+  return 0;
+}
+
+SafeTensors parse_safetensors(FileBytes file, std::string_view file_name) {
+  const std::uint64_t header = header_size(file.text(), file.size(), file_name);
+  HeaderReader reader(file_name);
+  parse_header(reader, file.text().substr(8, header), file_name);
+  SafeTensors result;
+  result.storage = std::move(file);
+  std::span<const std::byte> data = std::as_const(result.storage).span().subspan(8 + header);
+  if (header % kMostAligned != 0) {
+    result.storage = FileBytes(data);
+    data = std::as_const(result.storage).span();
+  }
+  result.metadata = std::move(reader.metadata);
+  result.tensors = tensors_of(std::move(reader.entries), data, file_name);
+  return result;
+}
+
+SafeTensors read_safetensors(FileSystem& files, const std::string& path, std::uint64_t limit) {
+  check_safetensors(*files.open(path));
+  return parse_safetensors(files.read(path, limit), path);
+}
+
+void write_safetensors(FileSystem& files, const std::string& path, std::span<const SafeTensor> tensors,
+                       const SafeMetadata& metadata) {
+  check_writable(metadata, path);
+  std::vector<const SafeTensor*> order;
+  std::set<std::string_view> names;
+  for (const SafeTensor& tensor : tensors) {
+    check_writable(tensor, names, path);
+    order.push_back(&tensor);
+  }
+  std::sort(order.begin(), order.end(), [](const SafeTensor* a, const SafeTensor* b) {
+    return std::tuple(-safetensors_item_size(a->dtype), std::string_view(a->name)) <
+           std::tuple(-safetensors_item_size(b->dtype), std::string_view(b->name));
+  });
+  const std::string header = header_of(order, metadata);
+  std::string size;
+  for (unsigned shift = 0; shift < 64; shift += 8) size += static_cast<char>(std::uint64_t{header.size()} >> shift);
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(size)), std::as_bytes(std::span(header))};
+  for (const SafeTensor* tensor : order) pieces.push_back(tensor->bytes);
+  files.write(path, pieces);
+}
+
+}  // namespace ferry

@@ -1,0 +1,199 @@
+#include "executor/job/agreement.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "executor/job/blob.hpp"
+#include "graph/op/core_ops.hpp"
+
+namespace ferry {
+namespace {
+
+struct FeedType {
+  std::string name;
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;
+};
+
+/// What one task wants.
+struct Wish {
+  std::string problem;  ///< why this task's request is wrong; empty when it is right
+  std::string request;
+  std::int64_t steps = 1;
+  std::vector<FeedType> feeds;
+};
+
+void check_value(const Graph& graph, const Value& value, const char* what) {
+  if (!value.defined()) throw Error(Code::usage, std::string("a ") + what + " is an undefined value");
+  if (&value.graph() != &graph)
+    throw Error(Code::usage, std::string("the ") + what + " '" + escaped(value.name()) +
+                                 "' belongs to another graph, or is inside a loop or branch body")
+        .at(value.op().line())
+        .hint("carry it out of the body as a result");
+}
+
+OpId input_named(const Graph& graph, const std::string& name) {
+  const auto found = graph.find(name);
+  if (found && &graph.op(*found).def() == &kInput) return *found;
+  std::vector<std::string> inputs;
+  for (OpId id = 0; id < graph.size(); ++id)
+    if (&graph.op(id).def() == &kInput) inputs.emplace_back(graph.op(id).name());
+  Error error(Code::usage, "there is no input '" + escaped(name) + "' to feed");
+  if (inputs.empty()) throw error.note("the graph has no inputs");
+  const std::string close = nearest(name, inputs);
+  throw error.hint(close.empty() ? "the inputs are " + join(inputs, ", ") : "did you mean '" + close + "'?");
+}
+
+void check_feed(const Graph& graph, const std::string& name, const Tensor& tensor) {
+  const Op op = graph.op(input_named(graph, name));
+  const Type& type = graph.type(op.output(0));
+  if (!tensor.defined())
+    throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor").at(op.line());
+  if (tensor.dtype() != type.dtype)
+    throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + std::string(name_of(tensor.dtype())) +
+                                 "; the graph wants " + type.str())
+        .at(op.line());
+}
+
+Wish wish_of(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
+  Wish wish;
+  wish.steps = request.steps;
+  try {
+    if (request.steps < 1) throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more");
+    if (request.fetches.empty() && request.targets.empty())
+      throw Error(Code::usage, "nothing is fetched and nothing is run");
+    if (request.fetch_to < 0 || request.fetch_to >= tasks)
+      throw Error(Code::usage, "the fetches are to arrive at task " + std::to_string(request.fetch_to) +
+                                   "; the job has tasks 0 to " + std::to_string(tasks - 1));
+    for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
+    for (const Value& target : request.targets) check_value(graph, target, "target");
+    for (const auto& [name, tensor] : request.feeds) {
+      check_feed(graph, name, tensor);
+      if (gives) wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
+    }
+    wish.request = request_text(request);
+  } catch (const Error& error) {
+    wish.problem = error.text();
+  }
+  return wish;
+}
+
+std::string packed(const Wish& wish) {
+  BlobWriter writer;
+  writer.add(wish.problem).add(wish.request).add(wish.steps).add(wish.feeds.size());
+  for (const FeedType& feed : wish.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
+  return writer.take();
+}
+
+Wish unpacked(std::string_view bytes) {
+  BlobReader reader(bytes);
+  Wish wish;
+  wish.problem = reader.text();
+  wish.request = reader.text();
+  wish.steps = reader.number();
+  for (std::int64_t feeds = reader.number(); feeds > 0; --feeds) {
+    FeedType feed;
+    feed.name = reader.text();
+    feed.dtype = static_cast<DType>(reader.number());
+    feed.sizes = reader.numbers();
+    wish.feeds.push_back(std::move(feed));
+  }
+  return wish;
+}
+
+/// Of all tasks' wishes one, or an Error that is the same on all tasks.
+class Agreement {
+ public:
+  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes)
+      : graph_(graph), topology_(topology), wishes_(std::move(wishes)) {}
+
+  Agreed make(const RunRequest& request) {
+    for (std::size_t task = 0; task < wishes_.size(); ++task) compare(task);
+    Agreed agreed;
+    for (const auto& [name, givers] : givers_) agreed.signature.feeds.push_back(feed(name, givers));
+    std::sort(agreed.signature.feeds.begin(), agreed.signature.feeds.end(),
+              [](const auto& a, const auto& b) { return a.value < b.value; });
+    for (const Value& fetch : request.fetches) agreed.signature.fetches.push_back(fetch.id());
+    agreed.signature.fetch_to = request.fetch_to;
+    for (const Value& target : request.targets) agreed.signature.targets.push_back(target.op().id());
+    std::sort(agreed.signature.targets.begin(), agreed.signature.targets.end());
+    agreed.steps = wishes_[0].steps;
+    agreed.request = wishes_[0].request;
+    agreed.key = agreed.request;
+    for (const Signature::Feed& fed : agreed.signature.feeds) {
+      agreed.key += " " + std::to_string(fed.value) + "@" + std::to_string(fed.task);
+      for (std::int64_t size : fed.sizes) agreed.key += "," + std::to_string(size);
+    }
+    return agreed;
+  }
+
+ private:
+  void compare(std::size_t task) {
+    const Wish& wish = wishes_[task];
+    const auto differ = [&](const std::string& what) -> Error {
+      return Error(Code::usage, "the tasks do not ask for the same: " + what)
+          .hint("make the same calls of run() on every task");
+    };
+    const std::string who = "task " + std::to_string(task);
+    if (!wish.problem.empty())
+      throw Error(Code::usage, wishes_.size() == 1 ? wish.problem : wish.problem + "\n  on " + who);
+    if (wish.request != wishes_[0].request)
+      throw differ("task 0 fetches and runs" + escaped(wishes_[0].request, 400) + "; " + who +
+                   escaped(wish.request, 400));
+    if (wish.steps != wishes_[0].steps)
+      throw differ("task 0 runs " + std::to_string(wishes_[0].steps) + " steps, " + who + " " +
+                   std::to_string(wish.steps));
+    for (const FeedType& feed : wish.feeds) {
+      Givers& givers = givers_[feed.name];
+      if (!givers.tasks.empty() && (givers.sizes != feed.sizes))
+        throw differ("the feed '" + escaped(feed.name) + "' has other sizes on " + who + " than on task " +
+                     std::to_string(givers.tasks[0]));
+      givers.sizes = feed.sizes;
+      givers.tasks.push_back(static_cast<std::int32_t>(task));
+    }
+  }
+
+  struct Givers {
+    std::vector<std::int64_t> sizes;
+    std::vector<std::int32_t> tasks;
+  };
+
+  /// Given by the task that owns the input if that one has it, else by the first that has.
+  Signature::Feed feed(const std::string& name, const Givers& givers) const {
+    const Op op = graph_.op(*graph_.find(name));
+    std::int32_t giver = givers.tasks[0];
+    const DeviceSpec& device = op.annotation().device;
+    if (op.annotation().mesh == kNoMesh && device.task && !device.all_tasks()) {
+      const int owner = topology_.resolve(device);
+      if (std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
+    }
+    return {op.output(0), giver, givers.sizes};
+  }
+
+  const Graph& graph_;
+  const Topology& topology_;
+  std::vector<Wish> wishes_;
+  std::map<std::string, Givers> givers_;
+};
+
+}  // namespace
+
+std::string request_text(const RunRequest& request) {
+  std::string text;
+  for (const Value& fetch : request.fetches) text += " " + fetch.name();
+  if (request.fetch_to != 0) text += " to task " + std::to_string(request.fetch_to);
+  text += " |";
+  for (const Value& target : request.targets) text += " " + target.name();
+  return text;
+}
+
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
+             const Deadline& deadline) {
+  std::vector<Wish> wishes;
+  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline))
+    wishes.push_back(unpacked(bytes));
+  return Agreement(graph, topology, std::move(wishes)).make(request);
+}
+
+}  // namespace ferry

@@ -1,0 +1,30 @@
+// The control exchange with which a run begins: all tasks agree on what is fetched, run and fed, so that all make the
+// same plan, also when only task 0 knows a feed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/transport.hpp"
+#include "executor/session/session.hpp"
+#include "placement/planner.hpp"
+
+namespace ferry {
+
+struct Agreed {
+  Signature signature;
+  std::int64_t steps = 1;
+  std::string request;  ///< fetches and targets as text: equal requests share a step counter
+  std::string key;      ///< request and feed types: equal keys share a plan
+};
+
+/// Agreed::request of a request whose fetches and targets are defined.
+[[nodiscard]] std::string request_text(const RunRequest& request);
+
+/// Called by every task. `topology` tells who owns an input; `gives`: this task may give the request's feeds.
+/// Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's; nothing has
+/// been started then.
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
+                           const Topology& topology, const Deadline& deadline);
+
+}  // namespace ferry

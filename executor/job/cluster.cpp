@@ -1,0 +1,340 @@
+#include "executor/job/cluster.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <map>
+#include <thread>
+
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+#include "comm/backends.hpp"
+#include "comm/host.hpp"
+#include "executor/job/affinity.hpp"
+#include "executor/job/blob.hpp"
+#include "executor/job/build.hpp"
+#include "executor/job/cluster_state.hpp"
+#include "executor/job/uncaught.hpp"
+
+namespace ferry {
+namespace {
+
+/// What a task says of itself to the others.
+struct Introduction {
+  std::string host_name, proof, mask;
+  bool whole_machine = true;
+  int cores = 1;
+  int threads = 0;
+  std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
+};
+
+Introduction introduce(const ClusterOptions& options) {
+  const HostId host = host_id();
+  const Cores cores = allowed_cores();
+  return {host.name,     host.proof,      cores.str(),          cores.whole_machine,
+          cores.count(), options.threads, options.memory_bytes, host_memory_bytes()};
+}
+
+/// The build comes first: what follows is read only by tasks that have the same.
+std::string packed(const Introduction& task, const ClusterOptions& options) {
+  return BlobWriter()
+      .add(build_text())
+      .add(task.host_name)
+      .add(task.proof)
+      .add(task.mask)
+      .add(task.whole_machine)
+      .add(task.cores)
+      .add(task.threads)
+      .add(task.memory_bytes)
+      .add(task.host_memory_bytes)
+      .add(options.jobs)
+      .add(options.invariant)
+      .take();
+}
+
+/// What of the options all must have alike.
+struct Common {
+  std::string jobs;
+  int invariant = 0;
+};
+
+Introduction unpacked(std::string_view bytes, Common& common) {
+  BlobReader reader(bytes);
+  static_cast<void>(reader.text());
+  Introduction task;
+  task.host_name = reader.text();
+  task.proof = reader.text();
+  task.mask = reader.text();
+  task.whole_machine = reader.number() != 0;
+  task.cores = static_cast<int>(reader.number());
+  task.threads = static_cast<int>(reader.number());
+  task.memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  common.jobs = reader.text();
+  common.invariant = static_cast<int>(reader.number());
+  return task;
+}
+
+/// What task `task` says that it is; of bytes that no ferry sends, that.
+std::string build_of(std::string_view bytes) {
+  try {
+    return escaped(BlobReader(bytes).text(), 100);
+  } catch (const Error&) {
+    return "something else, of " + std::to_string(bytes.size()) + " bytes";
+  }
+}
+
+void require_one_build(const std::vector<std::string>& introductions) {
+  const std::string first = build_of(introductions[0]);
+  for (std::size_t t = 1; t < introductions.size(); ++t)
+    if (const std::string other = build_of(introductions[t]); other != first)
+      throw Error(Code::plan, "the tasks run different builds of ferry")
+          .note("task 0 is " + first)
+          .note("task " + std::to_string(t) + " is " + other)
+          .hint("start the same build on all hosts");
+}
+
+Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
+  Topology topology;
+  std::map<std::string, std::int32_t> hosts;
+  for (const Introduction& task : tasks) {
+    const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
+      return other.proof == task.proof && other.mask == task.mask;
+    }));
+    TaskInfo info;
+    info.host = hosts.try_emplace(task.proof, static_cast<std::int32_t>(hosts.size())).first->second;
+    info.host_name = task.host_name;
+    info.memory_bytes = task.memory_bytes;
+    info.host_memory_bytes = task.host_memory_bytes;
+    Cores cores;
+    cores.cpus.resize(static_cast<std::size_t>(task.cores));
+    cores.whole_machine = task.whole_machine;
+    info.threads = choose_threads(task.threads, cores, sharers).threads;
+    topology.tasks.push_back(std::move(info));
+  }
+  apply_jobs(options.jobs, topology.tasks);
+  return topology;
+}
+
+/// Of all processes, the end of one of which is `end`.
+std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
+  const auto all = end.exchange(packed(me, options), Deadline(system_clock(), options.deadline));
+  require_one_build(all);
+  std::vector<Introduction> tasks;
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    Common common;
+    tasks.push_back(unpacked(all[t], common));
+    const auto differ = [&](const std::string& option, const std::string& here, const std::string& there) {
+      return Error(Code::usage, option + " differs: " + here + " here, " + there + " on task " + std::to_string(t))
+          .hint("give all tasks the same options");
+    };
+    if (common.jobs != options.jobs) throw differ("--jobs", "'" + options.jobs + "'", "'" + common.jobs + "'");
+    if (common.invariant != options.invariant)
+      throw differ("--invariant", std::to_string(options.invariant), std::to_string(common.invariant));
+  }
+  return tasks;
+}
+
+/// The tasks of --invariant: each has its share of what its process has.
+std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
+  const auto count = static_cast<int>(processes.size());
+  if (count > tasks)
+    throw Error(Code::usage, "--invariant=" + std::to_string(tasks) + ": there are " + std::to_string(count) +
+                                 " tasks to run it, more than its " + std::to_string(tasks) + " shards")
+        .hint("fewer tasks, or --invariant=" + std::to_string(count) + ", which gives other bits");
+  std::vector<Introduction> result;
+  for (int task = 0; task < tasks; ++task) {
+    const int process = process_of_task(task, tasks, count);
+    const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
+    Introduction share = processes[static_cast<std::size_t>(process)];
+    if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
+    if (share.memory_bytes > 0)
+      share.memory_bytes = std::max<std::uint64_t>(1, share.memory_bytes / static_cast<std::uint64_t>(here));
+    result.push_back(std::move(share));
+  }
+  return result;
+}
+
+/// As if so many hosts shared them.
+void spread(std::vector<Introduction>& tasks, int hosts) {
+  const auto count = static_cast<int>(tasks.size());
+  if (hosts > count)
+    throw Error(Code::usage,
+                "--hosts " + std::to_string(hosts) + ": there are only " + std::to_string(count) + " tasks")
+        .hint("--tasks " + std::to_string(hosts));
+  for (int task = 0; task < count; ++task) {
+    Introduction& it = tasks[static_cast<std::size_t>(task)];
+    it.host_name = it.proof = "host " + std::to_string(process_of_task(task, count, hosts));
+  }
+}
+
+/// Which process has each of the tasks.
+std::vector<int> processes_of(int tasks, int processes) {
+  std::vector<int> result;
+  result.reserve(static_cast<std::size_t>(tasks));
+  for (int task = 0; task < tasks; ++task) result.push_back(process_of_task(task, tasks, processes));
+  return result;
+}
+
+std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+  FERRY_ASSERT(!local.empty(), "a cluster has a local task");
+  auto state = std::make_shared<Cluster::State>();
+  const Introduction me = introduce(options);
+  const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
+  std::vector<Introduction> tasks;
+  if (processes == 1) {
+    tasks.assign(options.invariant > 0 ? static_cast<std::size_t>(std::max(options.tasks, 1)) : local.size(), me);
+    if (options.hosts > 0) spread(tasks, options.hosts);
+  } else {
+    FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
+    tasks = introductions(*local[0], me, options);
+  }
+  if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);
+  FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");
+  if (local.size() == 1 && local[0]->tasks() < static_cast<int>(tasks.size())) {
+    HostedTasks hosted = host_tasks(std::move(local[0]), options.invariant);
+    local = std::move(hosted.ends);
+    state->relay = std::move(hosted.relay);
+  }
+  if (processes > 1) log_task(local[0]->task());
+  state->processes = processes_of(static_cast<int>(tasks.size()), processes);
+  state->topology = topology_of(tasks, options);
+  for (auto& transport : local) state->local_tasks.push_back(transport->task());
+  state->transports = std::move(local);
+  const auto& mine = state->topology.tasks[static_cast<std::size_t>(state->local_tasks[0])];
+  int threads_here = 0;
+  for (const TaskInfo& task : state->topology.tasks)
+    if (task.host == mine.host) threads_here += task.threads;
+  const Cores cores = allowed_cores();
+  state->crowded = threads_here > static_cast<int>(std::thread::hardware_concurrency()) || mine.threads > cores.count();
+  const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
+    return other.proof == me.proof && other.mask == me.mask;
+  }));
+  const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
+  if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
+  if (!choice.warning.empty()) log_warn(choice.warning);
+  state->options = std::move(options);
+  state->process = getpid();
+  return state;
+}
+
+}  // namespace
+
+void Cluster::State::renew() {
+  require_own_process();
+  if (!renewable || !transports[0]->failure()) return;
+  const auto tasks = static_cast<int>(transports.size());
+  std::ranges::move(transports, std::back_inserter(failed));
+  transports = inproc_transports(tasks);
+}
+
+bool Cluster::State::in_own_process() const {
+  return process == getpid();
+}
+
+void Cluster::State::require_own_process() const {
+  if (in_own_process()) return;
+  throw Error(Code::usage, "this process was forked from process " + std::to_string(process) +
+                               ", whose job does not go on here: no thread and no message does")
+      .hint("connect and make sessions after fork(), in the process that runs them");
+}
+
+Cluster::State::~State() {
+  if (!in_own_process()) {  // the other process still uses what these would close
+    for (auto* ends : {&transports, &failed})
+      for (auto& end : *ends) static_cast<void>(end.release());
+    static_cast<void>(relay.release());
+    return;
+  }
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    for (const auto& transport : transports) transport->close();
+  } catch (const Error&) {  // the others hear of it when the end is gone
+  }
+}
+
+Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
+  end_with_uncaught();
+  take_cluster_options(argc, argv, options);
+  return connect(std::move(options));
+}
+
+Cluster Cluster::connect(ClusterOptions options) {
+  end_with_uncaught();
+  if (options.transport != "auto" && options.transport != "inproc" && options.transport != "mpi")
+    throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
+  const auto launch = mpi_launch();
+  const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);
+  if (use_mpi && options.tasks > 1 && launch && options.tasks != launch->size)
+    throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
+                                 std::to_string(launch->size) + " tasks")
+        .hint("leave --tasks out under mpirun");
+  std::vector<std::unique_ptr<Transport>> local;
+  if (!use_mpi) {
+    local = inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1));
+    Cluster cluster = over(std::move(local), std::move(options));
+    cluster.state().renewable = cluster.state().relay == nullptr;
+    return cluster;
+  }
+  const int processes = launch ? launch->size : 1;
+  const int relay_and_tasks = options.invariant > processes ? 2 + (options.invariant - 1) / processes : 1;
+  const int threads = std::max(options.threads, relay_and_tasks);
+  local.push_back(shared_memory_transport(mpi_transport({.threads = threads, .deadline = options.deadline}), threads,
+                                          options.deadline));
+  return over(std::move(local), std::move(options));
+}
+
+Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+  return Cluster(formed(std::move(local), std::move(options)));
+}
+
+int Cluster::rank() const {
+  return state_->local_tasks[0];
+}
+int Cluster::size() const {
+  return state_->topology.size();
+}
+int Cluster::local_rank() const {
+  const auto& tasks = state_->topology.tasks;
+  const auto mine = tasks.begin() + rank();
+  return static_cast<int>(
+      std::count_if(tasks.begin(), mine, [&](const TaskInfo& task) { return task.host == mine->host; }));
+}
+int Cluster::local_size() const {
+  const auto& tasks = state_->topology.tasks;
+  const auto host = tasks[static_cast<std::size_t>(rank())].host;
+  return static_cast<int>(
+      std::count_if(tasks.begin(), tasks.end(), [&](const TaskInfo& task) { return task.host == host; }));
+}
+const Topology& Cluster::topology() const {
+  return state_->topology;
+}
+const ClusterOptions& Cluster::options() const {
+  return state_->options;
+}
+std::span<const int> Cluster::local_tasks() const {
+  return state_->local_tasks;
+}
+
+int Cluster::process_of(int task) const {
+  return state_->processes[static_cast<std::size_t>(task)];
+}
+
+Transport& Cluster::transport(int local_task) const {
+  const auto at = std::find(state_->local_tasks.begin(), state_->local_tasks.end(), local_task);
+  FERRY_ASSERT(at != state_->local_tasks.end(), "task " + std::to_string(local_task) + " is not in this process");
+  return *state_->transports[static_cast<std::size_t>(at - state_->local_tasks.begin())];
+}
+
+void Cluster::barrier() const {
+  // All tasks in one process: its one caller is all there is to wait for.
+  const Deadline deadline(system_clock(), state_->options.deadline);
+  if (state_->relay)
+    state_->relay->meet(deadline);
+  else if (state_->transports.size() == 1)
+    static_cast<void>(state_->transports[0]->exchange("", deadline));
+}
+
+}  // namespace ferry

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <string>
+
+#include "base/numbers.hpp"
+#include "executor/job/cluster_state.hpp"
+
+namespace ferry {
+namespace {
+
+void set(ClusterOptions& options, std::string_view name, std::string_view value) {
+  if (name == "--tasks")
+    options.tasks = whole_number(name, value, 1, kMostTasks);
+  else if (name == "--threads")
+    options.threads = whole_number(name, value, 1, kMostThreads);
+  else if (name == "--deadline")
+    options.deadline = time_span(name, value);
+  else if (name == "--transport")
+    options.transport = value;
+  else if (name == "--invariant")
+    options.invariant = whole_number(name, value, 1, kMostTasks);
+  else
+    options.jobs = value;
+}
+
+bool is_ours(std::string_view name) {
+  return name == "--tasks" || name == "--threads" || name == "--deadline" || name == "--transport" ||
+         name == "--jobs" || name == "--invariant";
+}
+
+/// Jobs of so many tasks, as --jobs would name them.
+std::string example_jobs(int count) {
+  const int last = count - 1;
+  if (last == 0) return "--jobs worker=0";
+  return "for example --jobs ps=0,worker=1" + (last == 1 ? "" : "-" + std::to_string(last));
+}
+
+}  // namespace
+
+void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {
+  int kept = 0;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::string_view name = argument.substr(0, argument.find('='));
+    if (i == 0 || !is_ours(name)) {
+      argv[kept++] = argv[i];
+    } else if (name.size() < argument.size()) {
+      set(options, name, argument.substr(name.size() + 1));
+    } else if (name == "--invariant") {
+      options.invariant = kDefaultShards;
+    } else if (++i < argc) {
+      set(options, name, argv[i]);
+    } else {
+      throw Error(Code::usage, std::string(name) + ": a value is missing");
+    }
+  }
+  argc = kept;
+  if (argv[argc] != nullptr) argv[argc] = nullptr;
+}
+
+void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].index_in_job = static_cast<std::int32_t>(i);
+  if (jobs.empty()) return;
+  const int count = static_cast<int>(tasks.size());
+  const auto fail = [&](const std::string& why) {
+    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(example_jobs(count));
+  };
+  std::vector<bool> given(tasks.size(), false);
+  std::vector<std::string> seen;
+  std::string_view job;
+  int index = 0;
+  for (std::string_view item : split(jobs, ',')) {
+    if (const std::size_t equals = item.find('='); equals != std::string_view::npos) {
+      job = item.substr(0, equals);
+      if (job.empty()) fail("a job has no name");
+      for (const std::string& other : seen)
+        if (other == job) fail("the job '" + std::string(job) + "' is named twice");
+      seen.emplace_back(job);
+      item.remove_prefix(equals + 1);
+      index = 0;
+    }
+    if (job.empty()) fail("expected NAME=TASKS");
+    const std::size_t dash = item.find('-');
+    const int first = whole_number("--jobs", item.substr(0, dash), 0, kMostTasks);
+    const int last =
+        dash == std::string_view::npos ? first : whole_number("--jobs", item.substr(dash + 1), first, kMostTasks);
+    if (last >= count)
+      fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count));
+    for (int task = first; task <= last; ++task) {
+      const auto t = static_cast<std::size_t>(task);
+      if (given[t]) fail("task " + std::to_string(task) + " is given twice");
+      given[t] = true;
+      tasks[t].job = job;
+      tasks[t].index_in_job = index++;
+    }
+  }
+  for (std::size_t t = 0; t < given.size(); ++t)
+    if (!given[t]) fail("task " + std::to_string(t) + " has no job");
+}
+
+}  // namespace ferry

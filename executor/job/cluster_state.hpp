@@ -1,0 +1,48 @@
+// What a Cluster is a handle to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/backends.hpp"
+#include "executor/job/affinity.hpp"
+#include "executor/job/cluster.hpp"
+
+namespace ferry {
+
+struct Cluster::State {
+  State() = default;
+  /// Takes leave of the job. Not while an error passes: then the task has failed, and the others must hear of it.
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// Before a session begins: a job that has failed begins anew, where all its tasks are here. Sessions that were made
+  /// before keep to the failed one.
+  void renew();
+  /// Error(usage) in a child of fork(), where neither threads nor messages go on.
+  void require_own_process() const;
+  [[nodiscard]] bool in_own_process() const;
+
+  ClusterOptions options;
+  Topology topology;
+  std::vector<int> local_tasks;
+  std::vector<int> processes;                          ///< of each task
+  std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
+  std::vector<std::unique_ptr<Transport>> failed;      ///< those of failed jobs before, which their sessions know
+  bool renewable = false;                              ///< made by inproc_transports() alone
+  std::int64_t process = 0;                            ///< that has made it
+  std::unique_ptr<HostRelay> relay;                    ///< null: no process has a block of tasks
+  bool crowded = false;                                ///< this host has more threads of ferry than cores
+  std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
+};
+
+/// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
+void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
+
+/// Takes --tasks, --threads, --transport, --jobs, --deadline and --invariant out of argv into `options`. Error(usage)
+/// for bad values.
+void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
+
+}  // namespace ferry

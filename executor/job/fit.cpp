@@ -1,0 +1,37 @@
+#include "executor/job/fit.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "graph/op/core_ops.hpp"
+
+namespace ferry {
+
+std::string fit_problem(const Graph& model, const std::map<std::string, Type, std::less<>>& saved,
+                        const std::set<std::string, std::less<>>& unset) {
+  std::vector<std::string> problems;
+  for (OpId id : model.variables()) {
+    const Op op = model.op(id);
+    const auto found = saved.find(op.name());
+    const Type& type = model.type(op.output(0));
+    if (found == saved.end()) {
+      if (!unset.contains(op.name())) problems.push_back("missing: " + escaped(op.name()) + " " + type.str());
+    } else if (found->second != type) {
+      problems.push_back("differs: " + escaped(op.name()) + " is " + type.str() + " in the graph, " +
+                         found->second.str() + " in the file");
+    }
+  }
+  for (const auto& [name, type] : saved) {
+    const auto op = model.find(name);
+    if (!op || &model.op(*op).def() != &kVariable) problems.push_back("extra: " + escaped(name) + " " + type.str());
+  }
+  if (problems.empty()) return {};
+  Error error(Code::file, "the saved variables do not fit the graph");
+  for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 12); ++i) error.note(problems[i]);
+  if (problems.size() > 12) error.note("and " + std::to_string(problems.size() - 12) + " more");
+  return error.text();
+}
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+#include "executor/job/uncaught.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/system/output.hpp"
+#include "comm/backends.hpp"
+
+namespace ferry {
+namespace {
+
+[[noreturn]] void end_with_exception() {
+  Code code = Code::bug;
+  std::string text = "terminated";
+  if (const auto thrown = std::current_exception()) {
+    const Error error = as_error(thrown, Code::program, "the program");
+    text = error.text();
+    code = error.job_code();
+  }
+  std::fprintf(stderr, "error: %s\n", printable(text).c_str());
+  leave_mpi(code, text);
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(code));
+}
+
+std::terminate_handler handler_before = nullptr;
+
+[[noreturn]] void end_with_error() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const Error&) {
+    end_with_exception();
+  } catch (...) {
+  }
+  handler_before();
+  std::abort();
+}
+
+[[maybe_unused]] const bool kFromTheStart = [] {
+  handler_before = std::set_terminate(end_with_error);
+  return true;
+}();
+
+}  // namespace
+
+void end_with_uncaught() noexcept {
+  std::set_terminate(end_with_exception);
+}
+
+}  // namespace ferry

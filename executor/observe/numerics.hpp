@@ -1,0 +1,33 @@
+// Numbers that are not finite: where a run that checks its numbers looks (SessionOptions::check_numerics).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "graph/types/dtype.hpp"
+
+namespace ferry {
+
+/// How many elements of an array are NaN or infinite. All zero for dtypes that have neither.
+struct NotFinite {
+  std::int64_t nans = 0, infinities = 0, elements = 0;
+  std::int64_t first = -1;  ///< of the flattened array
+};
+[[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
+
+/// What an op has read.
+struct Given {
+  bool nan = false, infinite = false;
+  void add(const NotFinite& numbers) {
+    nan = nan || numbers.nans > 0;
+    infinite = infinite || numbers.infinities > 0;
+  }
+};
+
+/// What is wrong with an op's result: NaN where it was given none, or infinite where all that it was given was finite.
+/// So an infinity that is meant, as in a mask, is not found in what comes of it. Empty: nothing.
+[[nodiscard]] std::string made_of(const Given& given, const NotFinite& result);
+
+}  // namespace ferry

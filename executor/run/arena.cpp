@@ -1,0 +1,72 @@
+#include "executor/run/arena.hpp"
+
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+std::uint64_t machine_bytes() {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return UINT64_MAX;
+  return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+}
+
+/// Of the memory that an arena of so many bytes is mapped with.
+std::uint64_t mapped_bytes(std::uint64_t bytes) {
+  return bytes < Arena::kHugePage ? bytes : (bytes + Arena::kHugePage - 1) / Arena::kHugePage * Arena::kHugePage;
+}
+
+/// Null: there is not so much.
+std::byte* mapped(std::uint64_t bytes) {
+  // To begin at a multiple, more is mapped and given back. What follows the last whole huge page is no part of one.
+  const std::uint64_t more = bytes < Arena::kHugePage ? 0 : Arena::kHugePage, size = mapped_bytes(bytes);
+  void* const all =
+      mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  if (more == 0) return static_cast<std::byte*>(all);
+  const std::uint64_t before = -reinterpret_cast<std::uintptr_t>(all) % more;
+  std::byte* const at = static_cast<std::byte*>(all) + before;
+  if (before > 0) munmap(all, before);
+  munmap(at + size, more - before);
+  madvise(at, bytes / more * more, MADV_HUGEPAGE);
+  return at;
+}
+
+}  // namespace
+
+Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
+  if (bytes == 0) return;
+  // The system promises more than it has and kills who takes it: what can never fit is refused here.
+  data_ = bytes <= machine_bytes() ? mapped(bytes) : nullptr;
+  if (data_ == nullptr) {
+    bytes_ = 0;
+    throw Error(Code::resource, std::string(what) + ": no memory for " + std::to_string(bytes) + " bytes (" +
+                                    human_bytes(bytes) + "); this machine has " + human_bytes(machine_bytes()))
+        .hint("more tasks to split over, or a smaller batch");
+  }
+}
+
+Arena::~Arena() {
+  if (data_ != nullptr && !lent_) munmap(data_, mapped_bytes(bytes_));
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      lent_(std::move(other.lent_)) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(lent_, other.lent_);
+  return *this;
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// Epilogue: elementwise kernels that change another kernel's output in place, a piece at a time, as soon as it is
+// there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "executor/run/tiles.hpp"
+
+namespace ferry {
+
+/// A tile region whose first kernel yields the pieces, ready to run: what that kernel is given as KernelRun::finish.
+class Epilogue final : public Finish {
+ public:
+  /// `head`: the first kernel's instruction, for messages. `members`: the others, with their arrays one after another:
+  /// inputs, then the output.
+  Epilogue(const Instruction& head, std::vector<TileMember> members, std::vector<Array> arrays, Parallel& parallel,
+           const std::int64_t& step, std::span<const std::int64_t> iterations)
+      : head_(head),
+        members_(std::move(members)),
+        arrays_(std::move(arrays)),
+        parallel_(parallel),
+        step_(step),
+        iterations_(iterations) {}
+
+  /// Throws FailedMember.
+  void operator()(const Piece& piece) const override;
+
+  [[nodiscard]] const Instruction& head() const { return head_; }
+
+ private:
+  const Instruction& head_;
+  const std::vector<TileMember> members_;
+  mutable std::vector<Array> arrays_;  // kernels set extents through them, but nothing here is bounded
+  Parallel& parallel_;
+  const std::int64_t& step_;
+  std::span<const std::int64_t> iterations_;
+};
+
+}  // namespace ferry

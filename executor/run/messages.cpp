@@ -1,0 +1,82 @@
+#include "executor/run/messages.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kLines = 12;
+
+std::string peers_text(const Plan& plan, const Instruction& instruction, int task) {
+  if (instruction.what != Do::collective && instruction.what != Do::collective_wait) {
+    const Channel& channel = plan.channels[instruction.target];
+    return channel.from == task ? " to task " + std::to_string(channel.to)
+                                : " from task " + std::to_string(channel.from);
+  }
+  const Collective& collective = plan.collectives[instruction.target];
+  std::vector<std::string> tasks;
+  for (std::int32_t other : *membership(plan.groupings[collective.grouping], task).group)
+    if (other != task) tasks.push_back(std::to_string(other));
+  return (tasks.size() == 1 ? " with task " : " with tasks ") + join(tasks, ", ");
+}
+
+std::string seconds_text(Duration duration) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(duration).count());
+  return text;
+}
+
+}  // namespace
+
+Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task) {
+  std::string what(plan.string(instruction.op));
+  if (what.empty()) what = name_of(instruction.what);
+  return Error(error.code(), what + " " + in_quotes(plan.string(instruction.name)) + " on task " +
+                                 std::to_string(task) + ": " + error.text())
+      .at(plan.line(instruction.line));
+}
+
+Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels) {
+  const Kernel* kernel = kernels.find(op);
+  const bool of_user = kernel != nullptr && kernel != cpu_kernels().find(op);
+  return as_error(thrown, of_user ? Code::program : Code::bug, "its code");
+}
+
+std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
+  std::string text = std::string(name_of(instruction.what)) + " of " + in_quotes(plan.string(instruction.name));
+  const bool communicates =
+      (instruction.what >= Do::send && instruction.what <= Do::collective) || instruction.what == Do::collective_wait;
+  if (communicates) text += peers_text(plan, instruction, task);
+  const SourceLine line = plan.line(instruction.line);
+  if (line.known()) text += " at " + line.str();
+  return text;
+}
+
+Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
+                    const std::vector<std::string>& others) {
+  Error error(Code::stalled, "no progress for " + seconds_text(waited) + ": task " + std::to_string(task) +
+                                 " waits in " + pending_text(plan, instruction, task));
+  for (std::size_t i = 0; i < std::min(kLines, others.size()); ++i) error.note("also pending: " + others[i]);
+  if (others.size() > kLines) error.note("and " + std::to_string(others.size() - kLines) + " more");
+  return error.hint("look at what that task is doing; --deadline SECONDS allows for longer steps");
+}
+
+std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration) {
+  std::string text = "iteration " + std::to_string(iteration) + " of the loop " + in_quotes(plan.string(loop.name)) +
+                     " on task " + std::to_string(task);
+  const SourceLine line = plan.line(loop.line);
+  if (line.known()) text += " at " + line.str();
+  return text;
+}
+
+Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration, Duration since) {
+  return Error(Code::stalled, "a loop does not end: after " + seconds_text(since) + " it is in " +
+                                  iteration_text(plan, loop, task, iteration))
+      .hint("see why its condition stays true; --deadline SECONDS allows for longer loops");
+}
+
+}  // namespace ferry

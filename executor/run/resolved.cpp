@@ -1,0 +1,460 @@
+#include "executor/run/resolved.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "executor/run/messages.hpp"
+#include "ops/op_set.hpp"
+
+namespace ferry {
+namespace {
+
+/// An instruction that touches this much takes microseconds: transfers are moved on after it.
+constexpr std::uint64_t kPollBytes = 32 << 10;
+
+}  // namespace
+
+ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& context)
+    : plan_(plan),
+      role_(plan.class_for(task)),
+      task_(task),
+      threads_(std::max(1U, role_.threads)),
+      nothing_{
+          .inputs = {}, .outputs = {}, .scratch = {}, .parallel = context.parallel, .step = step_, .iterations = {}} {
+  regions_ = role_.regions.size();
+  place_buffers(context.variable, context.transport);
+  describe_buffers();
+  depth_.assign(regions_, 0);
+  for (std::uint32_t region : {0U, 1U}) nest(region, 0);
+  const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
+  iterations_.assign(threads_, std::vector<std::int64_t>(deepest, 0));
+  links_.resize(plan.channels.size() + plan.collectives.size());
+  calls_.resize(plan.collectives.size());
+  std::size_t operands = 0;
+  for (const Instruction& instruction : role_.instructions)
+    operands += instruction.inputs.count + instruction.outputs.count;
+  arrays_.reserve(operands);
+  extents_.reserve(operands);
+  runs_.reserve(role_.instructions.size());
+  lists_.resize(regions_ * threads_);
+  for (std::uint32_t region = 0; region < regions_; ++region)
+    if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, context);
+  find_windows(context.kernels);
+  mark_waits();
+}
+
+void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport) {
+  std::vector<std::byte*> own(role_.buffers.size(), nullptr);
+  for (const PlanVariable& v : role_.variables) {
+    own[v.buffer] = variable(plan_.string(v.name));
+    arena_bytes_ += role_.buffers[v.buffer].bytes;
+  }
+  // Variables are kept elsewhere, so the state arena closes up over their places.
+  std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+    const Buffer& buffer = role_.buffers[b];
+    offsets[b] = buffer.offset;
+    if (buffer.space != Buffer::Space::state || storage_of(role_, b) != b || own[b] != nullptr) continue;
+    const std::uint64_t header = buffer.bounded ? kBufferAlign : 0;
+    offsets[b] = ends[buffer.device] + header;
+    ends[buffer.device] = offsets[b] + (buffer.bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+  }
+  for (std::size_t d = 0; d < role_.devices.size(); ++d) {
+    const PlanDevice& device = role_.devices[d];
+    const std::string where = "task " + std::to_string(task_) + " on " + std::string(name_of(device.kind)) + ":" +
+                              std::to_string(device.index);
+    step_arenas_.push_back(step_arena(device.step_bytes, "a step of " + where, transport));
+    state_arenas_.emplace_back(ends[d], "the state of " + where);
+    arena_bytes_ += device.step_bytes + ends[d];
+  }
+  addresses_.resize(role_.buffers.size(), nullptr);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+    const std::uint32_t root = storage_of(role_, b);
+    const Buffer& buffer = role_.buffers[root];
+    if (buffer.space != Buffer::Space::step && buffer.space != Buffer::Space::state) continue;
+    const auto& arenas = buffer.space == Buffer::Space::state ? state_arenas_ : step_arenas_;
+    addresses_[b] = (own[root] != nullptr ? own[root] : arenas[buffer.device].data() + offsets[root]) +
+                    (role_.buffers[b].offset - buffer.offset);
+  }
+}
+
+/// Where messages arrive, it is memory that the transport can write into.
+Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const {
+  const bool receives = !plan_.channels.empty() || !plan_.collectives.empty();
+  if (receives && bytes > 0)
+    if (auto memory = transport.memory(bytes, what)) return {bytes, std::move(memory)};
+  return {bytes, what};
+}
+
+void ResolvedPlan::describe_buffers() {
+  for (const Buffer& buffer : role_.buffers) {
+    sizes_.push_back(buffer.sizes);
+    if (buffer.window == kNone) {
+      whole_.push_back(buffer.sizes);
+      begin_.emplace_back(buffer.sizes.size(), 0);
+    } else {
+      whole_.push_back(plan_.windows[buffer.window].sizes);
+      begin_.push_back(begin_of(plan_, plan_.windows[buffer.window], task_));
+    }
+  }
+}
+
+void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
+  depth_[region] = depth;
+  const Range range = role_.regions[region].instructions;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role_.instructions[i];
+    if (instruction.what != Do::loop && instruction.what != Do::branch) continue;
+    const std::uint32_t inside = depth + (instruction.what == Do::loop ? 1 : 0);
+    nest(instruction.target, inside);
+    nest(instruction.other, inside);
+  }
+}
+
+void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
+  const Range range = role_.regions[region].instructions;
+  std::vector<std::uint32_t> counts(threads_, 0);
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[role_.instructions[i].thread];
+  for (std::size_t thread = 0; thread < threads_; ++thread) {
+    lists_[region * threads_ + thread].reserve(counts[thread]);
+    if (thread > 0 && counts[thread] > 0) single_ = false;
+  }
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role_.instructions[i];
+    auto& list = lists_[region * threads_ + instruction.thread];
+    Resolved& resolved = list.emplace_back();
+    resolved.count = static_cast<std::uint32_t>(list.size());
+    resolve(resolved, instruction, context, depth_[region]);
+  }
+}
+
+/// Kernels whose output is read by one send alone: it can be written straight into the receiver's buffer.
+void ResolvedPlan::find_windows(const KernelTable& kernels) {
+  constexpr std::uint64_t kWorthwhile = 4096;
+  std::vector<std::uint32_t> touches(role_.buffers.size(), 0);
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b)
+    if (storage_of(role_, b) != b) ++touches[storage_of(role_, b)];
+  for (const Instruction& instruction : role_.instructions)
+    for (const Range range : {instruction.inputs, instruction.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) ++touches[storage_of(role_, operand(range, k))];
+  struct Maker {
+    Resolved* resolved;
+    std::uint32_t member;
+  };
+  for (std::uint32_t region = 0; region < regions_; ++region) {
+    std::unordered_map<std::uint32_t, Maker> makers;
+    for (Resolved& resolved : list(region, 0)) {
+      const Instruction& instruction = *resolved.plan;
+      if (instruction.what == Do::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
+          kernels.find(plan_.string(instruction.op))->streams)
+        makers[operand(instruction.outputs, 0)] = {&resolved, 0};
+      for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m) {
+        const TileMember& member = resolved.tiles->members[m];
+        const std::uint32_t made = operand(member.plan->outputs, 0);
+        if (!member.streams) continue;
+        makers[made] = {&resolved, m};
+        --touches[made];  // by its member and by the region's owner: one of them counts
+      }
+      if (instruction.what != Do::send) continue;
+      const std::uint32_t b = operand(instruction.inputs, 0);
+      const Buffer& buffer = role_.buffers[b];
+      // Touched by its maker, the send and the send_wait.
+      if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.bytes < kWorthwhile || touches[b] != 3)
+        continue;
+      const auto maker = makers.find(b);
+      if (maker == makers.end()) continue;
+      maker->second.resolved->link = resolved.link;
+      maker->second.resolved->member = maker->second.member;
+    }
+  }
+}
+
+/// Only what somebody waits for is published.
+void ResolvedPlan::mark_waits() {
+  for (std::uint32_t region : {0U, 1U}) {
+    for (std::size_t thread = 0; thread < threads_; ++thread) {
+      for (const Resolved& resolved : list(region, thread)) {
+        for (const Wait& wait : resolved.waits)
+          if (wait.count > 0) list(region, wait.thread)[wait.count - 1].flags |= Resolved::kPublish;
+      }
+    }
+  }
+  for (const auto& list : lists_) {
+    std::vector<Direct>& direct = direct_.emplace_back();
+    direct.reserve(list.size());
+    for (const Resolved& resolved : list) {
+      const bool plain =
+          resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty() && resolved.link == nullptr;
+      const bool nothing = resolved.what == Do::receive && resolved.flags == Resolved::kTaken;
+      direct.push_back(plain     ? Direct{resolved.kernel, resolved.run}
+                       : nothing ? Direct{[](KernelRun&) {}, &nothing_}
+                                 : Direct{});
+    }
+  }
+}
+
+void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                           std::uint32_t depth) {
+  resolved.what = instruction.what;
+  resolved.target = instruction.target;
+  resolved.other = instruction.other;
+  resolved.plan = &instruction;
+  resolved.waits = std::span(role_.waits).subspan(instruction.waits.begin, instruction.waits.count);
+  if (!resolved.waits.empty()) resolved.flags |= Resolved::kWaits;
+  std::uint64_t touched = 0;
+  for (const Range range : {instruction.inputs, instruction.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
+  if (touched >= kPollBytes && instruction.thread == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
+
+  const auto message = [&](Range range) -> std::byte* {
+    if (range.count == 0) return nullptr;
+    const std::uint32_t b = operand(range, 0);
+    return role_.buffers[b].bounded ? addresses_[b] - kExtentBytes : addresses_[b];
+  };
+  resolved.input = message(instruction.inputs);
+  resolved.output = message(instruction.outputs);
+  for (const Range range : {instruction.inputs, instruction.outputs}) {
+    if (range.count == 0) continue;
+    const Buffer& buffer = role_.buffers[operand(range, 0)];
+    resolved.bytes = buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
+  }
+  switch (instruction.what) {
+    case Do::kernel:
+      return resolve_kernel(resolved, instruction, context, depth);
+    case Do::tiles:
+      return resolve_tiles(resolved, instruction, context, depth);
+    case Do::collective:
+      return resolve_collective(resolved, instruction, context);
+    case Do::collective_wait:
+      resolved.link = &links_[plan_.channels.size() + instruction.target];
+      return;
+    case Do::send:
+    case Do::send_wait:
+    case Do::receive:
+    case Do::receive_wait: {
+      const Channel& channel = plan_.channels[instruction.target];
+      resolved.link = &links_[instruction.target];
+      resolved.link->channel = instruction.target;
+      resolved.link->peer = channel.from == task_ ? channel.to : channel.from;
+      if (channel.to == task_ && context.transport.takes(channel.from, resolved.bytes))
+        resolved.flags |= Resolved::kTaken;
+      return;
+    }
+    case Do::feed:
+    case Do::fetch:
+      return find_extents(resolved, instruction);
+    default:
+      return;
+  }
+}
+
+bool ResolvedPlan::runs_first(const Instruction& instruction) const {
+  const auto same = [&](const Instruction& other) {
+    return other.what == Do::kernel && other.op == instruction.op && other.name == instruction.name;
+  };
+  for (int task = 0; task < task_; ++task)
+    if (std::ranges::any_of(plan_.class_for(task).instructions, same)) return false;
+  return true;
+}
+
+const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const KernelTable& kernels) const {
+  const std::string_view op = plan_.string(instruction.op);
+  if (const Kernel* kernel = kernels.find(op)) return *kernel;
+  Error error(Code::plan, "there is no kernel for " + std::string(op));
+  error.at(plan_.line(instruction.line));
+  if (default_ops().find(op) == nullptr)
+    error.hint("load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
+  throw error;
+}
+
+void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                  std::uint32_t depth) {
+  const Kernel& kernel = kernel_of(instruction, context.kernels);
+  find_extents(resolved, instruction);
+  const std::size_t first = arrays_.size();
+  std::vector<Type> inputs, outputs;
+  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
+    arrays_.push_back(array(operand(instruction.inputs, k)));
+    inputs.push_back(type(operand(instruction.inputs, k)));
+  }
+  for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
+    arrays_.push_back(array(operand(instruction.outputs, k)));
+    outputs.push_back(type(operand(instruction.outputs, k)));
+  }
+  const KernelSetup setup{.name = plan_.string(instruction.name),
+                          .attrs = attrs_of(instruction),
+                          .inputs = inputs,
+                          .outputs = outputs,
+                          .files = context.files,
+                          .data_folder = context.data_folder,
+                          .seed = context.seed,
+                          .first = kernel.effect && context.effects && runs_first(instruction)};
+  const auto [code, state] = bound(kernel, setup, instruction, context);
+  std::span<std::byte> scratch;
+  if (instruction.scratch != kNone)
+    scratch = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
+  if (const std::int64_t needed = scratch_of(kernel, setup); static_cast<std::int64_t>(scratch.size()) < needed)
+    throw Error(Code::plan, std::string(kernel.op) + ": the plan gives it " + std::to_string(scratch.size()) +
+                                " bytes of scratch, it needs " + std::to_string(needed))
+        .at(plan_.line(instruction.line));
+  const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
+  runs_.push_back(KernelRun{.inputs = all.first(inputs.size()),
+                            .outputs = all.subspan(inputs.size()),
+                            .state = state,
+                            .scratch = scratch,
+                            .parallel = context.parallel,
+                            .step = step_,
+                            .iterations = {iterations_[instruction.thread].data(), depth}});
+  resolved.run = &runs_.back();
+  resolved.kernel = code;
+}
+
+const Attrs& ResolvedPlan::attrs_of(const Instruction& instruction) const {
+  static const Attrs kNoAttrs;
+  return instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs];
+}
+
+ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
+                                        const ResolveContext& context) {
+  try {
+    BoundKernel made = bind(context.kernels, kernel, setup);
+    KernelState* const state = made.state.get();
+    if (state != nullptr) states_.push_back(std::move(made.state));
+    return {made.run, state};
+  } catch (...) {
+    throw located(error_of_kernel(std::current_exception(), kernel.op, context.kernels), plan_, instruction, task_);
+  }
+}
+
+void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                 std::uint32_t depth) {
+  if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
+  const Range members = role_.regions[instruction.target].instructions;
+  const std::int64_t elements = tiled_elements(role_, instruction);
+  TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
+                                                .tile = instruction.other,
+                                                .parallel = context.parallel,
+                                                .step = step_,
+                                                .iterations = {iterations_[instruction.thread].data(), depth},
+                                                .members = {},
+                                                .arrays = {},
+                                                .streams = {}});
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+    const Instruction& member = role_.instructions[m];
+    for (const Range range : {member.inputs, member.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        const std::uint32_t b = operand(range, k);
+        const Buffer& buffer = role_.buffers[b];
+        const bool slot = buffer.space == Buffer::Space::tile;
+        work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
+                               slot ? elements / elements_of(buffer) : 1});
+      }
+    work.members.push_back(tile_member(member, context, instruction.other));
+    work.members.back().row = elements / elements_of(role_.buffers[operand(member.outputs, 0)]);
+  }
+  work.finish();
+  resolved.tiles = &work;
+}
+
+TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
+  const Kernel& kernel = kernel_of(member, context.kernels);
+  std::vector<Type> types;
+  for (const Range range : {member.inputs, member.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
+  const std::span<const Type> all(types);
+  const KernelSetup setup{.name = plan_.string(member.name),
+                          .attrs = attrs_of(member),
+                          .inputs = all.first(member.inputs.count),
+                          .outputs = all.subspan(member.inputs.count),
+                          .data_folder = {}};
+  const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
+  const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
+  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[operand(member.inputs, 0)]) >
+                                                    elements_of(role_.buffers[operand(member.outputs, 0)]);
+  if (row == 0 || tile % row != 0 || (elementwise ? joins : tile == 0))
+    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+        .at(plan_.line(member.line));
+  const auto [code, state] = bound(kernel, setup, member, context);
+  return {code, state, member.inputs.count, &member, kernel.streams};
+}
+
+void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                    std::uint32_t depth) {
+  const Range region = role_.regions[instruction.target].instructions;
+  const Instruction& head = role_.instructions[region.begin];
+  if (!kernel_of(head, context.kernels).finishes)
+    throw Error(Code::plan,
+                "the kernel of " + std::string(plan_.string(head.op)) + " does not yield its output in pieces")
+        .at(plan_.line(head.line));
+  resolve_kernel(resolved, head, context, depth);
+  std::vector<TileMember> members;
+  std::vector<Array> arrays;
+  for (std::uint32_t m = region.begin + 1; m < region.begin + region.count; ++m) {
+    const Instruction& member = role_.instructions[m];
+    for (const Range range : {member.inputs, member.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
+    members.push_back(tile_member(member, context, 0));
+  }
+  const std::span<const std::int64_t> iterations(iterations_[instruction.thread].data(), depth);
+  resolved.run->iterations = iterations;  // those of the thread that runs the region
+  resolved.epilogue =
+      &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, step_, iterations);
+  resolved.run->finish = resolved.epilogue;
+}
+
+void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,
+                                      const ResolveContext& context) {
+  const Collective& collective = plan_.collectives[instruction.target];
+  const Membership place = membership(plan_.groupings[collective.grouping], task_);
+  std::span<std::byte> staging;
+  if (instruction.scratch != kNone)
+    staging = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
+  const GroupSpec spec{
+      .schedule = plan_.schedules[collective.schedule],
+      .parts = collective.parts,
+      .tasks = *place.group,
+      .member = place.member,
+      .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.target,
+      .dtype = collective.dtype,
+      .input = resolved.input,
+      .output = resolved.output,
+      .staging = staging,
+      .fold = [fold = context.kernels.fold(), reduce = collective.reduce, dtype = collective.dtype](
+                  std::byte* output, const std::byte* left, const std::byte* right,
+                  std::int64_t count) { fold(reduce, dtype, output, left, right, count); },
+      .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
+                                              const Parallel::Body& body) { parallel.for_each(n, grain, body); },
+      .exact = !plan_.topology.on_one_host(*place.group)};
+  calls_[instruction.target] = prepare_call(context.transport, spec);
+  resolved.link = &links_[plan_.channels.size() + instruction.target];
+  resolved.link->call = calls_[instruction.target].get();
+}
+
+void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {
+  const std::size_t first = extents_.size();
+  const auto find = [&](Range range, bool output) {
+    for (std::uint32_t k = 0; k < range.count; ++k) {
+      const std::uint32_t b = operand(range, k);
+      if (!role_.buffers[b].bounded || addresses_[b] == nullptr) continue;
+      auto* header = reinterpret_cast<std::int64_t*>(addresses_[b] - kExtentBytes);
+      extents_.push_back({sizes_[b].data(), header, role_.buffers[b].sizes[0], output});
+    }
+  };
+  find(instruction.inputs, false);
+  find(instruction.outputs, true);
+  resolved.extents = std::span(extents_.data() + first, extents_.size() - first);
+}
+
+Array ResolvedPlan::array(std::uint32_t b) {
+  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b], role_.buffers[b].bounded};
+}
+
+Type ResolvedPlan::type(std::uint32_t b) const {
+  const Buffer& buffer = role_.buffers[b];
+  Shape shape{std::span<const std::int64_t>(buffer.sizes)};
+  if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);
+  return {buffer.dtype, std::move(shape)};
+}
+
+}  // namespace ferry

@@ -1,0 +1,81 @@
+// TileWork: elementwise kernels, and those that work by rows, go over their values together, a tile at a time.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "kernels/kernel.hpp"
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// What a kernel of a tile region threw.
+struct FailedMember {
+  std::exception_ptr thrown;
+  const Instruction* member;
+};
+
+/// An input or output of a kernel of a tile region.
+struct TileArray {
+  static constexpr std::uint64_t kInMemory = UINT64_MAX;
+  Array array;
+  std::byte* home = nullptr;       ///< of its buffer; null in a slot
+  std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kSlotBytes
+  std::int64_t row = 1;            ///< elements of the region that one of its elements stands for
+};
+
+/// An array in memory with as many elements as the region works on.
+struct TileStream {
+  const std::byte* data;
+  std::int64_t element_bytes;
+  std::int64_t part;  ///< bytes of a tile that are fetched during one member
+  bool written;
+};
+
+struct TileMember {
+  void (*kernel)(KernelRun&);
+  KernelState* state;
+  std::uint32_t inputs;
+  const Instruction* plan;     ///< for messages
+  bool streams;                ///< the kernel heeds KernelRun::stream
+  bool stream = false;         ///< KernelRun::stream
+  std::int64_t row = 1;        ///< elements of the region that an element of the output stands for
+  std::int64_t tile_rows = 0;  ///< elements of the output in a tile
+
+  /// A run of its kernel on `arrays`, which begin with its inputs and the output; its piece is still to be set.
+  [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
+                                 std::span<const std::int64_t> iterations) const;
+  /// Computes the piece of such a run. Throws FailedMember.
+  void compute(KernelRun& run) const;
+};
+
+/// A tile region, ready to run.
+struct TileWork {
+  std::int64_t elements = 0, tile = 0;
+  Parallel& parallel;
+  const std::int64_t& step;
+  std::span<const std::int64_t> iterations;
+  std::vector<TileMember> members;
+  std::vector<TileArray> arrays;    ///< of the members, one after another: inputs, then the output
+  std::vector<TileStream> streams;  ///< of the arrays, each once
+
+  /// The output of `member`, which no other member reads, goes to `where` from now on; null: to its buffer. `stream` as
+  /// KernelRun::stream.
+  void place(std::uint32_t member, std::byte* where, bool stream);
+
+  /// To be called when all members are there.
+  void finish();
+
+  /// Runs all members for each tile; tiles are split over the threads. What no other instruction reads lies in slots
+  /// on the thread's stack. Throws FailedMember.
+  void run() const;
+
+ private:
+  void run_tiles(std::int64_t begin, std::int64_t end) const;
+  void fetch_ahead(std::int64_t begin, std::size_t member) const;
+};
+
+}  // namespace ferry

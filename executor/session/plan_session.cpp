@@ -1,0 +1,178 @@
+#include "executor/session/plan_session.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "executor/job/cluster_state.hpp"
+#include "executor/session/task_group.hpp"
+#include "executor/session/task_session.hpp"
+
+namespace ferry {
+namespace {
+
+void require_tasks(const Plan& plan, const Cluster& cluster) {
+  if (plan.topology.size() != cluster.size())
+    throw Error(Code::plan, "the plan is for " + std::to_string(plan.topology.size()) +
+                                (plan.topology.size() == 1 ? " task" : " tasks") + ", this job has " +
+                                std::to_string(cluster.size()))
+        .hint("start " + std::to_string(plan.topology.size()) + ", or make the plan anew from its graph");
+  for (int task = 0; task < cluster.size(); ++task) {
+    const auto wanted = static_cast<int>(plan.class_for(task).threads);
+    const int there = cluster.topology().tasks[static_cast<std::size_t>(task)].threads;
+    if (wanted > there)
+      throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
+                                  ", which has " + std::to_string(there))
+          .hint("--threads " + std::to_string(wanted) + ", or make the plan anew from its graph");
+  }
+}
+
+/// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
+std::shared_ptr<const PlanCache::Planned> checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
+  require_tasks(plan, cluster);
+  const std::uint64_t of_file = fingerprint(plan);
+  plan.topology = cluster.topology();
+  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options);
+}
+
+/// Names of the variables whose value from before a step something reads.
+std::set<std::string, std::less<>> variables_read(const Plan& plan) {
+  std::set<std::string, std::less<>> names;
+  for (const PlanClass& c : plan.classes) {
+    std::set<std::uint32_t> inputs;
+    for (const Instruction& i : c.instructions)
+      for (std::uint32_t k = 0; k < i.inputs.count; ++k) inputs.insert(storage_of(c, c.operands[i.inputs.begin + k]));
+    for (const PlanVariable& variable : c.variables)
+      if (inputs.contains(variable.buffer)) names.emplace(plan.string(variable.name));
+  }
+  return names;
+}
+
+Type type_of(const PlanPort& port) {
+  return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
+}
+
+/// What is wrong with the feeds for the ports of `task`; empty: nothing.
+std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
+  for (const PlanPort& port : plan.feeds) {
+    if (port.task != task) continue;
+    const std::string name(plan.string(port.name));
+    const auto found = feeds.find(name);
+    if (found == feeds.end() || !found->second.defined())
+      return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
+          .note("it is " + type_of(port).str() + ", and task " + std::to_string(task) + " gives it")
+          .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
+          .text();
+    if (found->second.type() != type_of(port))
+      return Error(Code::usage, "the feed '" + escaped(name) + "' is " + found->second.type().str() +
+                                    "; the plan was made for " + type_of(port).str())
+          .hint("make a plan for it from the graph")
+          .text();
+  }
+  return {};
+}
+
+}  // namespace
+
+struct PlanSession::State {
+  State(Plan plan, const Cluster& cluster, SessionOptions options)
+      : planned(checked(std::move(plan), cluster, options)),
+        read(variables_read(planned->result.plan)),
+        variables(variables_of(planned->result.plan)),
+        group(cluster, std::move(options)) {}
+
+  [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
+
+  /// What keeps the job from running: the feeds of this task, or variables.
+  [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const {
+    for (const std::string& name : read)
+      if (!task.has_value(name))
+        return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
+            .hint("--model DIR, with a model saved by ferry run GRAPH --save DIR")
+            .text();
+    return feed_problem(plan(), feeds, task.task());
+  }
+
+  [[nodiscard]] std::string restore_problem(const TensorMap& values) const {
+    Error error(Code::file, "the saved variables do not fit the plan");
+    std::size_t problems = 0;
+    for (const auto& [name, type] : variables) {
+      const auto found = values.find(name);
+      const bool missing = found == values.end();
+      if (!missing && found->second.type() == type) continue;
+      if (++problems > 12) continue;
+      error.note(missing ? "missing: " + escaped(name) + " " + type.str()
+                         : "differs: " + escaped(name) + " is " + type.str() + " in the plan, " +
+                               found->second.type().str() + " in the file");
+    }
+    if (problems > 12) error.note("and " + std::to_string(problems - 12) + " more");
+    return problems == 0 ? std::string() : error.text();
+  }
+
+  const std::shared_ptr<const PlanCache::Planned> planned;
+  const std::set<std::string, std::less<>> read;
+  const std::map<std::string, Type, std::less<>> variables;
+  TaskGroup group;
+};
+
+std::map<std::string, Type, std::less<>> variables_of(const Plan& plan) {
+  std::map<std::string, Type, std::less<>> types;
+  for (const PlanClass& c : plan.classes)
+    for (const PlanVariable& variable : c.variables) {
+      const Buffer& buffer = c.buffers[variable.buffer];
+      const auto& whole = buffer.window == kNone ? buffer.sizes.vector() : plan.windows[buffer.window].sizes;
+      types[std::string(plan.string(variable.name))] = {buffer.dtype, Shape(std::span<const std::int64_t>(whole))};
+    }
+  return types;
+}
+
+PlanSession::PlanSession(Plan plan, const Cluster& cluster, SessionOptions options)
+    : state_(std::make_unique<State>(std::move(plan), cluster, std::move(options))) {}
+
+PlanSession::~PlanSession() = default;
+
+const Plan& PlanSession::plan() const {
+  return state_->plan();
+}
+
+std::vector<Tensor> PlanSession::run(const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
+  if (steps < 1) throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more");
+  const State& s = *state_;
+  return state_->group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
+    task.agree_on_problem(s.problem(task, feeds), Code::usage);
+    std::vector<Tensor> fetched = task.run_plan(s.planned, feeds, steps, on_step);
+    for (const auto& variable : s.variables) task.set_has_value(variable.first);
+    return fetched;
+  });
+}
+
+void PlanSession::restore(const TensorMap& values) {
+  const State& s = *state_;
+  const std::string problem = s.group.cluster().rank() == 0 ? s.restore_problem(values) : std::string();
+  state_->group.on_all([&](TaskSession& task) {
+    task.agree_on_problem(problem, Code::file);
+    for (const auto& [name, type] : s.variables) {
+      const auto found = values.find(name);
+      task.set_variable(name, type, task.task() == 0 ? found->second : Tensor());
+    }
+  });
+}
+
+TensorMap PlanSession::variables() {
+  return state_->group.of_first<TensorMap>([&](TaskSession& task) {
+    TensorMap all;
+    for (const auto& variable : state_->variables)
+      if (task.has_value(variable.first)) all[variable.first] = task.variable(variable.first);
+    return all;
+  });
+}
+
+RunStats PlanSession::stats() {
+  return state_->group.of_first<RunStats>([](TaskSession& task) { return task.stats(); });
+}
+
+void PlanSession::close() {
+  state_->group.close();
+}
+
+}  // namespace ferry

@@ -1,0 +1,139 @@
+#include "executor/session/session.hpp"
+
+#include <algorithm>
+
+#include "executor/job/fit.hpp"
+#include "executor/session/task_group.hpp"
+#include "executor/session/task_session.hpp"
+#include "executor/state/checkpoints.hpp"
+#include "graph/op/core_ops.hpp"
+
+namespace ferry {
+namespace {
+
+/// A graph that sets the variables of another from feeds at task 0.
+class RestoreGraph {
+ public:
+  RestoreGraph(const Graph& model, const TensorMap& values) {
+    for (const Mesh& mesh : model.meshes()) graph_.mesh(mesh);
+    for (OpId id : model.variables()) {
+      const Op op = model.op(id);
+      const Type& type = model.type(op.output(0));
+      const SourceLine line = op.line();
+      const Value variable =
+          graph_.add(kVariable, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line)[0].named(op.name());
+      const std::string feed = std::string(op.name()) + "/restored";
+      const Value input = graph_.add(kInput, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line)[0].named(feed);
+      graph_.annotate(variable.op().id(), op.annotation());
+      graph_.annotate(input.op().id(), Annotation{DeviceSpec::parse("/task:0"), kNoMesh, {}});
+      const Value inputs[] = {variable, input};
+      request_.targets.push_back(graph_.add(kAssign, inputs, {}, line)[0]);
+      if (const auto found = values.find(op.name()); found != values.end()) request_.feeds[feed] = found->second;
+    }
+  }
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] const RunRequest& request() const { return request_; }
+
+ private:
+  Graph graph_;
+  RunRequest request_;
+};
+
+}  // namespace
+
+struct Session::State {
+  State(const Graph& g, const Cluster& cluster, SessionOptions options)
+      : graph(g), seed(options.seed), group(cluster, std::move(options)) {}
+
+  std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
+    return group.tensors(request.fetches.size(), [&](TaskSession& task) {
+      task.compare_graphs(graph);
+      return task.run(g, request);
+    });
+  }
+
+  const Graph& graph;
+  const std::uint64_t seed;
+  TaskGroup group;
+};
+
+Session::Session(const Graph& graph, const Cluster& cluster, SessionOptions options)
+    : state_(std::make_unique<State>(graph, cluster, std::move(options))) {}
+
+Session::~Session() = default;
+
+std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const TensorMap& feeds) {
+  RunRequest request;
+  request.fetches = fetches;
+  request.feeds = feeds;
+  return run(request);
+}
+
+std::vector<Tensor> Session::run(const RunRequest& request) {
+  std::vector<Tensor> fetched = state_->run(state_->graph, request);
+  if (request.checkpoints != nullptr) request.checkpoints->require_not_stopped();
+  return fetched;
+}
+
+Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
+  if (options.steps < 0 || options.rounds < 1)
+    throw Error(Code::usage,
+                "tune: " + std::to_string(options.steps) + " steps in " + std::to_string(options.rounds) + " rounds")
+        .hint("0 or more steps in 1 or more rounds");
+  return state_->group.of_first<Tuned>([&](TaskSession& task) {
+    task.compare_graphs(state_->graph);
+    return task.tune(state_->graph, request, options);
+  });
+}
+
+TensorMap Session::variables() {
+  // Reading a variable is a fetch like any other; the handles only name values of the graph, which stays as it is.
+  auto& graph = const_cast<Graph&>(state_->graph);
+  RunRequest request;
+  for (OpId id : graph.variables()) request.fetches.push_back(graph.value(graph.op(id).output(0)));
+  TensorMap result;
+  if (request.fetches.empty()) return result;
+  std::vector<Tensor> fetched = state_->run(graph, request);
+  for (std::size_t i = 0; i < fetched.size(); ++i) result[request.fetches[i].name()] = std::move(fetched[i]);
+  return result;
+}
+
+void Session::restore(const TensorMap& variables) {
+  if (state_->graph.variables().empty()) return;
+  const bool is_main = state_->group.cluster().rank() == 0;
+  std::map<std::string, Type, std::less<>> types;
+  for (const auto& [name, tensor] : variables) types.emplace(name, tensor.type());
+  const std::string problem = is_main ? fit_problem(state_->graph, types, {}) : std::string();
+  state_->group.on_all([&](TaskSession& task) { task.agree_on_problem(problem, Code::file); });
+  const RestoreGraph restore(state_->graph, variables);
+  state_->run(restore.graph(), restore.request());
+}
+
+const Graph& Session::graph() const {
+  return state_->graph;
+}
+
+TaskGroup& Session::group() const {
+  return state_->group;
+}
+
+std::uint64_t Session::seed() const {
+  return state_->seed;
+}
+
+RunStats Session::stats() {
+  return state_->group.of_first<RunStats>([](TaskSession& task) { return task.stats(); });
+}
+
+const PlanResult& Session::plan(const RunRequest& request) {
+  return *state_->group.of_first<const PlanResult*>([&](TaskSession& task) {
+    task.compare_graphs(state_->graph);
+    return &task.plan(state_->graph, request);
+  });
+}
+
+void Session::close() {
+  state_->group.close();
+}
+
+}  // namespace ferry

@@ -1,0 +1,226 @@
+#include "executor/session/task_group.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/files/files.hpp"
+#include "base/system/log.hpp"
+#include "executor/session/task_session.hpp"
+
+namespace ferry {
+namespace {
+
+/// The threads of the tasks beside the caller's: each runs what all of them are given, and waits. The caller runs the
+/// first task, or serves the relay, if there is one, while all run on threads of their own.
+class TaskThreads {
+ public:
+  TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
+    failures_.resize(tasks.size());
+    for (std::size_t i = relay == nullptr ? 1 : 0; i < tasks.size(); ++i)
+      threads_.emplace_back([this, i] { serve(i); });
+  }
+  ~TaskThreads() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  TaskThreads(const TaskThreads&) = delete;
+  TaskThreads& operator=(const TaskThreads&) = delete;
+
+  /// Calls body(i) for each local task i at once; then throws what failed first. Error(usage) on a thread that may not
+  /// serve the relay; then nothing was called.
+  void run(const std::function<void(std::size_t)>& body) {
+    if (relay_ != nullptr) relay_->check_thread();
+    {
+      const std::lock_guard lock(mutex_);
+      body_ = &body;
+      running_ = threads_.size();
+      ++round_;
+    }
+    wake_.notify_all();
+    if (relay_ == nullptr)
+      failures_[0] = attempt(body, 0);
+    else
+      relay_->serve([this] {
+        const std::lock_guard lock(mutex_);
+        return running_ == 0;
+      });
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+    rethrow_first();
+  }
+
+ private:
+  static std::exception_ptr attempt(const std::function<void(std::size_t)>& body, std::size_t i) {
+    try {
+      body(i);
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  void serve(std::size_t i) {
+    std::uint64_t seen = 0;
+    for (;;) {
+      const std::function<void(std::size_t)>* body = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return ending_ || round_ != seen; });
+        if (ending_) return;
+        seen = round_;
+        body = body_;
+      }
+      failures_[i] = attempt(*body, i);
+      const std::lock_guard lock(mutex_);
+      if (--running_ > 0) continue;
+      done_.notify_all();
+      if (relay_ != nullptr) relay_->wake();
+    }
+  }
+
+  /// Of several failures the cause: what is not the echo of another task's.
+  void rethrow_first() {
+    std::exception_ptr first;
+    for (const std::exception_ptr& failure : failures_) {
+      if (!failure) continue;
+      if (!first) first = failure;
+      try {
+        std::rethrow_exception(failure);
+      } catch (const Error& error) {
+        if (error.code() == Code::peer_lost) continue;
+      } catch (...) {
+      }
+      first = failure;
+      break;
+    }
+    if (first) std::rethrow_exception(first);
+  }
+
+  HostRelay* const relay_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::vector<std::exception_ptr> failures_;
+  const std::function<void(std::size_t)>* body_ = nullptr;
+  std::uint64_t round_ = 0;
+  std::size_t running_ = 0;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// Refuses a second call while one is running.
+class Exclusive {
+ public:
+  explicit Exclusive(std::atomic<bool>& busy) : busy_(busy) {
+    if (busy_.exchange(true))
+      throw Error(Code::usage, "this session is running already").hint("one run at a time; use a session each");
+  }
+  ~Exclusive() { busy_ = false; }
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+
+ private:
+  std::atomic<bool>& busy_;
+};
+
+}  // namespace
+
+struct TaskGroup::State {
+  State(const Cluster& c, SessionOptions o)
+      : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
+    cluster.state().renew();
+    for (int task : cluster.local_tasks())
+      tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
+  }
+
+  Cluster cluster;
+  SessionOptions options;
+  PlanCache plans;
+  std::vector<std::unique_ptr<TaskSession>> tasks;
+  std::atomic<bool> busy{false};
+  bool closed = false;
+  std::string failure;
+  TaskThreads threads;
+};
+
+TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
+    : state_(std::make_unique<State>(cluster, std::move(options))) {}
+
+TaskGroup::~TaskGroup() {
+  if (!state_->cluster.state().in_own_process()) {  // there are no threads to be joined
+    static_cast<void>(state_.release());
+    return;
+  }
+  if (state_->busy)
+    for (const auto& task : state_->tasks) task->cancel();
+  while (state_->busy) {
+    for (int task : state_->cluster.local_tasks()) {
+      Transport& transport = state_->cluster.transport(task);
+      if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  try {
+    close();
+  } catch (const Error& error) {
+    log_error(error.text());
+  }
+}
+
+const Cluster& TaskGroup::cluster() const {
+  return state_->cluster;
+}
+
+bool TaskGroup::is_first(const TaskSession& task) const {
+  return &task == state_->tasks[0].get();
+}
+
+void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
+  State& s = *state_;
+  s.cluster.state().require_own_process();
+  if (s.closed) throw Error(Code::usage, "this session is closed");
+  if (!s.failure.empty())
+    throw Error(Code::usage, "this session has failed; its variables may be torn")
+        .note(s.failure)
+        .hint("make a new session and restore a checkpoint");
+  const Exclusive exclusive(s.busy);
+  try {
+    s.threads.run([&](std::size_t i) { body(*s.tasks[i]); });
+  } catch (const Error& error) {
+    if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
+      s.failure = error.text();
+    throw;
+  } catch (...) {
+    s.failure = "a callback threw";
+    throw;
+  }
+}
+
+std::vector<Tensor> TaskGroup::tensors(std::size_t count, const std::function<std::vector<Tensor>(TaskSession&)>& f) {
+  std::vector<Tensor> result(count);
+  on_all([&](TaskSession& task) {
+    std::vector<Tensor> mine = f(task);
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (mine[i].defined()) result[i] = std::move(mine[i]);
+  });
+  return result;
+}
+
+void TaskGroup::close() {
+  State& s = *state_;
+  if (s.closed || !s.cluster.state().in_own_process()) return;
+  std::string trace;
+  if (!s.options.trace_file.empty() && s.failure.empty())
+    trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
+  s.closed = true;
+  s.tasks.clear();
+  if (!trace.empty()) local_files().write(s.options.trace_file, trace);
+}
+
+}  // namespace ferry

@@ -1,0 +1,50 @@
+// TaskGroup: what sessions have in common, the tasks of this process and their threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "executor/job/cluster.hpp"
+#include "executor/session/session.hpp"
+
+namespace ferry {
+
+class TaskSession;
+
+/// The tasks of this process, each on a thread of its own: the first on the caller's, unless that serves a relay. Used
+/// from one thread.
+class TaskGroup {
+ public:
+  TaskGroup(const Cluster& cluster, SessionOptions options);
+  /// Ends a run in another thread with an error, waits for it, and closes.
+  ~TaskGroup();
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+
+  [[nodiscard]] const Cluster& cluster() const;
+  /// Calls body(task) for each local task at once and returns when all have; then throws what failed first.
+  /// Error(usage) when the group is closed, has failed before, or is in a call already.
+  void on_all(const std::function<void(TaskSession&)>& body);
+  /// on_all, and what it gives for the first local task.
+  template <class T>
+  [[nodiscard]] T of_first(const std::function<T(TaskSession&)>& f) {
+    T result{};
+    on_all([&](TaskSession& task) {
+      T mine = f(task);
+      if (is_first(task)) result = std::move(mine);
+    });
+    return result;
+  }
+  /// on_all for a function that gives tensors: of each the one that is defined.
+  [[nodiscard]] std::vector<Tensor> tensors(std::size_t count,
+                                            const std::function<std::vector<Tensor>(TaskSession&)>& f);
+  /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.
+  void close();
+
+ private:
+  [[nodiscard]] bool is_first(const TaskSession& task) const;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,149 @@
+#include "executor/state/checkpoint_saver.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/system/interrupt.hpp"
+#include "base/text.hpp"
+#include "executor/job/blob.hpp"
+
+namespace ferry {
+namespace {
+
+/// Between two times that the tasks speak with each other.
+constexpr double kLookSeconds = 0.05;
+constexpr std::int64_t kLongestInterval = 1 << 20;
+/// How long a task waits for its process's writer before it hears the others.
+constexpr std::chrono::milliseconds kWaitForWriter{50};
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// Into the memory of the copy before, which has the same parts unless something was laid otherwise.
+void copy_parts(const std::vector<VariableStore::Part>& parts, TaskCopy& copy) {
+  copy.parts.resize(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    TaskCopy::Part& to = copy.parts[i];
+    to.name = parts[i].name;
+    to.dtype = parts[i].dtype;
+    to.part = *parts[i].part;
+    if (to.bytes.size() != parts[i].bytes.size()) to.bytes = FileBytes(parts[i].bytes.size());
+    if (!parts[i].bytes.empty()) std::memcpy(to.bytes.data(), parts[i].bytes.data(), parts[i].bytes.size());
+  }
+}
+
+}  // namespace
+
+CheckpointSaver::CheckpointSaver(Options options, CheckpointWriter::Options writer, std::span<const int> tasks)
+    : options_(std::move(options)),
+      tasks_(tasks.begin(), tasks.end()),
+      states_(tasks.size()),
+      saved_at_(options_.clock->now()),
+      looked_at_(saved_at_),
+      writer_(std::move(writer), tasks) {}
+
+CheckpointSaver::TaskState& CheckpointSaver::state_of(int task) {
+  return states_[static_cast<std::size_t>(std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin())];
+}
+
+void CheckpointSaver::require_request(const std::string& request) const {
+  if (request == options_.request) return;
+  throw Error(Code::usage, "these checkpoints are of another request")
+      .note("they count the steps of" + escaped(options_.request, 400))
+      .note("this run is of" + escaped(request, 400))
+      .hint("make Checkpoints for what is run with them");
+}
+
+bool CheckpointSaver::at_boundary(const Place& place) {
+  TaskState& state = state_of(place.transport.task());
+  ++state.boundaries;
+  bool due = options_.every_steps > 0 && place.step % options_.every_steps == 0;
+  bool stop = false;
+  if (state.boundaries >= state.next_look) {
+    const Said said = meet(place);
+    due = due || said.due;
+    stop = said.stop;
+    state.next_look = state.boundaries + said.interval;
+  }
+  if (due && save(place)) stop = true;
+  if (stop) {
+    save_now(place);
+    stopped_ = place.step;
+  }
+  return stop;
+}
+
+/// Twice as long as before at most: steps may take longer from now on.
+std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
+  const TimePoint now = options_.clock->now();
+  const double passed =
+      in_seconds(now - looked_at_) / static_cast<double>(std::max<std::int64_t>(boundaries - looked_, 1));
+  const double fits = kLookSeconds / std::max(passed, kLookSeconds / kLongestInterval);
+  interval_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 1, 2 * interval_);
+  looked_at_ = now;
+  looked_ = boundaries;
+  return interval_;
+}
+
+CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
+  const bool is_first = place.transport.task() == 0;
+  const bool busy = !writer_.idle({});  // asked first: when it is not, what failed is known
+  const std::optional<Error> failure = writer_.failure();
+  BlobWriter mine;
+  mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
+  mine.add(busy).add(preemption_requested());
+  if (is_first) {
+    mine.add(options_.every_seconds > 0 && in_seconds(options_.clock->now() - saved_at_) >= options_.every_seconds);
+    mine.add(interval(state_of(0).boundaries));
+  }
+  Said said;
+  const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(system_clock(), place.deadline));
+  for (std::size_t task = 0; task < all.size(); ++task) {
+    BlobReader reader(all[task]);
+    const auto code = static_cast<Code>(reader.number());
+    const std::string text(reader.text());
+    if (code != Code::ok) throw Error(code, text);
+    said.busy |= reader.number() != 0;
+    said.stop |= reader.number() != 0;
+    if (task > 0) continue;
+    said.due = reader.number() != 0;
+    said.interval = reader.number();
+  }
+  return said;
+}
+
+/// However long it takes, the tasks hear from each other meanwhile.
+bool CheckpointSaver::await_writers(const Place& place) {
+  for (;;) {
+    check_interrupt();
+    static_cast<void>(writer_.idle(kWaitForWriter));
+    if (const Said said = meet(place); !said.busy) return said.stop;
+  }
+}
+
+bool CheckpointSaver::save(const Place& place) {
+  const int task = place.transport.task();
+  TaskState& state = state_of(task);
+  if (state.saved == state.boundaries) return false;
+  const bool stop = await_writers(place);
+  state.saved = state.boundaries;
+  if (task == 0) saved_at_ = options_.clock->now();
+  copy_parts(
+      place.variables.first_parts(),
+      writer_.copies()[static_cast<std::size_t>(std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin())]);
+  const std::lock_guard lock(mutex_);
+  if (++copied_ < tasks_.size()) return stop;
+  copied_ = 0;
+  Manifest head = place.head();
+  head.step = place.step;
+  writer_.write(std::move(head));
+  return stop;
+}
+
+void CheckpointSaver::save_now(const Place& place) {
+  static_cast<void>(save(place));
+  static_cast<void>(await_writers(place));
+}
+
+}  // namespace ferry

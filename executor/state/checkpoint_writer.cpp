@@ -1,0 +1,176 @@
+#include "executor/state/checkpoint_writer.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/hash.hpp"
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+/// How often the process of task 0 looks for the others' files.
+constexpr std::chrono::milliseconds kLookForParts{5};
+constexpr std::uint64_t kMaxPartsBytes = 1 << 30;
+/// Of what is not complete.
+constexpr const char* kHidden = ".step-";
+
+std::string parts_file(int process) {
+  return "process-" + std::to_string(process) + ".json";
+}
+
+/// The path of a checkpoint that is not complete yet, or any more.
+std::string hidden(const std::string& folder, const std::string& name, const std::string& job) {
+  return folder + "/." + name + "-" + job + ".tmp";
+}
+
+/// The job was given up while the others' files were waited for.
+struct GivenUp {};
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks) : options_(std::move(options)) {
+  for (const int task : tasks) copies_.push_back({task, {}});
+  thread_ = std::thread([this] { serve(); });
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void CheckpointWriter::write(Manifest head) {
+  {
+    const std::lock_guard lock(mutex_);
+    manifest_ = std::move(head);
+    busy_ = true;
+  }
+  wake_.notify_all();
+}
+
+bool CheckpointWriter::idle(Duration at_most) {
+  std::unique_lock lock(mutex_);
+  return wake_.wait_for(lock, at_most, [this] { return !busy_; });
+}
+
+std::optional<Error> CheckpointWriter::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void CheckpointWriter::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return ending_ || busy_; });
+    if (!busy_) return;
+    lock.unlock();
+    std::optional<Error> failure;
+    try {
+      write_all();
+    } catch (const GivenUp&) {
+      clean_up();
+    } catch (const Error& error) {
+      failure = error;
+    } catch (const std::bad_alloc&) {
+      failure = Error(Code::resource, "out of memory while a checkpoint was written");
+    } catch (const std::exception& error) {
+      failure = Error(Code::bug, std::string("while a checkpoint was written: ") + error.what());
+    }
+    if (failure) clean_up();
+    lock.lock();
+    if (failure) failure_ = failure;
+    busy_ = false;
+    wake_.notify_all();
+  }
+}
+
+std::string CheckpointWriter::temporary(const std::string& name) const {
+  return hidden(options_.folder, name, options_.job);
+}
+
+void CheckpointWriter::write_all() {
+  options_.files->make_folders(temporary(checkpoint_name(manifest_.step)));
+  write_shards();
+  if (options_.process == 0) commit();
+}
+
+void CheckpointWriter::write_shards() {
+  const std::string folder = temporary(checkpoint_name(manifest_.step));
+  for (const TaskCopy& copy : copies_) {
+    NamedTensors tensors;
+    for (const TaskCopy::Part& part : copy.parts) {
+      const std::shared_ptr<const void> owner(&copy, [](const void*) {});
+      tensors.emplace(part.name, Tensor(part.dtype, part.part.sizes, owner, part.bytes.span()));
+      SavedVariables one;
+      one[part.name] = {
+          part.dtype, part.part.whole, {{copy.task, part.part.begin, part.part.sizes, hex_digest(part.bytes.span())}}};
+      merge(manifest_.variables, one);
+    }
+    write_tensors(*options_.files, folder + "/" + shard_name(copy.task), tensors);
+  }
+  if (options_.process > 0)
+    options_.files->write(folder + "/" + parts_file(options_.process), parts_text(manifest_.variables));
+}
+
+SavedVariables CheckpointWriter::parts_of(int process) {
+  const std::string path = temporary(checkpoint_name(manifest_.step)) + "/" + parts_file(process);
+  while (!options_.files->exists(path)) {
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, kLookForParts, [this] { return ending_; })) throw GivenUp();
+  }
+  SavedVariables parts = parse_parts(options_.files->read(path, kMaxPartsBytes).text(), path);
+  options_.files->remove(path);
+  return parts;
+}
+
+void CheckpointWriter::commit() {
+  for (int process = 1; process < options_.processes; ++process) merge(manifest_.variables, parts_of(process));
+  const std::string name = checkpoint_name(manifest_.step);
+  options_.files->write(temporary(name) + "/" + kManifestFile, manifest_text(manifest_));
+  options_.files->rename_folder(temporary(name), options_.folder + "/" + name);
+  try {
+    prune(*options_.files, options_.folder, options_.job, options_.keep);
+  } catch (const Error& error) {
+    log_warn("an old checkpoint stays: " + error.text());
+  }
+}
+
+/// Other processes may still be writing into the folder: they remove what is theirs.
+void CheckpointWriter::clean_up() noexcept {
+  const std::string folder = temporary(checkpoint_name(manifest_.step));
+  try {
+    if (options_.process == 0) return options_.files->remove(folder);
+    for (const TaskCopy& copy : copies_) options_.files->remove(folder + "/" + shard_name(copy.task));
+  } catch (const Error& error) {
+    log_warn("what could not be completed stays: " + error.text());
+  }
+}
+
+void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep) {
+  const std::vector<std::string> names = checkpoint_names(files, folder);
+  for (auto i = static_cast<std::size_t>(keep); i < names.size(); ++i) {
+    files.rename_folder(folder + "/" + names[i], hidden(folder, names[i], job));
+    files.remove(hidden(folder, names[i], job));
+  }
+}
+
+void remove_leftovers(FileSystem& files, const std::string& folder) {
+  for (const std::string& name : files.list(folder))
+    if (name.starts_with(kHidden) && name.ends_with(".tmp")) files.remove(folder + "/" + name);
+}
+
+std::vector<std::string> checkpoint_names(FileSystem& files, const std::string& folder) {
+  std::vector<std::string> names;
+  for (std::string& name : files.list(folder))
+    if (step_of(name) >= 0) names.push_back(std::move(name));
+  std::sort(names.begin(), names.end(),
+            [](const std::string& a, const std::string& b) { return step_of(a) > step_of(b); });
+  return names;
+}
+
+}  // namespace ferry

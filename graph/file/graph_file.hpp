@@ -1,0 +1,67 @@
+// Graph files: `.pb` (protobuf) and `.pbtxt` (the same as text), with large tensors in a `.safetensors` file beside
+// them. The format is described in docs/graph_format.md.
+//
+// A file is hostile until checked: framing and hash, the number of everything, names, references, cycles, bodies, types
+// against inference, and at last check_legal. Reading and writing are linear in the file, without recursion but for
+// protobuf's own, which is limited.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/files/files.hpp"
+#include "graph/graph.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/types/tensor.hpp"
+
+namespace ferry {
+
+/// The version that this ferry writes, and the newest that it reads.
+inline constexpr std::uint32_t kGraphVersion = 1;
+/// protobuf's own limit.
+inline constexpr std::uint64_t kMaxGraphBytes = 0x7fffffff;
+/// Tensors of more bytes lie beside the file.
+inline constexpr std::size_t kInlineTensorBytes = 1 << 20;
+
+enum class GraphFormat { binary, text };
+
+/// Gives the tensor of that name that lies beside a graph file; undefined when there is none.
+using TensorBeside = std::function<Tensor(std::string_view name)>;
+
+/// A graph as the content of a file, and the tensors that lie beside it.
+struct GraphContent {
+  std::string content;
+  std::map<std::string, Tensor, std::less<>> beside;
+};
+
+/// Error(plan) when the graph is not legal (check_legal), Error(resource) when it takes more than kMaxGraphBytes.
+/// Equal graphs give equal content. Thread-safe.
+[[nodiscard]] GraphContent encode_graph(const Graph& graph, GraphFormat format);
+
+/// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in a
+/// topological one, as near to the file's as can be. Its tensors share nothing with `content`, but share bytes with
+/// `beside`. Error(file) says what is wrong, where: format or op versions that are newer (both are named), unknown ops
+/// (with the nearest that is known), cycles, types that inference does not give, and all that check_legal refuses;
+/// Error(usage) points at a malformed device. Thread-safe.
+[[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,
+                                                  std::string_view source, const OpSet& ops,
+                                                  const TensorBeside& beside = {});
+
+/// Writes `path` (`.pbtxt`: text, else binary), and `path`.safetensors when there are large tensors; each whole or not
+/// at all. Errors as encode_graph and FileSystem::write.
+void save_graph(const Graph& graph, const std::string& path, FileSystem& files = local_files());
+
+/// Reads `path` (`.pbtxt`: text, else binary), and `path`.safetensors when it names tensors there. Errors as
+/// decode_graph and FileSystem::read.
+///
+///     std::unique_ptr<Graph> graph = load_graph("add.pb", default_ops());
+[[nodiscard]] std::unique_ptr<Graph> load_graph(const std::string& path, const OpSet& ops,
+                                                FileSystem& files = local_files());
+
+}  // namespace ferry

@@ -1,0 +1,29 @@
+// Named tensors as safetensors files: large constants beside a graph, models and checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/files/files.hpp"
+#include "base/files/safetensors.hpp"
+#include "graph/types/tensor.hpp"
+
+namespace ferry {
+
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
+/// The format's word for a dtype: "F32".
+[[nodiscard]] std::string_view safetensors_name(DType dtype);
+
+/// The tensors of a file; they share its bytes. Error(file) as read_safetensors, or for a dtype that ferry has not.
+[[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
+
+/// The same for a file that has been read; `path` is for messages.
+[[nodiscard]] NamedTensors tensors_of(SafeTensors file, const std::string& path);
+
+/// Writes a file, whole or not at all. Errors as write_safetensors.
+void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors);
+
+}  // namespace ferry

@@ -1,0 +1,81 @@
+#include "graph/op/attrs.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+std::string number(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.17g", value);
+  return buffer;
+}
+
+template <class T, class F>
+std::string list(const std::vector<T>& values, F one) {
+  std::string text = "[";
+  for (const T& value : values) text.append(text.size() > 1 ? "," : "").append(one(value));
+  return text + "]";
+}
+
+}  // namespace
+
+std::string_view kind_name(const AttrValue& value) {
+  static constexpr std::string_view kNames[] = {"bool",   "int",   "float", "string", "ints",
+                                                "floats", "dtype", "shape", "tensor", "subgraph"};
+  return kNames[value.index()];
+}
+
+std::string str(const AttrValue& value) {
+  struct Visitor {
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const { return number(v); }
+    std::string operator()(const std::string& v) const { return "\"" + escaped(v) + "\""; }
+    std::string operator()(const Ints& v) const {
+      return list(v, [](std::int64_t i) { return std::to_string(i); });
+    }
+    std::string operator()(const Floats& v) const { return list(v, number); }
+    std::string operator()(DType v) const { return std::string(name_of(v)); }
+    std::string operator()(const Shape& v) const { return v.str(); }
+    std::string operator()(const Tensor& v) const { return v.type().str() + v.str(); }
+    std::string operator()(SubgraphRef v) const { return "subgraph " + std::to_string(v.index); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+void Attrs::set(std::string_view name, AttrValue value) {
+  const auto at = std::lower_bound(items_.begin(), items_.end(), name,
+                                   [](const Item& item, std::string_view wanted) { return item.first < wanted; });
+  if (at != items_.end() && at->first == name)
+    at->second = std::move(value);
+  else
+    items_.insert(at, Item(std::string(name), std::move(value)));
+}
+
+const AttrValue* Attrs::find(std::string_view name) const {
+  for (const Item& item : items_)
+    if (item.first == name) return &item.second;
+  return nullptr;
+}
+
+bool Attrs::same(const Attrs& other) const {
+  return std::equal(items_.begin(), items_.end(), other.items_.begin(), other.items_.end(),
+                    [](const Item& a, const Item& b) {
+                      if (a.first != b.first || a.second.index() != b.second.index()) return false;
+                      if (const auto* tensor = std::get_if<Tensor>(&a.second))
+                        return tensor->same_bits(std::get<Tensor>(b.second));
+                      return str(a.second) == str(b.second);
+                    });
+}
+
+void Attrs::bad_attribute(std::string_view name, const AttrValue* found) {
+  if (found == nullptr) throw Error(Code::plan, "attribute '" + std::string(name) + "' is missing");
+  throw Error(Code::plan,
+              "attribute '" + std::string(name) + "' has the wrong type: " + std::string(kind_name(*found)));
+}
+
+}  // namespace ferry

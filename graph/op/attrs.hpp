@@ -1,0 +1,71 @@
+// Attributes: the constant parameters of an op, by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/types/dtype.hpp"
+#include "graph/types/tensor.hpp"
+
+namespace ferry {
+
+/// A reference to a subgraph (a body of control flow) of the graph that holds the op.
+struct SubgraphRef {
+  std::uint32_t index = 0;
+  bool operator==(const SubgraphRef&) const = default;
+};
+
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<double>;
+
+/// The alternatives' order is part of the file formats.
+using AttrValue =
+    std::variant<bool, std::int64_t, double, std::string, Ints, Floats, DType, Shape, Tensor, SubgraphRef>;
+
+/// "int", "string", "ints", …: the name of the alternative held.
+[[nodiscard]] std::string_view kind_name(const AttrValue& value);
+/// The value as text, quoted and escaped where needed.
+[[nodiscard]] std::string str(const AttrValue& value);
+
+/// The attributes of one op, sorted by name.
+class Attrs {
+ public:
+  using Item = std::pair<std::string, AttrValue>;
+
+  Attrs() = default;
+  Attrs(std::initializer_list<Item> items) {
+    for (const Item& item : items) set(item.first, item.second);
+  }
+
+  void set(std::string_view name, AttrValue value);
+  [[nodiscard]] const AttrValue* find(std::string_view name) const;
+  [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// The attribute; Error(plan) when it is missing or of another kind.
+  template <class T>
+  [[nodiscard]] const T& get(std::string_view name) const {
+    const AttrValue* value = find(name);
+    if (value == nullptr || !std::holds_alternative<T>(*value)) bad_attribute(name, value);
+    return std::get<T>(*value);
+  }
+  template <class T>
+  [[nodiscard]] T get_or(std::string_view name, T fallback) const {
+    return has(name) ? get<T>(name) : fallback;
+  }
+
+  [[nodiscard]] bool empty() const { return items_.empty(); }
+  [[nodiscard]] auto begin() const { return items_.begin(); }
+  [[nodiscard]] auto end() const { return items_.end(); }
+  /// Equal to the bit (tensors compare by bytes).
+  [[nodiscard]] bool same(const Attrs& other) const;
+
+ private:
+  [[noreturn]] static void bad_attribute(std::string_view name, const AttrValue* found);
+
+  std::vector<Item> items_;
+};
+
+}  // namespace ferry

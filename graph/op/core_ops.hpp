@@ -1,0 +1,22 @@
+// The ops that the graph itself makes: leaves, state and parameters of subgraphs. All others are in ops/.
+#pragma once
+
+#include "graph/op/op_def.hpp"
+
+namespace ferry {
+
+/// A constant tensor: attribute `value`.
+extern const OpDef kConstant;
+/// A value that the caller of run() gives: attributes `dtype`, `shape`.
+extern const OpDef kInput;
+/// State: attributes `dtype`, `shape`. Its output is the value from before the step.
+extern const OpDef kVariable;
+/// Assign(variable, value): at the end of the step the variable has `value`. Its output is `value`.
+extern const OpDef kAssign;
+/// The i-th input of the op that owns a subgraph: attributes `dtype`, `shape`.
+extern const OpDef kParameter;
+
+/// The five of them.
+[[nodiscard]] std::span<const OpDef* const> core_ops();
+
+}  // namespace ferry

@@ -1,0 +1,31 @@
+// Types of an op's outputs, from its definition and the types of its inputs.
+#pragma once
+
+#include <vector>
+
+#include "graph/op/op_def.hpp"
+
+namespace ferry {
+
+/// Checks the attributes and dtypes of `facts` against `def` and gives the type of each output.
+/// Error(plan) says what does not fit; the caller adds the op's name, inputs and line.
+[[nodiscard]] std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts);
+
+/// infer_types with a memory, for graphs of many alike ops: what follows from the definition and the types of the
+/// inputs alone is inferred once, as long as not too many different cases come between. Not thread-safe.
+class InferCache {
+ public:
+  InferCache();
+  /// Valid until the next call.
+  [[nodiscard]] const std::vector<Type>& infer(const OpDef& def, const OpFacts& facts);
+
+ private:
+  struct Case {
+    const OpDef* def = nullptr;
+    std::vector<Type> inputs, outputs;
+  };
+  std::vector<Case> cases_;  // by hash; a new one takes the place of an old one
+  std::vector<Type> last_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,23 @@
+#include "graph/op/op_def.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace ferry {
+
+void OpSet::add(const OpDef& def) {
+  const auto at = std::lower_bound(defs_.begin(), defs_.end(), def.name,
+                                   [](const OpDef* d, std::string_view name) { return d->name < name; });
+  if (at != defs_.end() && (*at)->name == def.name)
+    throw Error(Code::usage, "op '" + std::string(def.name) + "' is defined twice");
+  defs_.insert(at, &def);
+}
+
+const OpDef* OpSet::find(std::string_view name) const {
+  const auto at = std::lower_bound(defs_.begin(), defs_.end(), name,
+                                   [](const OpDef* d, std::string_view wanted) { return d->name < wanted; });
+  return at != defs_.end() && (*at)->name == name ? *at : nullptr;
+}
+
+}  // namespace ferry

@@ -1,0 +1,123 @@
+// OpDef: everything ferry knows about an op, in one place, as data. See docs/add_an_op.md.
+//
+//     inline constexpr OpDef kMatMul{.name = "MatMul", .types = "T,T->T", .T = kFloats,
+//                                    .index = "...mk,...kn->...mn", .reduce = Reduce::sum, .grad = …};
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/op/attrs.hpp"
+#include "graph/types/layout.hpp"
+#include "graph/types/shape.hpp"
+
+namespace ferry {
+
+class GradCtx;
+class Value;
+using Values = std::vector<Value>;
+
+/// An attribute that an op takes. `kind` is kind_name() of its values.
+struct AttrDef {
+  std::string_view name;
+  std::string_view kind;
+  bool required = true;
+};
+
+/// What shape inference and the attribute-dependent facts of an op may look at.
+class OpFacts {
+ public:
+  virtual ~OpFacts() = default;
+  [[nodiscard]] virtual int inputs() const = 0;
+  [[nodiscard]] virtual const Type& input(int i) const = 0;
+  [[nodiscard]] virtual const Attrs& attrs() const = 0;
+  /// The value of input i if it is a constant, else nullptr.
+  [[nodiscard]] virtual const Tensor* constant(int i) const = 0;
+  /// Types of the results of the subgraph that attribute `name` refers to.
+  [[nodiscard]] virtual std::vector<Type> results(std::string_view name) const = 0;
+
+  [[nodiscard]] const Shape& shape(int i) const { return input(i).shape; }
+  template <class T>
+  [[nodiscard]] const T& attr(std::string_view name) const {
+    return attrs().get<T>(name);
+  }
+  /// `axis` counted from the end when negative; Error(plan) when out of range for input i.
+  [[nodiscard]] int axis(int i, std::int64_t axis) const;
+  /// Stops inference with a message; the op's name, inputs and line are added by the caller.
+  [[noreturn]] static void fail(const std::string& why);
+};
+
+using InferFn = std::vector<Shape> (*)(const OpFacts&);
+using IndexFn = std::string (*)(const OpFacts&);
+using GradFn = Values (*)(GradCtx&);
+
+/// Flags of an op.
+enum OpFlag : std::uint32_t {
+  kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged, never folded
+  kRandom = 1U << 1,       ///< draws random numbers from (name, seed, step, element): never merged or folded
+  kEffect = 1U << 2,       ///< has an effect besides its outputs: kept by pruning when targeted
+  kControlFlow = 1U << 3,  ///< owns subgraphs; planned as regions
+  kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
+  kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
+  kLocal = 1U << 6         ///< its value depends on the task: must be annotated with one device, and is never moved
+};
+
+/// The facts of one op. Instances are constexpr and live for ever.
+struct OpDef {
+  std::string_view name;
+  int version = 1;
+
+  /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "T->T..." (as many outputs as
+  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`),
+  /// "*...->%body..." (the results of the subgraph `body`). T and U range over the sets below.
+  std::string_view types;
+  DTypeSet T = kNumbers;
+  DTypeSet U = kNumbers;
+  std::span<const AttrDef> attrs = {};
+
+  /// Index notation (DESIGN §4): "...mk,...kn->...mn". Each letter binds to one size. "..." are the leading dims,
+  /// broadcast as numpy does. "[n]" marks a letter that must be whole. Give `index_of` when it depends on attributes or
+  /// ranks. From it come the shape check, the output shapes (unless `infer` is given), the cost and the legal layouts.
+  std::string_view index = {};
+  IndexFn index_of = nullptr;
+  /// What a contracted letter's partial results are joined by.
+  Reduce reduce = Reduce::none;
+  /// Mask of the inputs through which partial sums may pass together.
+  std::uint32_t linear = 0;
+  /// Mask of the inputs of which only the sizes are used. They may have any layout, wherever they lie; nothing is moved
+  /// for them and their bytes are not kept, unless they are bounded (the extent is data). Kernels see no bytes.
+  std::uint32_t unread = 0;
+  /// Output shapes where the notation does not give them.
+  InferFn infer = nullptr;
+
+  /// Work for each point of the index space, in flops.
+  double flops = 1;
+  std::uint32_t flags = 0;
+
+  /// Gradients of the inputs, one Value for each (an undefined Value: none). Null: not differentiable; then
+  /// `no_grad` says why.
+  GradFn grad = nullptr;
+  std::string_view no_grad = {};
+
+  [[nodiscard]] bool is(OpFlag flag) const { return (flags & flag) != 0; }
+};
+
+/// The ops that a graph may use, by name. Lists are explicit; nothing registers itself.
+class OpSet {
+ public:
+  void add(const OpDef& def);
+  void add(std::span<const OpDef* const> defs) {
+    for (const OpDef* def : defs) add(*def);
+  }
+  /// Null when there is none of that name.
+  [[nodiscard]] const OpDef* find(std::string_view name) const;
+  [[nodiscard]] std::vector<const OpDef*> all() const { return defs_; }
+
+ private:
+  std::vector<const OpDef*> defs_;  // sorted by name
+};
+
+}  // namespace ferry

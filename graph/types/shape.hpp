@@ -1,0 +1,97 @@
+// Shapes: what the graph knows of a value's size.
+//
+// A dim is known, symbolic ("batch": known when a plan is made) or bounded (a static upper bound, the extent known when
+// the step runs). Plans are made for known and bounded dims only.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/types/dtype.hpp"
+#include "graph/types/shared_list.hpp"
+
+namespace ferry {
+
+/// One dim of a shape. Equal symbols mean equal sizes; an unknown dim without a name equals nothing for certain.
+class Dim {
+ public:
+  Dim(std::int64_t size) : size_(size) {}  // NOLINT: {2, 3} is a shape
+  /// A named size that the feeds decide: Dim("batch").
+  Dim(std::string_view symbol) : size_(kOpen), symbol_(symbol) {}  // NOLINT
+  Dim(const char* symbol) : Dim(std::string_view(symbol)) {}       // NOLINT
+
+  [[nodiscard]] static Dim unknown() { return Dim(std::string_view()); }
+  /// At most `bound` elements; how many, the step tells.
+  [[nodiscard]] static Dim at_most(std::int64_t bound) {
+    Dim dim(bound);
+    dim.bounded_ = true;
+    return dim;
+  }
+
+  [[nodiscard]] bool known() const { return size_ != kOpen; }
+  [[nodiscard]] bool bounded() const { return bounded_; }
+  /// The size, or the bound of a bounded dim; -1 if not known.
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] const std::string& symbol() const { return symbol_; }
+  /// "3", "batch", "?", "<=10".
+  [[nodiscard]] std::string str() const;
+
+  bool operator==(const Dim&) const = default;
+
+ private:
+  static constexpr std::int64_t kOpen = -1;
+  std::int64_t size_;
+  bool bounded_ = false;
+  std::string symbol_;
+};
+
+/// The dims of a value, outermost first. A scalar has none. Copies share their dims until one is changed.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
+  explicit Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
+  explicit Shape(std::span<const std::int64_t> sizes) : dims_(std::vector<Dim>(sizes.begin(), sizes.end())) {}
+
+  [[nodiscard]] int rank() const { return static_cast<int>(dims_.size()); }
+  [[nodiscard]] const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Dim& operator[](int i) { return dims_.own()[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }
+  void push_back(Dim dim) { dims_.own().push_back(std::move(dim)); }
+
+  /// Every dim is known (or bounded).
+  [[nodiscard]] bool known() const;
+  [[nodiscard]] bool bounded() const;
+  /// Sizes and bounds as numbers; all dims must be known.
+  [[nodiscard]] std::vector<std::int64_t> sizes() const;
+  /// Product of sizes and bounds; all dims must be known. Error(plan) when it overflows 63 bits.
+  [[nodiscard]] std::int64_t count() const;
+  /// "[2,batch,<=10]"; "[]" for a scalar.
+  [[nodiscard]] std::string str() const;
+
+  bool operator==(const Shape&) const = default;
+
+ private:
+  SharedList<Dim> dims_;
+};
+
+/// Product of sizes; Error(plan) on a negative size or when it overflows 63 bits.
+[[nodiscard]] std::int64_t checked_count(std::span<const std::int64_t> sizes);
+
+/// dtype and shape of a value.
+struct Type {
+  DType dtype = DType::float32;
+  Shape shape;
+
+  /// Bytes of a known shape, at the bound of bounded dims.
+  [[nodiscard]] std::int64_t bytes() const;
+  /// "float32[2,3]".
+  [[nodiscard]] std::string str() const;
+  bool operator==(const Type&) const = default;
+};
+
+}  // namespace ferry

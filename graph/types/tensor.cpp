@@ -1,0 +1,130 @@
+#include "graph/types/tensor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace ferry {
+namespace {
+
+int shown_digits(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 4;
+    case DType::bfloat16:
+      return 3;
+    case DType::float32:
+      return 6;
+    default:
+      return 10;
+  }
+}
+
+void append_element(std::string& text, const Tensor& tensor, std::int64_t i) {
+  if (tensor.dtype() == DType::boolean) {
+    text += tensor.integer(i) != 0 ? "true" : "false";
+  } else if (tensor.dtype() == DType::uint64) {
+    text += std::to_string(static_cast<std::uint64_t>(tensor.integer(i)));
+  } else if (is_integer(tensor.dtype())) {
+    text += std::to_string(tensor.integer(i));
+  } else {
+    char buffer[40];
+    std::snprintf(buffer, sizeof buffer, "%.*g", shown_digits(tensor.dtype()), tensor.number(i));
+    text += buffer;
+  }
+}
+
+void append_dim(std::string& text, const Tensor& tensor, std::size_t dim, std::int64_t offset, std::int64_t stride,
+                int limit) {
+  if (dim == tensor.sizes().size()) return append_element(text, tensor, offset);
+  const std::int64_t size = tensor.sizes()[dim];
+  const std::int64_t inner = size == 0 ? 0 : stride / size;
+  text += '[';
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i > 0) text += ' ';
+    if (size > limit && i == limit - limit / 2) {
+      text += "… ";
+      i = size - limit / 2;
+    }
+    append_dim(text, tensor, dim + 1, offset + i * inner, inner, limit);
+  }
+  text += ']';
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes) : dtype_(dtype), sizes_(std::move(sizes)) {
+  const std::int64_t bytes = type().bytes();
+  try {
+    auto storage = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+    data_ = storage->data();
+    byte_count_ = storage->size();
+    owner_ = std::move(storage);
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::resource,
+                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+  } catch (const std::length_error&) {
+    throw Error(Code::resource,
+                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+  }
+}
+
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
+               std::span<const std::byte> bytes)
+    : dtype_(dtype),
+      sizes_(std::move(sizes)),
+      owner_(std::move(owner)),
+      data_(bytes.data()),
+      byte_count_(bytes.size()) {
+  if (static_cast<std::int64_t>(byte_count_) != type().bytes())
+    throw Error(Code::file, "a tensor " + type().str() + " needs " + std::to_string(type().bytes()) + " bytes, " +
+                                std::to_string(byte_count_) + " are there");
+}
+
+Tensor Tensor::copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes) {
+  const Type type{dtype, Shape(std::span<const std::int64_t>(sizes))};
+  if (static_cast<std::int64_t>(bytes.size()) != type.bytes())
+    throw Error(Code::file, "a tensor " + type.str() + " needs " + std::to_string(type.bytes()) + " bytes, " +
+                                std::to_string(bytes.size()) + " are there");
+  const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
+  if (dtype == DType::boolean && !std::all_of(bytes.begin(), bytes.end(), is_bool))
+    throw Error(Code::file, "a bool tensor has bytes other than 0 and 1");
+  Tensor tensor(dtype, std::move(sizes));
+  std::copy(bytes.begin(), bytes.end(), tensor.mutable_bytes().begin());
+  return tensor;
+}
+
+double Tensor::number(std::int64_t i) const {
+  return dispatch(dtype_, [&](auto zero) {
+    decltype(zero) value;
+    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    return static_cast<double>(value);
+  });
+}
+
+std::int64_t Tensor::integer(std::int64_t i) const {
+  return dispatch(dtype_, [&](auto zero) {
+    decltype(zero) value;
+    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    return static_cast<std::int64_t>(value);
+  });
+}
+
+std::string Tensor::str(int limit) const {
+  std::string text;
+  append_dim(text, *this, 0, 0, count(), limit);
+  return text;
+}
+
+bool Tensor::same_bits(const Tensor& other) const {
+  return dtype_ == other.dtype_ && sizes_ == other.sizes_ && std::ranges::equal(bytes(), other.bytes());
+}
+
+void Tensor::check_dtype(DType wanted) const {
+  if (wanted != dtype_)
+    throw Error(Code::plan, "tensor: its elements are " + std::string(name_of(dtype_)) + ", asked for " +
+                                std::string(name_of(wanted)));
+}
+
+}  // namespace ferry

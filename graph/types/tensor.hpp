@@ -1,0 +1,93 @@
+// Tensor: a host array with dtype and known sizes. Constants, feeds and fetched results are tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/types/dtype.hpp"
+#include "graph/types/shape.hpp"
+
+namespace ferry {
+
+/// A dense row-major array. Copies share the bytes; `mutable_bytes` must only be used by a sole owner.
+///
+///     Tensor t = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+///     t.data<float>()[3];   // 4
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zeros of that dtype and size. Error(plan) on a negative dim or overflow, Error(resource) when memory is out.
+  Tensor(DType dtype, std::vector<std::int64_t> sizes);
+  /// Takes a view of bytes that `owner` keeps alive; Error(file) unless bytes = product of sizes × element size.
+  Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
+         std::span<const std::byte> bytes);
+
+  /// A copy of bytes from a file. Error(file) unless bytes = product of sizes × element size, and every bool is 0 or 1.
+  [[nodiscard]] static Tensor copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes);
+
+  template <class T>
+  [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::initializer_list<T> values) {
+    return of<T>(std::move(sizes), std::span<const T>(values.begin(), values.size()));
+  }
+  template <class T>
+  [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::span<const T> values) {
+    Tensor tensor(dtype_of<T>(), std::move(sizes));
+    if (tensor.count() != static_cast<std::int64_t>(values.size()))
+      throw Error(Code::plan, "tensor: " + std::to_string(values.size()) + " values given for " + tensor.type().str());
+    std::copy(values.begin(), values.end(), tensor.mutable_data<T>().begin());
+    return tensor;
+  }
+  template <class T>
+  [[nodiscard]] static Tensor scalar(T value) {
+    return of<T>({}, {value});
+  }
+
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] const std::vector<std::int64_t>& sizes() const { return sizes_; }
+  [[nodiscard]] int rank() const { return static_cast<int>(sizes_.size()); }
+  [[nodiscard]] std::int64_t count() const { return checked_count(sizes_); }
+  [[nodiscard]] Type type() const { return {dtype_, Shape(std::span<const std::int64_t>(sizes_))}; }
+  /// False for a default-made tensor.
+  [[nodiscard]] bool defined() const { return owner_ != nullptr; }
+  /// Tensors that share these bytes; 1: this is the sole owner.
+  [[nodiscard]] long owners() const { return owner_.use_count(); }
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, byte_count_}; }
+  [[nodiscard]] std::span<std::byte> mutable_bytes() { return {const_cast<std::byte*>(data_), byte_count_}; }
+  /// The elements; T must be the dtype's type (Error(plan) otherwise).
+  template <class T>
+  [[nodiscard]] std::span<const T> data() const {
+    check_dtype(dtype_of<T>());
+    return {reinterpret_cast<const T*>(data_), byte_count_ / sizeof(T)};
+  }
+  template <class T>
+  [[nodiscard]] std::span<T> mutable_data() {
+    check_dtype(dtype_of<T>());
+    return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
+  }
+  /// Element i of the flattened tensor, converted; of uint64 beyond int64 integer() gives the same bits.
+  [[nodiscard]] double number(std::int64_t i) const;
+  [[nodiscard]] std::int64_t integer(std::int64_t i) const;
+
+  /// "[11 22 33]": nested brackets, at most `limit` elements a dim, "…" for what is left out.
+  [[nodiscard]] std::string str(int limit = 6) const;
+  /// Same dtype, sizes and bytes.
+  [[nodiscard]] bool same_bits(const Tensor& other) const;
+
+ private:
+  void check_dtype(DType wanted) const;
+
+  DType dtype_ = DType::float32;
+  std::vector<std::int64_t> sizes_;
+  std::shared_ptr<const void> owner_;
+  const std::byte* data_ = nullptr;
+  std::size_t byte_count_ = 0;
+};
+
+}  // namespace ferry

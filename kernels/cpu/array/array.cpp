@@ -1,0 +1,215 @@
+// Kernels that move elements: each is a few strided copies.
+#include "ops/array/array.hpp"
+#include "kernels/cpu/array/strided.hpp"
+#include "kernels/cpu/elements/convert.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/state.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+  return keep(setup.attrs.get<std::int64_t>("axis"));
+}
+
+// ---- Transpose ----
+
+void transpose(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const auto& perm = kept<Ints>(run);
+  const Steps from = steps_of(input.sizes);
+  if (output.rank() > 0) output.sizes[0] = input.sizes[static_cast<std::size_t>(dim_of(perm[0], input.rank()))];
+  const Steps to = steps_of(output.sizes);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < perm.size(); ++d)
+    copy.add_dim(output.sizes[d], from[static_cast<std::size_t>(dim_of(perm[d], input.rank()))], to[d]);
+  copy.run(run.parallel, input.dtype, input.data, output.data);
+}
+
+std::unique_ptr<KernelState> prepare_transpose(const KernelSetup& setup) {
+  return keep(setup.attrs.get<Ints>("perm"));
+}
+
+// ---- Broadcast ----
+
+void broadcast(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  set_extent(run.inputs, output);
+  const Steps from = steps_of(input.sizes);
+  const Steps to = steps_of(output.sizes);
+  const auto added = static_cast<std::size_t>(output.rank() - input.rank());
+  StridedCopy copy;
+  for (std::size_t d = 0; d < output.sizes.size(); ++d)
+    copy.add_dim(output.sizes[d], d < added || input.sizes[d - added] == 1 ? 0 : from[d - added], to[d]);
+  copy.run(run.parallel, input.dtype, input.data, output.data);
+}
+
+// ---- Concat and Split ----
+
+/// Copies all of `part` to or from the place in `all` where `offset` elements along `dim` come before it.
+void copy_part(Parallel& parallel, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
+  const Array &from = to_part ? all : part, &to = to_part ? part : all;
+  StridedCopy copy = copy_of_block(part.sizes, from.sizes, to.sizes);
+  (to_part ? copy.from_begin : copy.to_begin) = offset * steps_of(all.sizes)[static_cast<std::size_t>(dim)];
+  copy.run(parallel, part.dtype, from.data, to.data);
+}
+
+void concat(KernelRun& run) {
+  Array& output = run.outputs[0];
+  const int dim = dim_of(kept<std::int64_t>(run), output.rank());
+  output.sizes[0] = dim > 0 ? run.inputs[0].sizes[0] : 0;
+  for (const Array& part : run.inputs)
+    if (dim == 0) output.sizes[0] += part.sizes[0];
+  std::int64_t offset = 0;
+  for (const Array& part : run.inputs) {
+    if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(output.sizes[0], part.sizes[0]);
+    copy_part(run.parallel, part, output, dim, offset, false);
+    offset += part.sizes[static_cast<std::size_t>(dim)];
+  }
+}
+
+void split(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
+  std::int64_t offset = 0;
+  for (Array& part : run.outputs) {
+    if (dim > 0) part.sizes[0] = input.sizes[0];
+    copy_part(run.parallel, part, input, dim, offset, true);
+    offset += part.sizes[static_cast<std::size_t>(dim)];
+  }
+}
+
+// ---- Slice ----
+
+struct Cut {
+  Ints axes, begin, end, step;
+};
+
+std::unique_ptr<KernelState> prepare_slice(const KernelSetup& setup) {
+  const Attrs& attrs = setup.attrs;
+  return keep(Cut{attrs.get<Ints>("axes"), attrs.get<Ints>("begin"), attrs.get<Ints>("end"), attrs.get<Ints>("step")});
+}
+
+/// The copy between the elements of `all` that the cut takes, and `part`, which holds them.
+StridedCopy slice_copy(const Cut& cut, const Array& all, const Array& part, bool to_part) {
+  Steps steps = steps_of(all.sizes);
+  const Steps part_steps = steps_of(part.sizes);
+  std::int64_t first = 0;
+  for (std::size_t k = 0; k < cut.axes.size(); ++k) {
+    const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], all.rank()));
+    first += slice_range(all.sizes[d], cut.begin[k], cut.end[k], cut.step[k]).first * steps[d];
+    steps.of[d] *= cut.step[k];
+  }
+  StridedCopy copy;
+  for (std::size_t d = 0; d < part.sizes.size(); ++d)
+    copy.add_dim(part.sizes[d], to_part ? steps[d] : part_steps[d], to_part ? part_steps[d] : steps[d]);
+  (to_part ? copy.from_begin : copy.to_begin) = first;
+  return copy;
+}
+
+/// Dim 0 of a slice of `all`: what the cut leaves of it.
+std::int64_t sliced_extent(const Cut& cut, const Array& all) {
+  for (std::size_t k = 0; k < cut.axes.size(); ++k)
+    if (dim_of(cut.axes[k], all.rank()) == 0)
+      return slice_range(all.sizes[0], cut.begin[k], cut.end[k], cut.step[k]).count;
+  return all.sizes[0];
+}
+
+void slice(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const auto& cut = kept<Cut>(run);
+  if (output.rank() > 0) output.sizes[0] = sliced_extent(cut, input);
+  slice_copy(cut, input, output, true).run(run.parallel, input.dtype, input.data, output.data);
+}
+
+void unslice(KernelRun& run) {
+  const Array& part = run.inputs[0];
+  Array& output = run.outputs[0];
+  // The part that is here of an input that is not read may be another one than the output's.
+  if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
+  fill_zeros(run.parallel, output);
+  slice_copy(kept<Cut>(run), output, part, false).run(run.parallel, part.dtype, part.data, output.data);
+}
+
+// ---- Pad ----
+
+struct Padding {
+  Ints low;
+  Tensor value;
+  bool extent_stays;
+};
+
+std::unique_ptr<KernelState> prepare_pad(const KernelSetup& setup) {
+  const Attrs& attrs = setup.attrs;
+  const auto& low = attrs.get<Ints>("low");
+  const auto& number = attrs.get<double>("value");
+  Tensor value(setup.outputs[0].dtype, {});
+  convert_elements(DType::float64, reinterpret_cast<const std::byte*>(&number), value.dtype(),
+                   value.mutable_bytes().data(), 1);
+  const bool stays = !low.empty() && low[0] == 0 && attrs.get<Ints>("high")[0] == 0;
+  return keep(Padding{low, std::move(value), stays});
+}
+
+void pad(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const auto& padding = kept<Padding>(run);
+  if (padding.extent_stays) output.sizes[0] = input.sizes[0];
+  fill(run.parallel, output, padding.value.bytes().data());
+  StridedCopy copy = copy_of_block(input.sizes, input.sizes, output.sizes);
+  copy.to_begin = elements_before(padding.low, output.sizes);
+  copy.run(run.parallel, input.dtype, input.data, output.data);
+}
+
+// ---- Constant and SizeOf ----
+
+/// The part of the tensor that the output's place in the whole value says.
+void constant(KernelRun& run) {
+  const auto& value = kept<Tensor>(run);
+  const Array& output = run.outputs[0];
+  copy_of_part(output).run(run.parallel, output.dtype, value.bytes().data(), output.data);
+}
+
+std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {
+  return keep(setup.attrs.get<Tensor>("value"));
+}
+
+void size_of_dims(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  const auto& axes = kept<Ints>(run);
+  std::int64_t count = 1;
+  for (std::int64_t axis : axes) {
+    const auto dim = static_cast<std::size_t>(dim_of(axis, input.rank()));
+    count *= input.bounded && dim == 0 ? input.sizes[0] : input.whole[dim];
+  }
+  convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&count), run.outputs[0].dtype, run.outputs[0].data,
+                   1);
+}
+
+std::unique_ptr<KernelState> prepare_size_of(const KernelSetup& setup) {
+  return keep(setup.attrs.get<Ints>("axes"));
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "Transpose", .run = transpose, .prepare = prepare_transpose, .takes = kAnyType},
+    {.op = "BroadcastTo", .run = broadcast, .takes = kAnyType},
+    {.op = "BroadcastLike", .run = broadcast, .takes = kAnyType},
+    {.op = "Concat", .run = concat, .prepare = prepare_axis, .takes = kAnyType},
+    {.op = "Split", .run = split, .prepare = prepare_axis, .takes = kAnyType},
+    {.op = "Slice", .run = slice, .prepare = prepare_slice, .takes = kAnyType},
+    {.op = "Unslice", .run = unslice, .prepare = prepare_slice, .takes = kAnyType},
+    {.op = "Pad", .run = pad, .prepare = prepare_pad, .takes = kAnyType},
+    {.op = "Constant", .run = constant, .prepare = prepare_constant, .takes = kAnyType},
+    {.op = "SizeOf", .run = size_of_dims, .prepare = prepare_size_of, .takes = kAnyType},
+};
+
+}  // namespace
+
+std::span<const Kernel> array_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/cpu/array/strided.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements/convert.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+  return keep(setup.attrs.get<std::int64_t>("axis"));
+}
+
+/// x as [before, rows, after] around the axis that is indexed.
+struct Rows {
+  std::int64_t before, rows, after;
+};
+
+Rows rows_of(const Array& x, int dim) {
+  return {product(x.sizes, 0, dim), x.sizes[static_cast<std::size_t>(dim)], product(x.sizes, dim + 1, x.rank())};
+}
+
+template <class Index>
+void check_indices(const Array& indices, std::int64_t rows) {
+  const auto* index = indices.as<const Index>();
+  const auto* end = index + indices.count();
+  const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < -rows || i >= rows; });
+  if (wrong != end)
+    throw Error(Code::numeric, "the index " + std::to_string(*wrong) + " is out of range for " + std::to_string(rows) +
+                                   " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
+}
+
+/// A checked index counted from the front.
+template <class Index>
+std::int64_t row_of(Index index, std::int64_t rows) {
+  return static_cast<std::int64_t>(index) + (index < 0 ? rows : 0);
+}
+
+void gather(KernelRun& run) {
+  const Array &x = run.inputs[0], &indices = run.inputs[1];
+  Array& output = run.outputs[0];
+  const int dim = dim_of(kept<std::int64_t>(run), x.rank());
+  if (dim > 0)
+    output.sizes[0] = x.sizes[0];
+  else if (indices.rank() > 0)
+    output.sizes[0] = indices.sizes[0];
+  const auto [before, rows, after] = rows_of(x, dim);
+  const std::int64_t taken = indices.count();
+  dispatch_indices(indices.dtype, [&, rows = rows, after = after, before = before](auto index_zero) {
+    const auto* index = indices.as<const decltype(index_zero)>();
+    check_indices<decltype(index_zero)>(indices, rows);
+    dispatch_sizes(x.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      for_chunks(run.parallel, before * taken, grain_of(after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at)
+          std::copy_n(x.as<const T>() + (at / taken * rows + row_of(index[at % taken], rows)) * after, after,
+                      output.as<T>() + at * after);
+      });
+    });
+  });
+}
+
+/// Threads share the elements of a row, never the rows, so that each element is added to in the order of the indices.
+void scatter_add(KernelRun& run) {
+  const Array &y = run.inputs[0], &indices = run.inputs[1];
+  Array& output = run.outputs[0];
+  const int dim = dim_of(kept<std::int64_t>(run), output.rank());
+  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // else the part of it that is here may be another
+  fill_zeros(run.parallel, output);
+  const auto [before, rows, after] = rows_of(output, dim);
+  const std::int64_t taken = indices.count();
+  dispatch_indices(indices.dtype, [&, rows = rows, after = after, before = before](auto index_zero) {
+    const auto* index = indices.as<const decltype(index_zero)>();
+    check_indices<decltype(index_zero)>(indices, rows);
+    dispatch_numbers(y.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      for_chunks(run.parallel, before * after, grain_of(taken), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end;) {
+          const std::int64_t outer = at / after;
+          const std::int64_t first = at % after;
+          const std::int64_t n = std::min(after - first, end - at);
+          for (std::int64_t i = 0; i < taken; ++i) {
+            const T* from = y.as<const T>() + (outer * taken + i) * after + first;
+            T* to = output.as<T>() + (outer * rows + row_of(index[i], rows)) * after + first;
+            for (std::int64_t k = 0; k < n; ++k) to[k] = functors::Add()(to[k], from[k]);
+          }
+          at += n;
+        }
+      });
+    });
+  });
+}
+
+/// 0 and 1 as elements.
+struct ZeroAndOne {
+  std::array<std::byte, 8> zero{}, one{};
+};
+
+std::unique_ptr<KernelState> prepare_one_hot(const KernelSetup& setup) {
+  constexpr std::int64_t kOne = 1;
+  ZeroAndOne elements;
+  convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&kOne), setup.outputs[0].dtype, elements.one.data(),
+                   1);
+  return keep(elements);
+}
+
+void one_hot(KernelRun& run) {
+  const Array& indices = run.inputs[0];
+  Array& output = run.outputs[0];
+  if (indices.rank() > 0) output.sizes[0] = indices.sizes[0];
+  const std::int64_t depth = output.sizes.back();
+  const std::int64_t begin_depth = output.begin.back();  // of this task's part, when the depth is split
+  const auto index_bytes = static_cast<std::int64_t>(size_of(indices.dtype));
+  dispatch_sizes(output.dtype, [&](auto element) {
+    using T = decltype(element);
+    T zero, one;
+    std::memcpy(&zero, kept<ZeroAndOne>(run).zero.data(), sizeof zero);
+    std::memcpy(&one, kept<ZeroAndOne>(run).one.data(), sizeof one);
+    for_chunks(run.parallel, indices.count(), grain_of(depth), [&](std::int64_t begin, std::int64_t end) {
+      T* out = output.as<T>();
+      std::fill(out + begin * depth, out + end * depth, zero);
+      for (std::int64_t at = begin; at < end; ++at) {
+        std::int64_t index = 0;
+        convert_elements(indices.dtype, indices.data + at * index_bytes, DType::int64,
+                         reinterpret_cast<std::byte*>(&index), 1);
+        const std::int64_t place = index - begin_depth;
+        if (place >= 0 && place < depth) out[at * depth + place] = one;
+      }
+    });
+  });
+}
+
+void nonzero(KernelRun& run) {
+  const Array& x = run.inputs[0];
+  Array& output = run.outputs[0];
+  std::int64_t found = 0;
+  dispatch_among<bool, float, double, std::int32_t, std::int64_t>(x.dtype, [&](auto zero) {
+    const auto* data = x.as<const decltype(zero)>();
+    auto* out = output.as<std::int64_t>();
+    const std::int64_t count = x.count();
+    for (std::int64_t at = 0; at < count; ++at) {
+      if (data[at] == zero) continue;
+      std::int64_t rest = at;
+      for (auto d = static_cast<std::size_t>(x.rank()); d-- > 0; rest /= x.sizes[d])
+        out[found * x.rank() + static_cast<std::int64_t>(d)] = rest % x.sizes[d];
+      ++found;
+    }
+  });
+  output.sizes[0] = found;
+}
+
+void arange(KernelRun& run) {
+  Array& output = run.outputs[0];
+  const std::int64_t count = *run.inputs[0].as<const std::int64_t>(), most = output.sizes[0];
+  if (count > most)
+    throw Error(Code::numeric, std::to_string(count) + " elements are asked for, of at most " + std::to_string(most));
+  output.sizes[0] = std::max<std::int64_t>(count, 0);
+  std::iota(output.as<std::int64_t>(), output.as<std::int64_t>() + output.sizes[0], 0);
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "Gather", .run = gather, .prepare = prepare_axis, .takes = kAnyType},
+    {.op = "ScatterAdd", .run = scatter_add, .prepare = prepare_axis},
+    {.op = "OneHot", .run = one_hot, .prepare = prepare_one_hot, .takes = kAnyType},
+    {.op = "NonZero", .run = nonzero},
+    {.op = "Arange", .run = arange},
+};
+
+}  // namespace
+
+std::span<const Kernel> indexing_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,223 @@
+// Copies between parts of arrays: transposing, cutting, joining, spreading are all this.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/system/fetch.hpp"
+#include "base/system/stream_copy.hpp"
+#include "kernels/cpu/array/transpose.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements/elements.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Elements from one element to the next along each dim of a row-major array.
+struct Steps {
+  std::array<std::int64_t, kMaxDims> of{};
+  [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
+};
+
+[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
+  if (sizes.size() > static_cast<std::size_t>(kMaxDims))
+    throw Error(Code::plan, "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " +
+                                std::to_string(sizes.size()));
+  Steps steps;
+  std::int64_t step = 1;
+  for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
+  return steps;
+}
+
+/// A copy of `sizes` elements: where it begins in the source and in the target, and the steps there along each dim.
+class StridedCopy {
+ public:
+  /// Adds the dims outermost first, then run it.
+  void add_dim(std::int64_t size, std::int64_t from_step, std::int64_t to_step) {
+    count_ *= size;
+    if (size == 1) return;
+    if (nest_.dims > 0) {
+      const auto last = static_cast<std::size_t>(nest_.dims - 1);
+      if (nest_.steps[0][last] == from_step * size && nest_.steps[1][last] == to_step * size) {
+        nest_.sizes[last] *= size;
+        nest_.steps[0][last] = from_step;
+        nest_.steps[1][last] = to_step;
+        return;
+      }
+    }
+    const auto next = static_cast<std::size_t>(nest_.dims++);
+    nest_.sizes[next] = size;
+    nest_.steps[0][next] = from_step;
+    nest_.steps[1][next] = to_step;
+  }
+  std::int64_t from_begin = 0, to_begin = 0;
+
+  void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
+    if (count_ == 0) return;  // what is empty may have no address
+    if (nest_.dims == 0) {
+      nest_.dims = 1;
+      nest_.sizes[0] = 1;
+      nest_.steps[0][0] = nest_.steps[1][0] = 1;
+    }
+    dispatch_sizes(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      run_typed(parallel, reinterpret_cast<const T*>(from) + from_begin, reinterpret_cast<T*>(to) + to_begin);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
+  template <class T>
+  static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
+  template <class T>
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block fall into different sets
+
+  template <class T>
+  void run_typed(Parallel& parallel, const T* from, T* to) const {
+    if constexpr (sizeof(T) >= 4) {
+      const int rows = transposed_dim();
+      if (rows >= 0) return run_transposed(parallel, static_cast<std::size_t>(rows), from, to);
+    }
+    for_chunks(parallel, count_, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+      const auto last = static_cast<std::size_t>(nest_.dims - 1);
+      Walk<2> walk(nest_, begin);
+      while (begin < end) {
+        const std::int64_t n = std::min(walk.run(), end - begin);
+        copy_run(n, from + walk.offset(0), nest_.steps[0][last], to + walk.offset(1), nest_.steps[1][last]);
+        walk.advance(n);
+        begin += n;
+      }
+    });
+  }
+
+  /// The dim along which elements follow one another in the source, when they do along the last one in the target:
+  /// these two are transposed. -1: none, or one too small.
+  [[nodiscard]] int transposed_dim() const {
+    constexpr std::int64_t kWorthWhile = 8;
+    const auto last = static_cast<std::size_t>(nest_.dims - 1);
+    if (nest_.steps[1][last] != 1 || nest_.steps[0][last] <= 1 || nest_.sizes[last] < kWorthWhile) return -1;
+    for (std::size_t d = 0; d < last; ++d)
+      if (nest_.steps[0][d] == 1 && nest_.sizes[d] >= kWorthWhile) return static_cast<int>(d);
+    return -1;
+  }
+
+  /// Blocks of `dim` and the last one, at each place in the other dims; block after block of the same source rows,
+  /// whose pages the processor then remembers.
+  template <class T>
+  void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
+    const auto last = static_cast<std::size_t>(nest_.dims - 1);
+    Nest<2> outer = nest_;
+    for (const std::size_t d : {dim, last}) {
+      outer.sizes[d] = (nest_.sizes[d] + kBlock - 1) / kBlock;
+      for (auto& steps : outer.steps) steps[d] *= kBlock;
+    }
+    const std::int64_t count = count_ / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
+    std::swap(outer.sizes[dim], outer.sizes[last]);
+    for (auto& steps : outer.steps) std::swap(steps[dim], steps[last]);
+    const bool around = goes_around(dim, to);
+    const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
+    for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
+      alignas(kCacheLine) T room[2 * kBlock * kPitch<T>];
+      Walk<2> walk(outer, begin);
+      for (; begin < end; ++begin, walk.advance(1)) {
+        const std::int64_t rows = std::min(kBlock, nest_.sizes[last] - walk.index(dim) * kBlock);
+        const std::int64_t columns = std::min(kBlock, nest_.sizes[dim] - walk.index(last) * kBlock);
+        const std::int64_t from_step = nest_.steps[0][last], to_step = nest_.steps[1][dim];
+        if (around)
+          transpose_around(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step, room);
+        else
+          transpose(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step);
+      }
+      if (around) stream_fence();
+    });
+  }
+
+  /// Whether the target is too large for the caches, and its blocks consist of whole lines.
+  template <class T>
+  [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
+    constexpr std::int64_t kLarge = 8 << 20;
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+    bool whole = reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
+    for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(nest_.dims); ++d)
+      whole = whole && nest_.steps[1][d] * kBytes % kCacheLine == 0;
+    return whole && count_ * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
+           nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
+  }
+
+  /// A block that is turned in the cache and written around it, while the next columns of its rows are fetched.
+  template <class T>
+  [[gnu::noinline]] static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows,
+                                                 std::int64_t columns, T* to, std::int64_t to_step, T* room) {
+    T* const turned = room + kBlock * kPitch<T>;
+    for (std::int64_t r = 0; r < rows; ++r, from += from_step) {
+      std::copy_n(from, columns, room + r * kPitch<T>);
+      for (std::int64_t c = 0; c < kBlock; c += kOfLine<T>) fetch_to_read(from + kBlock + c);
+    }
+    transpose(room, kPitch<T>, rows, columns, turned, kPitch<T>);
+    const std::int64_t whole = rows / kOfLine<T> * kOfLine<T>;
+    for (std::int64_t c = 0; c < columns; ++c, to += to_step) {
+      const T* const row = turned + c * kPitch<T>;
+      stream_lines(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(row),
+                   static_cast<std::size_t>(whole) * sizeof(T));
+      std::copy_n(row + whole, rows - whole, to + whole);
+    }
+  }
+
+  template <class T>
+  static void copy_run(std::int64_t n, const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+    if (from_step == 1 && to_step == 1) {
+      std::copy_n(from, n, to);
+    } else if (from_step == 0 && to_step == 1) {
+      std::fill_n(to, n, *from);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
+    }
+  }
+
+  Nest<2> nest_;
+  std::int64_t count_ = 1;
+};
+
+/// Elements before the one at `index` in a row-major array of `sizes`.
+[[nodiscard]] inline std::int64_t elements_before(std::span<const std::int64_t> index,
+                                                  std::span<const std::int64_t> sizes) {
+  const Steps steps = steps_of(sizes);
+  std::int64_t before = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) before += index[d] * steps[d];
+  return before;
+}
+
+/// The copy of a block of `sizes` elements between row-major arrays of sizes `from` and `to`, in both of which it
+/// begins with the first element unless the caller says otherwise.
+[[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, std::span<const std::int64_t> from,
+                                               std::span<const std::int64_t> to) {
+  const Steps from_steps = steps_of(from), to_steps = steps_of(to);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < sizes.size(); ++d) copy.add_dim(sizes[d], from_steps[d], to_steps[d]);
+  return copy;
+}
+
+/// The copy that fills `part` from the whole value that it is a part of.
+[[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
+  StridedCopy copy = copy_of_block(part.sizes, part.whole, part.sizes);
+  copy.from_begin = elements_before(part.begin, part.whole);
+  return copy;
+}
+
+/// Every element = `value`, whose bytes are those of one element.
+inline void fill(Parallel& parallel, const Array& array, const void* value) {
+  dispatch_sizes(array.dtype, [&](auto zero) {
+    decltype(zero) element;
+    std::memcpy(&element, value, sizeof element);
+    for_chunks(parallel, array.count(), kElementGrain * 4, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(array.as<decltype(zero)>() + begin, array.as<decltype(zero)>() + end, element);
+    });
+  });
+}
+inline void fill_zeros(Parallel& parallel, const Array& array) {
+  constexpr std::uint64_t kZero = 0;
+  fill(parallel, array, &kZero);
+}
+
+}  // namespace ferry::cpu

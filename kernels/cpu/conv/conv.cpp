@@ -1,0 +1,229 @@
+// Convolution and its gradients: which way they are computed.
+#include "kernels/cpu/conv/conv.hpp"
+
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "base/error.hpp"
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/state.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+Conv conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
+  Conv conv;
+  conv.images = x.sizes[0];
+  conv.groups = groups;
+  conv.in = w.sizes[1];
+  conv.out = w.sizes[0] / groups;
+  conv.image = plane_of(x);
+  conv.filter = plane_of(w);
+  conv.output = plane_of(y);
+  conv.slide = slide;
+  for (const std::int64_t size : {conv.out, conv.depth(), conv.output.area(), conv.image.area()})
+    if (size > std::numeric_limits<int>::max())
+      throw Error(Code::plan,
+                  "a convolution has a matrix with a dim of " + std::to_string(size) + "; the limit is 2147483647");
+  return conv;
+}
+
+/// A type as an array without data, for scratch.
+struct Sized {
+  explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
+  [[nodiscard]] Array array() {
+    Array array;
+    array.sizes = sizes;
+    return array;
+  }
+  std::vector<std::int64_t> sizes;
+};
+
+Conv conv_of(const KernelSetup& setup, const Type& x, const Type& w, const Type& y) {
+  Sized image(x), filter(w), output(y);
+  return conv_of(image.array(), filter.array(), output.array(), slide_of(setup.attrs),
+                 setup.attrs.get<std::int64_t>("groups"));
+}
+
+bool is_empty(const Conv& conv) {
+  return conv.images * conv.groups * conv.in * conv.out * conv.taps() * conv.output.area() == 0;
+}
+
+void set_to_zero(const Array& array) {
+  if (array.count() > 0) std::memset(array.data, 0, static_cast<std::size_t>(array.count()) * size_of(array.dtype));
+}
+
+std::int64_t element_bytes(const KernelSetup& setup) {
+  return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
+}
+
+/// Enough target channels for vectors, enough positions to be worth packing the filter, and not too many taps that may
+/// lie outside of the image, each in another way.
+bool is_direct(const Conv& conv, std::int64_t targets, std::int64_t area) {
+  return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
+}
+
+struct State2D {
+  Slide slide;
+  std::int64_t groups = 1;
+  std::optional<DirectConv> direct;
+};
+
+std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<DirectConv> direct,
+                                      void (*find_rows)(DirectConv&)) {
+  if (direct) find_rows(*direct);
+  return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
+}
+
+using ByColumns = void (*)(KernelRun&, const Conv&);
+using Directly = void (*)(KernelRun&, const DirectConv&);
+
+/// `images`: how many, which may differ from step to step.
+void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
+  const auto& state = kept<State2D>(run);
+  const Conv conv = conv_of(x, w, y, state.slide, state.groups);
+  if (is_empty(conv)) {
+    set_to_zero(run.outputs[0]);
+    return finish_all(run);
+  }
+  state.direct ? directly(run, *state.direct) : by_columns(run, conv);
+}
+
+// ---- The convolution ----
+
+Conv setup_conv(const KernelSetup& setup) {
+  return conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
+}
+
+std::optional<DirectConv> direct_conv(const Conv& conv, bool packed) {
+  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+  return direct_convolution(conv, packed);
+}
+
+std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
+  return direct_conv(setup_conv(setup), setup.inputs.size() == 3);
+}
+
+void conv2d(KernelRun& run) {
+  run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
+  run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_by_columns);
+}
+
+std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
+  return state_of(setup, direct_forward(setup), find_rows_of_positions);
+}
+
+std::int64_t conv_scratch(const KernelSetup& setup) {
+  const auto direct = direct_forward(setup);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
+                : columns_scratch(setup_conv(setup), element_bytes(setup));
+}
+
+std::int64_t packed_elements(const KernelSetup& setup) {
+  const auto direct = direct_conv(setup_conv(setup), true);
+  return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
+}
+
+/// No op says what this kernel is given: it looks itself.
+std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
+  const auto groups = setup.attrs.get<std::int64_t>("groups");
+  const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;
+  const Type filter = one ? setup.inputs[0] : Type(), packed = one ? setup.outputs[0] : Type();
+  const std::vector<std::int64_t> sizes = filter.shape.sizes();
+  if (sizes.empty() || sizes[0] < 1 || groups < 1 || sizes[0] % groups != 0 || !is_float(filter.dtype) ||
+      packed.dtype != filter.dtype || packed.shape.count() != packed_filter_elements(filter, groups))
+    throw Error(Code::plan, "PackedFilter: it cannot make " + packed.str() + " of " + filter.str() + " in " +
+                                std::to_string(groups) + " groups");
+  return keep(groups);
+}
+
+void packed_filter(KernelRun& run) {
+  pack_filter(run, kept<std::int64_t>(run));
+}
+
+// ---- The image's gradient ----
+
+Conv setup_image_gradient(const KernelSetup& setup) {
+  return conv_of(setup, setup.outputs[0], setup.inputs[1], setup.inputs[0]);
+}
+
+std::optional<DirectConv> direct_gradient(const Conv& conv) {
+  if (!is_direct(conv, conv.in, conv.image.area())) return std::nullopt;
+  return direct_image_gradient(conv);
+}
+
+void image_gradient(KernelRun& run) {
+  run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
+  run_conv(run, run.outputs[0], run.inputs[1], run.inputs[0], convolve_directly, image_gradient_by_columns);
+}
+
+std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
+  return state_of(setup, direct_gradient(setup_image_gradient(setup)), find_rows_of_positions);
+}
+
+std::int64_t image_gradient_scratch(const KernelSetup& setup) {
+  const Conv conv = setup_image_gradient(setup);
+  const auto direct = direct_gradient(conv);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
+                : image_gradient_columns_scratch(conv, element_bytes(setup));
+}
+
+// ---- The filter's gradient ----
+
+Conv setup_filter_gradient(const KernelSetup& setup) {
+  return conv_of(setup, setup.inputs[1], setup.outputs[0], setup.inputs[0]);
+}
+
+void filter_gradient(KernelRun& run) {
+  run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
+}
+
+std::optional<DirectConv> direct_filter(const Conv& conv) {
+  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+  return direct_filter_gradient(conv);
+}
+
+std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
+  return state_of(setup, direct_filter(setup_filter_gradient(setup)), find_rows_of_taps);
+}
+
+std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
+  const Conv conv = setup_filter_gradient(setup);
+  const auto direct = direct_filter(conv);
+  return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
+                : filter_gradient_columns_scratch(conv, element_bytes(setup));
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "Conv2D",
+     .run = conv2d,
+     .prepare = prepare_conv,
+     .scratch_bytes = conv_scratch,
+     .finishes = true,
+     .packing = {1, "PackedFilter", packed_elements}},
+    {.op = "PackedFilter", .run = packed_filter, .prepare = prepare_packing},
+    {.op = "Conv2DTranspose",
+     .run = image_gradient,
+     .prepare = prepare_image_gradient,
+     .scratch_bytes = image_gradient_scratch,
+     .finishes = true},
+    {.op = "Conv2DGradInput",
+     .run = image_gradient,
+     .prepare = prepare_image_gradient,
+     .scratch_bytes = image_gradient_scratch,
+     .finishes = true},
+    {.op = "Conv2DGradFilter",
+     .run = filter_gradient,
+     .prepare = prepare_filter_gradient,
+     .scratch_bytes = filter_gradient_scratch},
+};
+
+}  // namespace
+
+std::span<const Kernel> conv_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,240 @@
+// Convolution as products of matrices: the taps under a tile of output positions are copied into the columns of a
+// matrix, small enough for the cache, and multiplied by the filter. The gradients do the same with the factors
+// exchanged.
+#include <algorithm>
+
+#include "kernels/cpu/conv/conv.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/product/blas.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile
+
+/// Output positions of a tile, when the matrix of columns has `depth` rows.
+std::int64_t tile_of(const Conv& conv, std::int64_t depth, std::size_t element) {
+  const std::int64_t fitting = kColumnBytes / std::max<std::int64_t>(1, depth * static_cast<std::int64_t>(element));
+  return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
+}
+
+/// Of one channel and tap, for each row of the output positions [begin, end): calls body(positions of the row, of these
+/// those whose tap lies in the image, both counted from `begin`; where in the channel the first of them has it).
+template <class Body>
+void for_rows(const Conv& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+              const Body& body) {
+  const Span inside = conv.slide.columns.inside(v, conv.image.columns, conv.output.columns);
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t p = at / conv.output.columns, q = at % conv.output.columns;
+    const std::int64_t q_end = std::min(conv.output.columns, q + end - at);
+    const std::int64_t row = conv.slide.rows.position(p, u);
+    const std::int64_t here = at - begin;
+    Span filled{here, here};
+    std::int64_t from = 0;
+    if (row >= 0 && row < conv.image.rows) {
+      const std::int64_t first = std::clamp(inside.begin, q, q_end);
+      filled = {here + first - q, here + std::clamp(inside.end, first, q_end) - q};
+      from = row * conv.image.columns + conv.slide.columns.position(first, v);
+    }
+    body(Span{here, here + q_end - q}, filled, from);
+    at += q_end - q;
+  }
+}
+
+/// The elements of a channel under one tap at the output positions [begin, end); zeros in the padding.
+template <class T>
+void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+               T* to) {
+  const std::int64_t stride = conv.slide.columns.stride;
+  for_rows(conv, u, v, begin, end, [&](const Span& row, const Span& filled, std::int64_t from) {
+    std::fill(to + row.begin, to + filled.begin, T(0));
+    if (stride == 1)
+      std::copy_n(channel + from, filled.size(), to + filled.begin);
+    else
+      for (std::int64_t i = 0; i < filled.size(); ++i) to[filled.begin + i] = channel[from + i * stride];
+    std::fill(to + filled.end, to + row.end, T(0));
+  });
+}
+
+/// Adds back to where copy_taps() had them from.
+template <class T>
+void add_taps(const Conv& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+              const T* from) {
+  const std::int64_t stride = conv.slide.columns.stride;
+  for_rows(conv, u, v, begin, end, [&](const Span&, const Span& filled, std::int64_t to) {
+    const T* added = from + filled.begin;
+    if (stride == 1)
+      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i] += added[i];
+    else
+      for (std::int64_t i = 0; i < filled.size(); ++i) channel[to + i * stride] += added[i];
+  });
+}
+
+/// The columns of channels [first, first + count) of an image at positions [begin, end): where they are, and from one
+/// row to the next.
+template <class T>
+Matrix<T> columns(const Conv& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
+                  std::int64_t end, T* scratch) {
+  const std::int64_t area = conv.image.area();
+  if (conv.plain()) return {image + first * area + begin, area, false};
+  T* to = scratch;
+  for (std::int64_t c = first; c < first + count; ++c)
+    for (std::int64_t u = 0; u < conv.filter.rows; ++u)
+      for (std::int64_t v = 0; v < conv.filter.columns; ++v, to += end - begin)
+        copy_taps(conv, image + c * area, u, v, begin, end, to);
+  return {scratch, end - begin, false};
+}
+
+template <class T>
+T* scratch_of(const KernelRun& run) {
+  return reinterpret_cast<T*>(run.scratch.data());
+}
+
+// ---- The convolution: a product for each tile ----
+
+template <class T>
+void convolve(KernelRun& run, const Conv& conv) {
+  const T* x = run.inputs[0].as<const T>();
+  const T* w = run.inputs[1].as<const T>();
+  T* y = run.outputs[0].as<T>();
+  const std::int64_t area = conv.output.area(), depth = conv.depth();
+  const std::int64_t tile = tile_of(conv, depth, sizeof(T));
+  const std::int64_t tiles = (area + tile - 1) / tile;
+  in_lanes(
+      run, conv.images * conv.groups * tiles, scratch_of<T>(run), depth * tile, [&](std::int64_t item, T* scratch) {
+        const std::int64_t plane = item / tiles, group = plane % conv.groups;  // an image's group
+        const std::int64_t begin = item % tiles * tile, end = std::min(area, begin + tile);
+        const Matrix<T> taps = columns(conv, x + plane * conv.in * conv.image.area(), 0, conv.in, begin, end, scratch);
+        multiply(static_cast<int>(conv.out), static_cast<int>(end - begin), static_cast<int>(depth),
+                 Matrix<T>{w + group * conv.out * depth, depth, false}, taps, y + plane * conv.out * area + begin,
+                 area);
+        finish_rows(run, plane * conv.out * area + begin, end - begin, conv.out, area);
+      });
+}
+
+// ---- The image's gradient: the filter, transposed, times the output's gradient gives columns to be added ----
+
+/// Blocks of channels that are computed apart, so that few images keep several threads busy.
+std::int64_t channel_blocks(const Conv& conv) {
+  const std::int64_t planes = std::max<std::int64_t>(1, conv.images * conv.groups);
+  return std::clamp<std::int64_t>((kConvLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
+}
+
+template <class T>
+void image_gradient(KernelRun& run, const Conv& conv) {
+  const T* dy = run.inputs[0].as<const T>();
+  const T* w = run.inputs[1].as<const T>();
+  T* dx = run.outputs[0].as<T>();
+  const std::int64_t area = conv.output.area(), blocks = channel_blocks(conv);
+  const std::int64_t most = (conv.in + blocks - 1) / blocks * conv.taps();
+  const std::int64_t tile = tile_of(conv, most, sizeof(T));
+  in_lanes(
+      run, conv.images * conv.groups * blocks, scratch_of<T>(run), most * tile, [&](std::int64_t item, T* scratch) {
+        const std::int64_t plane = item / blocks, group = plane % conv.groups, block = item % blocks;
+        const std::int64_t first = conv.in * block / blocks, count = conv.in * (block + 1) / blocks - first;
+        T* image = dx + (plane * conv.in + first) * conv.image.area();
+        std::fill_n(image, count * conv.image.area(), T(0));
+        const Matrix<T> filter{w + group * conv.out * conv.depth() + first * conv.taps(), conv.depth(), true};
+        for (std::int64_t begin = 0; begin < area; begin += tile) {
+          const std::int64_t end = std::min(area, begin + tile);
+          multiply(static_cast<int>(count * conv.taps()), static_cast<int>(end - begin), static_cast<int>(conv.out),
+                   filter, Matrix<T>{dy + plane * conv.out * area + begin, area, false}, scratch, end - begin);
+          const T* from = scratch;
+          for (std::int64_t c = 0; c < count; ++c)
+            for (std::int64_t u = 0; u < conv.filter.rows; ++u)
+              for (std::int64_t v = 0; v < conv.filter.columns; ++v, from += end - begin)
+                add_taps(conv, image + c * conv.image.area(), u, v, begin, end, from);
+        }
+        finish_rows(run, image - dx, conv.image.area(), count, conv.image.area());
+      });
+}
+
+// ---- The filter's gradient: the output's gradient times the columns, transposed, added over tiles and images ----
+
+/// How it is cut: by blocks of channels, and where these are few by images, whose sums are added at the end.
+struct FilterCut {
+  std::int64_t blocks = 1, parts = 1;
+};
+
+FilterCut filter_cut(const Conv& conv) {
+  FilterCut cut;
+  cut.blocks = std::clamp<std::int64_t>(kConvLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.in));
+  if (cut.blocks * conv.groups < kConvLanes / 2) {
+    cut.blocks = 1;
+    cut.parts = std::clamp<std::int64_t>(kConvLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.images));
+  }
+  return cut;
+}
+
+template <class T>
+void filter_gradient(KernelRun& run, const Conv& conv) {
+  const T* dy = run.inputs[0].as<const T>();
+  const T* x = run.inputs[1].as<const T>();
+  T* dw = run.outputs[0].as<T>();
+  const std::int64_t area = conv.output.area(), depth = conv.depth();
+  const FilterCut cut = filter_cut(conv);
+  const std::int64_t most = (conv.in + cut.blocks - 1) / cut.blocks * conv.taps();
+  const std::int64_t tile = tile_of(conv, most, sizeof(T));
+  const std::int64_t weights = conv.groups * conv.out * depth;
+  T* const sums = scratch_of<T>(run) + kConvLanes * most * tile;  // of parts but the first
+  in_lanes(
+      run, cut.parts * conv.groups * cut.blocks, scratch_of<T>(run), most * tile, [&](std::int64_t item, T* scratch) {
+        const std::int64_t block = item % cut.blocks, group = item / cut.blocks % conv.groups;
+        const std::int64_t part = item / cut.blocks / conv.groups;
+        const std::int64_t first = conv.in * block / cut.blocks, count = conv.in * (block + 1) / cut.blocks - first;
+        T* to = (part == 0 ? dw : sums + (part - 1) * weights) + group * conv.out * depth + first * conv.taps();
+        bool add = false;
+        for (std::int64_t n = conv.images * part / cut.parts; n < conv.images * (part + 1) / cut.parts; ++n) {
+          const std::int64_t plane = n * conv.groups + group;
+          for (std::int64_t begin = 0; begin < area; begin += tile, add = true) {
+            const std::int64_t end = std::min(area, begin + tile);
+            Matrix<T> taps = columns(conv, x + plane * conv.in * conv.image.area(), first, count, begin, end, scratch);
+            taps.transposed = true;
+            multiply(static_cast<int>(conv.out), static_cast<int>(count * conv.taps()), static_cast<int>(end - begin),
+                     Matrix<T>{dy + plane * conv.out * area + begin, area, false}, taps, to, depth, add);
+          }
+        }
+      });
+  for (std::int64_t part = 1; part < cut.parts; ++part) {
+    const T* more = sums + (part - 1) * weights;
+#pragma omp simd
+    for (std::int64_t i = 0; i < weights; ++i) dw[i] += more[i];
+  }
+}
+
+/// Bytes of all lanes' columns, whatever the block of channels and the number of images: a tile has 64 positions or
+/// fits into kColumnBytes.
+std::int64_t column_bytes(const Conv& conv, std::int64_t element) {
+  const std::int64_t of_lane = std::max(conv.depth() * 64, kColumnBytes / element);
+  return kConvLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;
+}
+
+}  // namespace
+
+void convolve_by_columns(KernelRun& run, const Conv& conv) {
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) { convolve<decltype(zero)>(run, conv); });
+}
+
+void image_gradient_by_columns(KernelRun& run, const Conv& conv) {
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) { image_gradient<decltype(zero)>(run, conv); });
+}
+
+void filter_gradient_by_columns(KernelRun& run, const Conv& conv) {
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) { filter_gradient<decltype(zero)>(run, conv); });
+}
+
+std::int64_t columns_scratch(const Conv& conv, std::int64_t element) {
+  return conv.plain() ? 0 : column_bytes(conv, element);
+}
+
+std::int64_t image_gradient_columns_scratch(const Conv& conv, std::int64_t element) {
+  return column_bytes(conv, element);
+}
+
+std::int64_t filter_gradient_columns_scratch(const Conv& conv, std::int64_t element) {
+  const std::int64_t sums = (filter_cut(conv).parts - 1) * conv.groups * conv.out * conv.depth();
+  return column_bytes(conv, element) + sums * element;
+}
+
+}  // namespace ferry::cpu

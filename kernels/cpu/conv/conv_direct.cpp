@@ -1,0 +1,316 @@
+// Convolution without a matrix of columns: for each tap of a row of positions, an element of the source is multiplied
+// by a panel of channels (product_tile.hpp). The convolution and its image's gradient are the same with other taps;
+// the filter's gradient takes taps for positions and positions for taps.
+#include <algorithm>
+
+#include "kernels/cpu/conv/conv.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/finish.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kFinished = 8;        // channels whose positions are finished together, in the first cache
+constexpr std::int64_t kUnitsTogether = 32;  // that a filter's gradient packs before it multiplies
+
+/// A lane of at most so many bytes lies on the stack of the thread that works: there it is in its core's cache from one
+/// convolution to the next. Longer ones have places in the scratch.
+constexpr std::int64_t kStackBytes = 1 << 18;
+
+// ---- The convolution and its image's gradient ----
+
+/// Elements of the packed filters of the sweeps that are not at once.
+template <class T>
+std::int64_t packed_filters(const DirectConv& conv) {
+  std::int64_t depth = 0;
+  for (const Sweep& sweep : conv.sweeps)
+    if (!sweep.at_once) depth += sweep.depth();
+  return conv.groups * Panels<T>(conv.targets).room() * depth;
+}
+
+/// Elements of a lane's sums in the other sweeps.
+template <class T>
+std::int64_t lane_elements(const DirectConv& conv) {
+  std::int64_t most = 0;
+  for (const Sweep& sweep : conv.sweeps)
+    if (!sweep.at_once) most = std::max(most, sweep.images * sweep.positions());
+  return most * Panels<T>::kMostWidth;
+}
+template <class T>
+bool lanes_on_stack(const DirectConv& conv) {
+  return lane_elements<T>(conv) * static_cast<std::int64_t>(sizeof(T)) <= kStackBytes;
+}
+
+/// The sums of a sweep.
+template <class T>
+class Sums {
+ public:
+  Sums(const KernelRun& run, const DirectConv& conv, const Sweep& sweep, const T* packed)
+      : run_(run),
+        conv_(conv),
+        sweep_(sweep),
+        panels_(conv.targets),
+        packed_(packed),
+        finishes_(conv.sweeps.size() == 1 && sweep.targets.empty()) {}
+
+  /// It makes the output in rows of units.
+  [[nodiscard]] bool finishes() const { return finishes_; }
+
+  /// Of all groups.
+  void pack_filter(T* to) const {
+    for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
+      const std::int64_t group = item / panels_.count();
+      const Panel panel = panels_.at(item % panels_.count());
+      pack_panel(group, panel, 0, depth(), to + place(group, panel));
+    });
+  }
+
+  /// All images together, panel by panel: what is packed of the filter is in the first cache until it has been used.
+  void compute_at_once() const {
+    for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
+      alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kUnitPositions * Panels<T>::kMostWidth];
+      const Part part{0, run_.inputs[0].sizes[0], item / panels_.count(), sweep_.unit(0)};
+      const Panel panel = panels_.at(item % panels_.count());
+      add(part, panel, sums, [&](std::int64_t begin, std::int64_t count) {
+        pack_panel(part.group, panel, begin, count, filter);
+        return filter;
+      });
+    });
+  }
+
+  void compute(T* lanes) const {
+    const std::int64_t images = run_.inputs[0].sizes[0];
+    const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
+    // Where there are few, each is cut by panels.
+    const std::int64_t cuts = std::clamp<std::int64_t>((kConvLanes + batches - 1) / batches, 1, panels_.count());
+    const auto work = [&](std::int64_t item, T* lane) {
+      const std::int64_t batch = item / cuts, cut = item % cuts, group = batch / sweep_.units % conv_.groups;
+      const std::int64_t first = batch / sweep_.units / conv_.groups * sweep_.images;
+      const Part part{first, std::min(sweep_.images, images - first), group, sweep_.unit(batch % sweep_.units)};
+      for (std::int64_t p = panels_.count() * cut / cuts; p < panels_.count() * (cut + 1) / cuts; ++p) {
+        const Panel panel = panels_.at(p);
+        const T* const filter = packed_ + place(group, panel);
+        add(part, panel, lane, [&](std::int64_t row, std::int64_t) { return filter + row * panels_.width(panel); });
+      }
+    };
+    if (!lanes_on_stack<T>(conv_)) return in_lanes(run_, batches * cuts, lanes, lane_elements<T>(conv_), work);
+    for_chunks(run_.parallel, batches * cuts, 1, [&](std::int64_t begin, std::int64_t end) {
+      alignas(64) T lane[kStackBytes / sizeof(T)];
+      for (std::int64_t item = begin; item < end; ++item) work(item, lane);
+    });
+  }
+
+ private:
+  /// A unit's rows of some images in a group.
+  struct Part {
+    std::int64_t first, images, group;
+    Unit unit;
+  };
+
+  [[nodiscard]] std::int64_t depth() const { return sweep_.depth(); }
+  /// Where a panel of the packed filter lies.
+  [[nodiscard]] std::int64_t place(std::int64_t group, const Panel& panel) const {
+    return (group * panels_.padded() + panel.first) * depth();
+  }
+
+  /// Elements [begin, begin + count) of its depth.
+  void pack_panel(std::int64_t group, const Panel& panel, std::int64_t begin, std::int64_t count, T* to) const {
+    const T* filter = run_.inputs[1].as<const T>() + group * (run_.inputs[1].count() / conv_.groups) +
+                      panel.first * conv_.filter_step;
+    for (std::int64_t i = begin, n = 0; i < begin + count; i += n, to += n * panels_.width(panel)) {
+      n = std::min(sweep_.run - i % sweep_.run, begin + count - i);
+      pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, n, panel, to);
+    }
+  }
+
+  [[nodiscard]] std::int64_t positions(const Part& part) const { return part.unit.rows * sweep_.columns.targets; }
+
+  template <class Packed>
+  void add(const Part& part, const Panel& panel, T* sums, const Packed& packed) const {
+    const std::int64_t plane = part.first * conv_.groups + part.group;
+    const T* const channels = run_.inputs[0].as<const T>() + plane * conv_.sources * conv_.source.area();
+    multiply(channels + part.unit.begin * sweep_.row_step, sweep_.factor(part.unit.number), part.images, packed, panel,
+             sums, false);
+    put(part, panel, sums);
+  }
+
+  void put(const Part& part, const Panel& panel, const T* sums) const {
+    const std::int64_t begin = (sweep_.rows.first + part.unit.begin * sweep_.rows.stride) * conv_.target.columns;
+    for (std::int64_t image = 0; image < part.images; ++image) {
+      const std::int64_t plane = (part.first + image) * conv_.groups + part.group;
+      const std::int64_t to =
+          (plane * conv_.targets + panel.first) * conv_.target.area() + begin + sweep_.columns.first;
+      const T* const from = sums + image * positions(part) * panels_.width(panel);
+      const std::int64_t together = finishes_ && run_.finish != nullptr ? kFinished : panel.count;
+      for (std::int64_t v = 0; v < panel.count; v += together) {
+        const Panel some{panel.first + v, std::min(together, panel.count - v), panel.vectors};
+        const std::int64_t at = to + v * conv_.target.area();
+        unpack(from + v, positions(part), sweep_.targets, some, run_.outputs[0].as<T>() + at, conv_.target.area());
+        if (finishes_) finish_rows(run_, at, positions(part), some.count, conv_.target.area());
+      }
+    }
+  }
+
+  const KernelRun& run_;
+  const DirectConv& conv_;
+  const Sweep& sweep_;
+  const Panels<T> panels_;
+  const T* const packed_;
+  const bool finishes_;
+};
+
+template <class T>
+void convolve(const KernelRun& run, const DirectConv& conv) {
+  T* packed = reinterpret_cast<T*>(run.scratch.data());
+  if (conv.packed) return Sums<T>(run, conv, conv.sweeps[0], run.inputs[2].as<const T>()).compute(packed);
+  T* const behind = packed + packed_filters<T>(conv);
+  for (const Sweep& sweep : conv.sweeps) {
+    const Sums<T> sums(run, conv, sweep, packed);
+    if (sweep.at_once) {
+      sums.compute_at_once();
+    } else {
+      sums.pack_filter(packed);
+      sums.compute(behind);
+      packed += conv.groups * Panels<T>(conv.targets).padded() * sweep.depth();
+    }
+    if (sums.finishes()) return;
+  }
+  finish_all(run);
+}
+
+// ---- The filter's gradient: sums over positions, added up over units ----
+
+/// Elements of a unit: the packed gradient of its outputs.
+template <class T>
+std::int64_t unit_elements(const DirectConv& conv) {
+  return conv.sweeps[0].positions() * Panels<T>(conv.targets).room();
+}
+
+/// The work of one group.
+template <class T>
+class FilterGradient {
+ public:
+  FilterGradient(const KernelRun& run, const DirectConv& conv, std::int64_t group)
+      : run_(run), conv_(conv), sweep_(conv.sweeps[0]), panels_(conv.targets), group_(group) {
+    sums_ = reinterpret_cast<T*>(run.scratch.data());
+    packed_ = sums_ + panels_.padded() * depth();
+  }
+
+  void compute() {
+    const std::int64_t units = run_.inputs[1].sizes[0] * sweep_.units;
+    for (std::int64_t begin = 0; begin < units; begin += kUnitsTogether) {
+      const std::int64_t count = std::min(kUnitsTogether, units - begin);
+      for_chunks(run_.parallel, count, 1, [&](std::int64_t i, std::int64_t) { pack_unit(i, begin + i); });
+      for_chunks(run_.parallel, panels_.count() * sweep_.parts, 1, [&](std::int64_t item, std::int64_t) {
+        for (std::int64_t i = 0; i < count; ++i)
+          add_unit(panels_.at(item / sweep_.parts), item % sweep_.parts, i, begin + i);
+      });
+    }
+    T* to = run_.outputs[0].as<T>() + group_ * conv_.targets * depth();
+    for (std::int64_t p = 0; p < panels_.count(); ++p) {
+      const Panel panel = panels_.at(p);
+      unpack(sums_ + panel.first * depth(), depth(), {}, panel, to + panel.first * depth(), depth());
+    }
+  }
+
+ private:
+  [[nodiscard]] std::int64_t depth() const { return sweep_.depth(); }
+  [[nodiscard]] std::int64_t plane(std::int64_t unit) const { return unit / sweep_.units * conv_.groups + group_; }
+  [[nodiscard]] std::int64_t positions(std::int64_t unit) const {
+    return sweep_.unit(unit % sweep_.units).rows * sweep_.columns.targets;
+  }
+  [[nodiscard]] T* gradients(std::int64_t i) const { return packed_ + i * unit_elements<T>(conv_); }
+
+  void pack_unit(std::int64_t i, std::int64_t unit) const {
+    const std::int64_t count = positions(unit);
+    for (std::int64_t p = 0; p < panels_.count(); ++p) {
+      const Panel panel = panels_.at(p);
+      const T* from = run_.inputs[0].as<const T>() + (plane(unit) * conv_.targets + panel.first) * conv_.target.area() +
+                      sweep_.unit(unit % sweep_.units).begin * conv_.target.columns;
+      pack(from, conv_.target.area(), count, panel, gradients(i) + panel.first * count);
+    }
+  }
+
+  void add_unit(const Panel& panel, std::int64_t part, std::int64_t i, std::int64_t unit) const {
+    const Unit here = sweep_.unit(unit % sweep_.units);
+    const T* const channels = run_.inputs[1].as<const T>() + plane(unit) * conv_.sources * conv_.source.area();
+    const T* const gradient = gradients(i) + panel.first * positions(unit);
+    multiply(
+        channels + here.begin * sweep_.row_step, sweep_.factor(here.number, part), 1,
+        [&](std::int64_t begin, std::int64_t) { return gradient + begin * panels_.width(panel); }, panel,
+        sums_ + panel.first * depth(), unit > 0);
+  }
+
+  const KernelRun& run_;
+  const DirectConv& conv_;
+  const Sweep& sweep_;
+  const Panels<T> panels_;
+  const std::int64_t group_;
+  T *sums_, *packed_;
+};
+
+}  // namespace
+
+std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype) {
+  std::int64_t elements = 0;
+  dispatch_floats(dtype, [&](auto zero) { elements = packed_filters<decltype(zero)>(conv); });
+  return elements;
+}
+
+std::int64_t packed_filter_elements(const Type& filter, std::int64_t groups) {
+  std::int64_t elements = 0;
+  const std::int64_t targets = filter.shape[0].size() / groups;
+  dispatch_floats(filter.dtype, [&](auto zero) {
+    elements = groups * Panels<decltype(zero)>(targets).room() * (filter.shape.count() / filter.shape[0].size());
+  });
+  return elements;
+}
+
+void pack_filter(KernelRun& run, std::int64_t groups) {
+  const Array &filter = run.inputs[0], &packed = run.outputs[0];
+  dispatch_floats(filter.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t targets = filter.sizes[0] / groups, depth = filter.count() / filter.sizes[0];
+    const Panels<T> panels(targets);
+    for_chunks(run.parallel, groups * panels.count(), 1, [&](std::int64_t item, std::int64_t) {
+      const std::int64_t group = item / panels.count();
+      const Panel panel = panels.at(item % panels.count());
+      pack(filter.as<const T>() + (group * targets + panel.first) * depth, depth, depth, panel,
+           packed.as<T>() + (group * panels.padded() + panel.first) * depth);
+    });
+  });
+}
+
+void convolve_directly(KernelRun& run, const DirectConv& conv) {
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) { convolve<decltype(zero)>(run, conv); });
+}
+
+void filter_gradient_directly(KernelRun& run, const DirectConv& conv) {
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) {
+    for (std::int64_t group = 0; group < conv.groups; ++group)
+      FilterGradient<decltype(zero)>(run, conv, group).compute();
+  });
+}
+
+std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
+  std::int64_t bytes = 0;
+  dispatch_floats(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
+    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv)) + lanes;
+    bytes = elements * static_cast<std::int64_t>(sizeof(T));
+  });
+  return bytes;
+}
+
+std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype) {
+  std::int64_t bytes = 0;
+  dispatch_floats(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t sums = Panels<T>(conv.targets).room() * conv.sweeps[0].depth();
+    bytes = (sums + kUnitsTogether * unit_elements<T>(conv)) * static_cast<std::int64_t>(sizeof(T));
+  });
+  return bytes;
+}
+
+}  // namespace ferry::cpu

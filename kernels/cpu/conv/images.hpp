@@ -1,0 +1,58 @@
+// Windows that move over images [n,channels,rows,columns].
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+struct Plane {
+  std::int64_t rows = 0, columns = 0;
+  [[nodiscard]] std::int64_t area() const { return rows * columns; }
+};
+
+[[nodiscard]] inline Plane plane_of(const Array& array) {
+  return {array.sizes[2], array.sizes[3]};
+}
+
+struct Span {
+  std::int64_t begin = 0, end = 0;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+};
+
+/// Along one dim.
+struct WindowSteps {
+  std::int64_t stride = 1, padding = 0, dilation = 1;
+
+  /// Where tap `k` of the window at output position `p` lies; outside of the image in the padding.
+  [[nodiscard]] std::int64_t position(std::int64_t p, std::int64_t k) const {
+    return p * stride - padding + k * dilation;
+  }
+  /// The output positions, of `outputs`, whose tap `k` lies in an image of `size`.
+  [[nodiscard]] Span inside(std::int64_t k, std::int64_t size, std::int64_t outputs) const {
+    const std::int64_t first = padding - k * dilation;  // p * stride >= first, p * stride < first + size
+    const auto up = [this](std::int64_t n) { return n <= 0 ? 0 : (n + stride - 1) / stride; };
+    const std::int64_t begin = std::min(up(first), outputs);
+    return {begin, std::clamp(up(first + size), begin, outputs)};
+  }
+};
+
+struct Slide {
+  WindowSteps rows, columns;
+  bool padding_free = true;
+};
+
+/// Of ops/image/conv.hpp's attributes.
+[[nodiscard]] inline Slide slide_of(const Attrs& attrs) {
+  const Ints &strides = attrs.get<Ints>("strides"), &padding = attrs.get<Ints>("padding");
+  const Ints dilations = attrs.get_or("dilations", Ints{1, 1});
+  Slide slide;
+  slide.rows = {strides[0], padding[0], dilations[0]};
+  slide.columns = {strides[1], padding[1], dilations[1]};
+  slide.padding_free = std::all_of(padding.begin(), padding.end(), [](std::int64_t n) { return n == 0; });
+  return slide;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,390 @@
+// The largest element and the mean of windows of images, some rows of windows at a time.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "kernels/cpu/conv/images.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+struct Pool {
+  Slide slide;
+  Plane window;
+};
+
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  const Ints& size = setup.attrs.get<Ints>("size");
+  return keep(Pool{slide_of(setup.attrs), {size[0], size[1]}});
+}
+
+/// Windows that are computed together, so that vectors are full: their numbers stay in the first cache.
+constexpr std::int64_t kTogether = 256;
+constexpr std::int64_t kStaged = 4096;  ///< elements of an image beside them
+constexpr std::int64_t kVector = 8;
+
+/// `rows` rows of `columns` windows, from output position [row, column] on.
+struct Windows {
+  std::int64_t row, rows, column, columns;
+  [[nodiscard]] std::int64_t count() const { return rows * columns; }
+};
+
+/// The pooling of images of one size. What windows have which tap in the image is found once.
+class Pooling {
+ public:
+  Pooling(const KernelRun& run, const Array& images, const Array& outputs)
+      : pool_(kept<Pool>(run)),
+        image_(plane_of(images)),
+        output_(plane_of(outputs)),
+        planes_(images.sizes[0] * images.sizes[1]) {
+    if (image_.area() > std::numeric_limits<std::int32_t>::max())
+      throw Error(Code::plan, "an image has " + std::to_string(image_.area()) + " pixels; the limit is 2147483647");
+    for (std::int64_t v = 0; v < std::min(pool_.window.columns, kKept); ++v) inside_[v] = find(v);
+    columns_ = std::clamp<std::int64_t>(output_.columns, 1, kTogether);
+    rows_ = kTogether / columns_;
+    cut_for_stage();
+  }
+
+  /// Calls body(windows, where their image begins, where they begin among all outputs); images are taken by threads.
+  template <class Body>
+  void for_windows(const KernelRun& run, const Body& body) const {
+    if (output_.area() == 0) return;
+    const auto each = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t plane = begin; plane < end; ++plane)
+        for (std::int64_t row = 0; row < output_.rows; row += rows_)
+          for (std::int64_t column = 0; column < output_.columns; column += columns_)
+            body(
+                Windows{row, std::min(rows_, output_.rows - row), column, std::min(columns_, output_.columns - column)},
+                plane * image_.area(), plane * output_.area() + row * output_.columns + column);
+    };
+    for_chunks(run.parallel, planes_, grain_of(output_.area() * pool_.window.area()), each);
+  }
+
+  /// Calls body(row, column) for each tap of a window.
+  template <class Body>
+  void for_taps(const Body& body) const {
+    for (std::int64_t u = 0; u < pool_.window.rows; ++u)
+      for (std::int64_t v = 0; v < pool_.window.columns; ++v) body(u, v);
+  }
+
+  [[nodiscard]] std::int64_t image_columns() const { return image_.columns; }
+
+  /// Numbers of windows are kept in rows of so many, whole vectors when images are staged.
+  [[nodiscard]] std::int64_t pitch() const { return pitch_; }
+  [[nodiscard]] bool staged() const { return part_ > 0; }
+
+  /// Copies what lies under some windows to `stage`. The columns are apart by their remainder when divided by the
+  /// stride, so that a tap of a row of windows is one run; padding is -inf, and what only fills vectors any number.
+  template <class T>
+  void fill_stage(const T* image, const Windows& windows, T* stage) const {
+    const std::int64_t rows = rows_under(windows.rows);
+    const std::int64_t first_row = pool_.slide.rows.position(windows.row, 0);
+    for (std::int64_t rest = 0; rest < stride(); ++rest, stage += stage_step()) {
+      std::fill_n(stage + rows * part_, kVector, T(0));
+      if (flat_) {
+        copy_steps(image + first_row * image_.columns + rest, rows * part_, stage);
+        continue;
+      }
+      for (std::int64_t r = 0; r < rows; ++r)
+        fill_row(image, first_row + r, pool_.slide.columns.position(windows.column, rest), windows.columns,
+                 stage + r * part_);
+    }
+  }
+
+  /// Calls body(row of windows, place of the tap of its first window in the image, run in the stage) for each tap.
+  template <class T, class Body>
+  void for_staged_rows(const Windows& windows, const T* stage, const Body& body) const {
+    for (std::int64_t r = 0; r < windows.rows; ++r) {
+      const std::int64_t row = pool_.slide.rows.position(windows.row + r, 0);
+      std::int64_t place = row * image_.columns + pool_.slide.columns.position(windows.column, 0);
+      const T* taps = stage + r * pool_.slide.rows.stride * part_;
+      for (std::int64_t u = 0; u < pool_.window.rows; ++u, place += image_.columns, taps += part_)
+        for (std::int64_t v = 0, rest = 0, at = 0; v < pool_.window.columns; ++v) {
+          body(r, place + v, taps + rest * stage_step() + at);
+          if (++rest == stride()) rest = 0, ++at;
+        }
+    }
+  }
+  [[nodiscard]] std::int64_t stride() const { return pool_.slide.columns.stride; }
+
+  /// Of a tap, calls body(place in the image, first window, end, stride) for each row of windows that has it in the
+  /// image: the windows [first, end) do, one after another, their taps `stride` apart.
+  template <class Body>
+  void for_rows(const Windows& windows, std::int64_t u, std::int64_t v, const Body& body) const {
+    const Span inside = v < kKept ? inside_[v] : find(v);
+    const std::int64_t begin = std::clamp(inside.begin - windows.column, std::int64_t{0}, windows.columns);
+    const std::int64_t end = std::clamp(inside.end - windows.column, begin, windows.columns);
+    for (std::int64_t r = 0; begin < end && r < windows.rows; ++r) {
+      const std::int64_t row = pool_.slide.rows.position(windows.row + r, u);
+      if (row >= 0 && row < image_.rows)
+        body(row * image_.columns + pool_.slide.columns.position(windows.column + begin, v),
+             r * windows.columns + begin, r * windows.columns + end, pool_.slide.columns.stride);
+    }
+  }
+
+  /// for_rows() of each tap.
+  template <class Body>
+  void for_tap_rows(const Windows& windows, const Body& body) const {
+    for_taps([&](std::int64_t u, std::int64_t v) { for_rows(windows, u, v, body); });
+  }
+
+  /// Calls body(window, rows, columns) for each of some windows: those of its rows and columns that lie in the image.
+  template <class Body>
+  void for_each_window(const Windows& windows, const Body& body) const {
+    const auto along = [](const WindowSteps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
+      const std::int64_t begin = steps.position(at, 0);
+      return Span{std::max<std::int64_t>(begin, 0), std::min(size, begin + window)};
+    };
+    for (std::int64_t r = 0; r < windows.rows; ++r) {
+      const Span rows = along(pool_.slide.rows, windows.row + r, pool_.window.rows, image_.rows);
+      for (std::int64_t c = 0; c < windows.columns; ++c) {
+        const Span columns = along(pool_.slide.columns, windows.column + c, pool_.window.columns, image_.columns);
+        body(r * windows.columns + c, rows, columns);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kKept = 16;  // columns of taps
+
+  [[nodiscard]] Span find(std::int64_t v) const {
+    return pool_.slide.columns.inside(v, image_.columns, output_.columns);
+  }
+
+  [[nodiscard]] std::int64_t rows_under(std::int64_t rows) const {
+    return (rows - 1) * pool_.slide.rows.stride + pool_.window.rows;
+  }
+
+  /// Elements of a stage from one remainder's to the next one's.
+  [[nodiscard]] std::int64_t stage_step() const { return rows_under(rows_) * part_ + kVector; }
+
+  /// So many rows of windows together that what lies under them can be staged; then as they are when rows of the image
+  /// follow one another without padding.
+  void cut_for_stage() {
+    const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
+    const bool fits = rows_under(output_.rows) <= image_.rows &&
+                      (output_.columns - 1) * stride() + pool_.window.columns <= image_.columns;
+    flat_ = pool_.slide.padding_free && fits && image_.columns % stride() == 0 && columns_ == output_.columns;
+    pitch_ = up(columns_);
+    part_ = flat_ ? image_.columns / stride() : up(pitch_ + (pool_.window.columns - 1) / stride());
+    std::int64_t rows = std::min(kTogether / pitch_, output_.rows);
+    std::swap(rows, rows_);
+    while (rows_ > 0 && stage_step() * stride() > kStaged) --rows_;
+    if (rows_ > 0) return;
+    rows_ = rows;
+    pitch_ = columns_;
+    part_ = 0;
+  }
+
+  /// A row of the stage, from column `first` of the image on.
+  template <class T>
+  void fill_row(const T* image, std::int64_t row, std::int64_t first, std::int64_t columns, T* to) const {
+    const std::int64_t needed = columns + (pool_.window.columns - 1) / stride();
+    const WindowSteps along{.stride = stride(), .padding = -first};
+    const Span inside = row < 0 || row >= image_.rows ? Span{} : along.inside(0, image_.columns, needed);
+    std::fill(to, to + inside.begin, -math::kInf<T>);
+    copy_steps(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), to + inside.begin);
+    std::fill(to + inside.end, to + needed, -math::kInf<T>);
+    std::fill(to + needed, to + part_, T(0));
+  }
+
+  /// `n` elements that are a stride apart.
+  template <class T>
+  void copy_steps(const T* from, std::int64_t n, T* to) const {
+    if (stride() == 1)
+      std::copy_n(from, n, to);
+    else if (stride() == 2)
+      for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+    else
+      for (std::int64_t i = 0; i < n; ++i) to[i] = from[stride() * i];
+  }
+
+  const Pool& pool_;
+  const Plane image_, output_;
+  const std::int64_t planes_;
+  Span inside_[kKept];
+  std::int64_t columns_, rows_;  // of windows together
+  std::int64_t pitch_ = 0;
+  std::int64_t part_ = 0;  // of a row in the stage; 0: there is none
+  bool flat_ = false;
+};
+
+/// The largest element of each of some windows, and when `placed` where it is in the image: the first of equal ones;
+/// NaN is the largest.
+template <class T, bool placed>
+struct Largest {
+  using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  T value[kTogether];
+  Place place[placed ? kTogether : 1];
+
+  Largest(const Pooling& pooling, const T* image, const Windows& windows) {
+    const std::int64_t count = windows.rows * pooling.pitch();
+    std::fill_n(value, count, -math::kInf<T>);
+    if constexpr (placed) std::fill_n(place, count, Place(-1));
+    if (pooling.staged())
+      find_staged(pooling, image, windows);
+    else
+      find(pooling, image, windows);
+    if constexpr (placed) place_lowest(pooling, windows, count);
+  }
+
+ private:
+  /// Where all elements are -inf.
+  void place_lowest(const Pooling& pooling, const Windows& windows, std::int64_t count) {
+    if (std::find(place, place + count, Place(-1)) == place + count) return;
+    pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+      Place& at = place[i / windows.columns * pooling.pitch() + i % windows.columns];
+      if (at < 0) at = static_cast<Place>(rows.begin * pooling.image_columns() + columns.begin);
+    });
+  }
+
+  void find_staged(const Pooling& pooling, const T* image, const Windows& windows) {
+    T stage[kStaged];
+    pooling.fill_stage(image, windows, stage);
+    const auto stride = static_cast<Place>(pooling.stride());
+    pooling.for_staged_rows(windows, stage, [&](std::int64_t row, std::int64_t first, const T* taps) {
+      for (std::int64_t c = 0; c < pooling.pitch(); c += kVector)
+        join<kVector>(row * pooling.pitch() + c, taps + c, static_cast<Place>(first + c * stride), stride);
+    });
+  }
+
+  void find(const Pooling& pooling, const T* image, const Windows& windows) {
+    pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t here = at + (i - begin) * stride;
+        join<1>(i, image + here, static_cast<Place>(here), Place(1));
+      }
+    });
+  }
+
+  /// Of `n` windows from i on: a tap, which lies at `first` in the image, the next window's `stride` behind it.
+  template <std::int64_t n>
+  void join(std::int64_t i, const T* tap, Place first, Place stride) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < n; ++k) {
+      const T x = tap[k], y = value[i + k];
+      const bool larger = (x > y) | ((x != x) & (y == y));
+      value[i + k] = larger ? x : y;
+      if constexpr (placed)
+        place[i + k] = larger ? static_cast<Place>(first + static_cast<Place>(k) * stride) : place[i + k];
+    }
+  }
+};
+
+/// Zero, before windows add to it.
+template <class T>
+void clear(const KernelRun& run, const Array& array) {
+  for_chunks(run.parallel, array.count(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(array.as<T>() + begin, array.as<T>() + end, T(0));
+  });
+}
+
+/// Output 0 has as many images as `images`. Calls body(zero of the dtype, pooling from `images` to `outputs`).
+template <class Body>
+void with_pooling(KernelRun& run, const Array& images, const Array& outputs, const Body& body) {
+  run.outputs[0].sizes[0] = images.sizes[0];
+  const Pooling pooling(run, images, outputs);
+  dispatch_floats(images.dtype, [&](auto zero) { body(zero, pooling); });
+}
+
+void max_pool(KernelRun& run) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      const Largest<T, false> largest(pooling, x.as<const T>() + image, windows);
+      T* to = y.as<T>() + output;
+      for (std::int64_t r = 0; r < windows.rows; ++r)
+        to = std::copy_n(largest.value + r * pooling.pitch(), windows.columns, to);
+    });
+  });
+}
+
+/// y = values where x has the largest of each window.
+void max_pool_pick(KernelRun& run) {
+  const Array &values = run.inputs[0], &x = run.inputs[1], &y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
+      const T* from = values.as<const T>() + image;
+      T* to = y.as<T>() + output;
+      for (std::int64_t r = 0; r < windows.rows; ++r)
+        for (std::int64_t c = 0; c < windows.columns; ++c) *to++ = from[largest.place[r * pooling.pitch() + c]];
+    });
+  });
+}
+
+void max_pool_grad(KernelRun& run) {
+  const Array &dy = run.inputs[0], &x = run.inputs[1], &dx = run.outputs[0];
+  with_pooling(run, x, dy, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    clear<T>(run, dx);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
+      T* to = dx.as<T>() + image;
+      const T* from = dy.as<const T>() + output;
+      for (std::int64_t r = 0; r < windows.rows; ++r)
+        for (std::int64_t c = 0; c < windows.columns; ++c) to[largest.place[r * pooling.pitch() + c]] += *from++;
+    });
+  });
+}
+
+void avg_pool(KernelRun& run) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
+  with_pooling(run, x, y, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      T* to = y.as<T>() + output;
+      std::fill_n(to, windows.count(), T(0));
+      pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+        const T* from = x.as<const T>() + image + at;
+        for (std::int64_t i = begin; i < end; ++i) to[i] += from[(i - begin) * stride];
+      });
+      pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+        to[i] /= static_cast<T>(rows.size() * columns.size());
+      });
+    });
+  });
+}
+
+void avg_pool_grad(KernelRun& run) {
+  const Array &dy = run.inputs[0], &dx = run.outputs[0];
+  run.outputs[0].sizes[0] = dy.sizes[0];
+  with_pooling(run, dx, dy, [&](auto zero, const Pooling& pooling) {
+    using T = decltype(zero);
+    clear<T>(run, dx);
+    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+      T share[kTogether];
+      pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+        share[i] = dy.as<const T>()[output + i] / static_cast<T>(rows.size() * columns.size());
+      });
+      pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+        T* to = dx.as<T>() + image + at;
+        for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
+      });
+    });
+  });
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "MaxPool2D", .run = max_pool, .prepare = prepare},
+    {.op = "MaxPool2DGrad", .run = max_pool_grad, .prepare = prepare},
+    {.op = "MaxPool2DPick", .run = max_pool_pick, .prepare = prepare},
+    {.op = "AvgPool2D", .run = avg_pool, .prepare = prepare},
+    {.op = "AvgPool2DGrad", .run = avg_pool_grad, .prepare = prepare},
+};
+
+}  // namespace
+
+std::span<const Kernel> pool_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,71 @@
+// Products of a packed panel and rows that lie where they are, of which each may have some elements only: those of a
+// window that lie in the image.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/conv/images.hpp"
+#include "kernels/cpu/product/panels.hpp"
+
+namespace ferry::cpu {
+
+/// Of a panel in the first cache.
+inline constexpr std::int64_t kCachedBytes = 25 << 10;
+
+/// Rows of the other factor that have elements in the same places.
+struct RowGroup {
+  std::vector<std::int64_t> rows;    ///< of the sums
+  std::vector<std::int64_t> places;  ///< where they lie
+  std::vector<ProductStep> steps;    ///< and their elements, in the order of the panel's rows; others are left out
+};
+
+/// The factor that is read where it lies. Its steps are those of the first `period` of `depth` rows of a panel, and
+/// the same again `period_step` further on for the next ones. Each group has the rows of one image after another.
+struct RowFactor {
+  std::int64_t images = 1, depth = 0, period = 1, period_step = 0;
+  std::vector<RowGroup> groups;
+};
+
+/// Adds the steps in `depth` to the first `count` rows of a group. `panel`: its row depth.begin.
+template <class T>
+void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth, const T* panel, std::int64_t vectors,
+              T* sums, bool add) {
+  const ProductTiles<T>& tiles = product_tiles_of<T>();
+  const auto from = [&](std::int64_t row) {
+    return std::ranges::lower_bound(group.steps, row, {}, &ProductStep::row) - group.steps.begin();
+  };
+  const std::int64_t first = from(depth.begin), steps = from(depth.end) - first;
+  if (steps == 0 && add) return;
+  const std::int64_t cuts = (count + tiles.rows - 1) / tiles.rows, width = vectors * tiles.lanes;
+  for (std::int64_t cut = 0; cut < cuts; ++cut) {
+    const std::int64_t row = count * cut / cuts, rows = count * (cut + 1) / cuts - row;
+    std::int64_t places[kMostTileRows];
+    for (std::int64_t r = 0; r < rows; ++r) places[r] = group.rows[static_cast<std::size_t>(row + r)] * width;
+    tiles.of[vectors - 1][rows - 1](steps, x, group.places.data() + row, group.steps.data() + first,
+                                    panel - depth.begin * width, sums, places, add);
+  }
+}
+
+/// sums[r, v] = sum of the row's elements times panel[i, v] for the rows r of the first `images`, added to what is
+/// there when `add`. packed(i, n) gives n elements [i, v] of each column, at most kCachedBytes of them; it is called
+/// for each once.
+template <class T, class Packed>
+void multiply(const T* x, const RowFactor& factor, std::int64_t images, const Packed& packed, const Panel& panel,
+              T* sums, bool add) {
+  const std::int64_t most = kCachedBytes / (Panels<T>::width(panel) * static_cast<std::int64_t>(sizeof(T)));
+  for (std::int64_t begin = 0; begin == 0 || begin < factor.depth; begin += factor.period, x += factor.period_step) {
+    const std::int64_t period = std::min(factor.period, factor.depth - begin);
+    const std::int64_t cuts = std::max<std::int64_t>(1, (period + most - 1) / most);
+    for (std::int64_t cut = 0; cut < cuts; ++cut) {
+      const Span depth{period * cut / cuts, period * (cut + 1) / cuts};
+      const T* const here = packed(begin + depth.begin, depth.size());
+      for (const RowGroup& group : factor.groups)
+        multiply(x, group, std::ssize(group.rows) / factor.images * images, depth, here, panel.vectors, sums,
+                 add || begin + depth.begin > 0);
+    }
+  }
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,80 @@
+// Rows of an array that lies in a file, or in the files of a folder, read as they are asked for. Texts: text_file.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/array_place.hpp"
+#include "base/files/files.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/types/shape.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Error(usage) where there is no data folder.
+void require_folder(const KernelSetup& setup, const std::string& path);
+/// This task's part of a value, of which the whole rows from `first_row` on are at `rows`.
+void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
+
+/// What a graph says of an array in a file.
+struct ArrayDeclared {
+  std::string format;         ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
+  std::string path;           ///< beneath the data folder; of "raw", one that ends in '/' is a folder
+  std::string tensor;         ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"
+  Type type;                  ///< of the whole array
+  std::int64_t skip = 0;      ///< lines before the rows of "csv"
+  std::int64_t features = 0;  ///< of "libsvm": above all indices
+
+  /// Error(file): the files hold something else.
+  [[noreturn]] void refuse(const std::string& found) const;
+};
+
+/// Rows of what is declared. May be read from any thread.
+class RowFile {
+ public:
+  explicit RowFile(ArrayDeclared declared);
+  virtual ~RowFile() = default;
+
+  [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
+  [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
+  /// Rows [first, first + count). Error(file), with the place, where they are not to be had or damaged.
+  virtual void read(std::int64_t first, std::int64_t count, std::byte* target) const = 0;
+
+ protected:
+  ArrayDeclared declared_;
+  std::uint64_t row_bytes_ = 0;
+};
+
+/// Rows whose elements lie in a file as they are; a bool that is neither 0 nor 1 is an error. Opened and checked
+/// against what is declared, without reading elements.
+class ArrayFile final : public RowFile {
+ public:
+  /// Error(file) names the file and what it holds.
+  ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
+
+ private:
+  /// Consecutive rows in one file.
+  struct Piece {
+    std::string path;
+    std::int64_t first = 0, rows = 0;
+    std::uint64_t begin = 0;                // of their bytes
+    std::unique_ptr<FileReader> kept = {};  // open; files of a folder are opened when they are read
+  };
+  void open_one(FileSystem& files);
+  void open_folder(FileSystem& files);
+  [[nodiscard]] ArrayPlace place_in(const FileReader& file) const;
+  void add_raw(const std::string& path, std::uint64_t size);
+  void read_piece(const Piece& piece, std::int64_t first, std::span<std::byte> target) const;
+
+  FileSystem& files_;
+  std::string folder_;
+  int reversed_ = 1;
+  std::vector<Piece> pieces_;  // in the order of their rows
+};
+
+}  // namespace ferry::cpu

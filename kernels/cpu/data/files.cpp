@@ -1,0 +1,159 @@
+// Files of data as values: read once a session, checked against what the graph declares.
+
+#include "base/files/files.hpp"
+#include "base/files/compress.hpp"
+#include "base/files/idx.hpp"
+#include "base/files/libsvm.hpp"
+#include "base/files/npy.hpp"
+#include "base/text.hpp"
+#include "graph/types/tensor.hpp"
+#include "kernels/cpu/data/array_file.hpp"
+#include "kernels/cpu/data/text_file.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/state.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// Room for headers, blanks and line ends beside what the declared type needs.
+constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
+
+struct DataFile {
+  FileSystem* files;
+  std::string folder;
+  ArrayDeclared declared;
+
+  /// The content, unpacked; refused when it is longer than `bytes_for_each` element and some slack.
+  [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
+    const std::uint64_t limit = static_cast<std::uint64_t>(declared.type.shape.count()) * bytes_for_each + kSlack;
+    return maybe_decompress(files->read_beneath(folder, declared.path, limit), limit, declared.path);
+  }
+};
+
+template <const char* kFormat>
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  const auto& path = setup.attrs.get<std::string>("path");
+  require_folder(setup, path);
+  return keep(DataFile{setup.files, std::string(setup.data_folder),
+                       ArrayDeclared{.format = kFormat,
+                                     .path = path,
+                                     .tensor = setup.attrs.get_or<std::string>("tensor", ""),
+                                     .type = Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")},
+                                     .skip = setup.attrs.get_or<std::int64_t>("skip", 0)}});
+}
+
+void copy_array(const KernelRun& run, const NpyArray& array) {
+  const ArrayDeclared& declared = kept<DataFile>(run).declared;
+  if (array.descr != npy_descr_of(declared.type.dtype) || array.shape != declared.type.shape.sizes())
+    declared.refuse(in_quotes(array.descr) + " of " + Shape(std::span<const std::int64_t>(array.shape)).str());
+  copy_part(run, run.outputs[0], array.bytes.data());
+}
+
+void read_idx_file(KernelRun& run) {
+  const auto& file = kept<DataFile>(run);
+  copy_array(run, parse_idx(file.read(size_of(file.declared.type.dtype)), file.declared.path));
+}
+
+void read_npy_file(KernelRun& run) {
+  const auto& file = kept<DataFile>(run);
+  copy_array(run, parse_npy(file.read(size_of(file.declared.type.dtype)), file.declared.path));
+}
+
+std::string_view without_lines(std::string_view text, std::int64_t lines) {
+  for (; lines > 0; --lines) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text;
+}
+
+void read_csv_file(KernelRun& run) {
+  constexpr std::uint64_t kNumberBytes = 32;
+  const auto& file = kept<DataFile>(run);
+  const ArrayDeclared& declared = file.declared;
+  const FileBytes bytes = file.read(kNumberBytes);
+  if (bytes.size() == 0) declared.refuse("nothing");
+  const CsvTable table =
+      parse_csv(without_lines(bytes.text(), declared.skip), declared.path, ',', {.first_line = declared.skip + 1});
+  const std::vector<std::int64_t> sizes = declared.type.shape.sizes();
+  if (static_cast<std::int64_t>(table.rows) != sizes[0] || static_cast<std::int64_t>(table.columns) != sizes[1])
+    declared.refuse(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
+  Tensor numbers(declared.type.dtype, sizes);
+  store_numbers(table, declared, 0, numbers.mutable_bytes().data());
+  copy_part(run, run.outputs[0], numbers.bytes().data());
+}
+
+// ---- Files of which only the part is read ----
+
+void read_array_file(KernelRun& run) {
+  const auto& [files, folder, declared] = kept<DataFile>(run);
+  const ArrayFile file(*files, folder, declared);
+  Array output = run.outputs[0];
+  if (output.count() == 0) return;
+  const bool whole_rows = std::equal(output.sizes.begin() + 1, output.sizes.end(), output.whole.begin() + 1);
+  if (whole_rows) return file.read(output.begin[0], output.sizes[0], output.data);
+  FileBytes rows(static_cast<std::uint64_t>(output.sizes[0]) * file.row_bytes());
+  file.read(output.begin[0], output.sizes[0], rows.data());
+  copy_part(run, output, rows.data(), output.begin[0]);
+}
+
+// ---- Sparse rows ----
+
+/// Each row in `most` places: its entries, then places of index 0 and value 0.
+struct SparseFile {
+  FileSystem* files;
+  std::string folder, path;
+  std::int64_t rows, most, features;
+};
+
+std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
+  const auto& path = setup.attrs.get<std::string>("path");
+  require_folder(setup, path);
+  return keep(SparseFile{setup.files, std::string(setup.data_folder), path, setup.attrs.get<std::int64_t>("rows"),
+                         setup.attrs.get<std::int64_t>("most"), setup.attrs.get<std::int64_t>("features")});
+}
+
+void read_libsvm_file(KernelRun& run) {
+  constexpr std::uint64_t kEntryBytes = 32;
+  const auto& file = kept<SparseFile>(run);
+  const auto limit =
+      static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
+  const FileBytes bytes = maybe_decompress(file.files->read_beneath(file.folder, file.path, limit), limit, file.path);
+  if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
+    throw Error(Code::file, in_quotes(file.path) + " holds " + std::to_string(found) + " rows; the graph declares " +
+                                std::to_string(file.rows));
+  const LibsvmBounds bounds{file.rows, file.most, file.features};
+  LibsvmRange range;
+  LibsvmRows rows;
+  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+    const Array& output = run.outputs[i];
+    if (i == 0 || range.first != output.begin[0] || range.count != output.sizes[0]) {
+      range = {output.begin[0], output.sizes[0]};
+      rows = parse_libsvm(bytes.text(), file.path, bounds, range);
+    }
+    if (i == 0) std::copy(rows.labels.begin(), rows.labels.end(), output.as<float>());
+    if (i == 1) place_entries<float>(rows, rows.values, output.begin[1], output.sizes[1], output.as<float>());
+    if (i == 2)
+      place_entries<std::int32_t>(rows, rows.indices, output.begin[1], output.sizes[1], output.as<std::int32_t>());
+  }
+}
+
+constexpr char kIdx[] = "idx";
+constexpr char kNpy[] = "npy";
+constexpr char kCsv[] = "csv";
+constexpr char kRaw[] = "raw";
+constexpr char kSafetensors[] = "safetensors";
+
+constexpr Kernel kKernels[] = {
+    {.op = "ReadIdx", .run = read_idx_file, .prepare = prepare<kIdx>, .takes = kAnyType},
+    {.op = "ReadNpy", .run = read_npy_file, .prepare = prepare<kNpy>, .takes = kAnyType},
+    {.op = "ReadRaw", .run = read_array_file, .prepare = prepare<kRaw>, .takes = kAnyType},
+    {.op = "ReadSafetensors", .run = read_array_file, .prepare = prepare<kSafetensors>, .takes = kAnyType},
+    {.op = "ReadLibsvm", .run = read_libsvm_file, .prepare = prepare_libsvm, .takes = kAnyType},
+    {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare<kCsv>, .takes = kAnyType},
+};
+
+}  // namespace
+
+std::span<const Kernel> file_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

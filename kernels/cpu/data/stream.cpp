@@ -1,0 +1,125 @@
+// Rows of the step, read from files while other steps run.
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/files/prefetch.hpp"
+#include "kernels/cpu/data/array_file.hpp"
+#include "kernels/cpu/data/data_kernels.hpp"
+#include "kernels/cpu/data/epoch.hpp"
+#include "kernels/cpu/data/text_file.hpp"
+#include "kernels/cpu/random_key.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr int kReaders = 2;  // threads of one op: a disk wants several requests at once
+
+/// The orders of the epochs that are read now: two, where one ends. Thread-safe.
+class Orders {
+ public:
+  using Order = std::shared_ptr<const std::vector<std::int64_t>>;
+
+  Orders(std::uint64_t key, std::int64_t rows) : key_(key), rows_(rows) {}
+
+  [[nodiscard]] Order of(std::int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    Drawn& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
+    if (drawn.order == nullptr || drawn.epoch != epoch) {
+      drawn.order = nullptr;  // readers may hold it still; else its memory is free now
+      auto order = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(rows_));
+      draw_order({key_, static_cast<std::uint64_t>(epoch)}, *order);
+      drawn = {epoch, std::move(order)};
+    }
+    return drawn.order;
+  }
+
+ private:
+  struct Drawn {
+    std::int64_t epoch = -1;
+    Order order;
+  };
+  std::uint64_t key_;
+  std::int64_t rows_;
+  std::mutex mutex_;
+  Drawn drawn_[2];
+};
+
+/// The open files of one op, and what reads them ahead.
+class StreamedRows final : public KernelState {
+ public:
+  StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
+      : file_(open(setup, std::move(declared))),
+        batch_(setup.attrs.get<std::int64_t>("batch")),
+        shuffle_(setup.attrs.get<bool>("shuffle")),
+        ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
+        orders_(epoch_key(setup), file_->rows()) {}
+
+  /// Rows [first, first + count) of the batch of a step; always the same ones of a batch.
+  [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count) {
+    if (!blocks_) {
+      first_ = first;
+      count_ = count;
+      blocks_.emplace(static_cast<std::size_t>(count) * file_->row_bytes(), ahead_, std::min(kReaders, ahead_),
+                      [this](std::int64_t which, std::span<std::byte> block) { read(which, block.data()); });
+    }
+    return blocks_->take(step);
+  }
+
+ private:
+  static std::unique_ptr<RowFile> open(const KernelSetup& setup, ArrayDeclared declared) {
+    const bool text = declared.format == "csv" || declared.format == "libsvm";
+    if (text) return std::make_unique<TextFile>(*setup.files, setup.data_folder, std::move(declared));
+    return std::make_unique<ArrayFile>(*setup.files, setup.data_folder, std::move(declared));
+  }
+
+  void read(std::int64_t step, std::byte* target) {
+    const EpochPlace place = epoch_place(step, file_->rows(), batch_);
+    const std::int64_t first = place.first + first_;
+    if (!shuffle_) return file_->read(first, count_, target);
+    const Orders::Order order = orders_.of(place.epoch);
+    for (std::int64_t row = 0; row < count_; ++row, target += file_->row_bytes())
+      file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target);
+  }
+
+  std::unique_ptr<RowFile> file_;
+  std::int64_t batch_;
+  bool shuffle_;
+  int ahead_;
+  Orders orders_;
+  std::int64_t first_ = 0, count_ = 0;  // of the part
+  std::optional<Prefetcher> blocks_;    // the last member: its threads use the others
+};
+
+void stream(KernelRun& run) {
+  const Array& output = run.outputs[0];
+  if (output.count() == 0) return;
+  const auto block = static_cast<StreamedRows&>(*run.state).take(run.step, output.begin[0], output.sizes[0]);
+  copy_part(run, output, block.data(), output.begin[0]);
+}
+
+std::unique_ptr<KernelState> prepare_stream(const KernelSetup& setup) {
+  const Attrs& attrs = setup.attrs;
+  const auto& path = attrs.get<std::string>("path");
+  require_folder(setup, path);
+  return std::make_unique<StreamedRows>(
+      setup, ArrayDeclared{.format = attrs.get<std::string>("format"),
+                           .path = path,
+                           .tensor = attrs.get<std::string>("tensor"),
+                           .type = Type{attrs.get<DType>("dtype"), attrs.get<Shape>("shape")},
+                           .skip = attrs.get_or<std::int64_t>("skip", 0),
+                           .features = attrs.get_or<std::int64_t>("features", 0)});
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "BatchFile", .run = stream, .prepare = prepare_stream, .takes = kAnyType},
+};
+
+}  // namespace
+
+std::span<const Kernel> stream_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

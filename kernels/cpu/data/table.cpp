@@ -1,0 +1,45 @@
+#include <string>
+
+#include "kernels/cpu/data/data_kernels.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/level.hpp"
+#include "kernels/cpu/processor.hpp"
+#include "kernels/cpu/product/blas.hpp"
+#include "kernels/cpu/product/product_tile.hpp"
+
+namespace ferry {
+namespace {
+
+KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
+  static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
+  KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
+  for (const auto family : kernels.families) table.add(family);
+  for (const auto family :
+       {cpu::batch_kernels(), cpu::stream_kernels(), cpu::augment_kernels(), cpu::file_kernels(), cpu::host_kernels()})
+    table.add(family);
+  return table;
+}
+
+/// The levels of this build that the processor can run.
+std::vector<KernelTable> levels_here() {
+  std::vector<KernelTable> levels;
+  levels.push_back(made(FERRY_BASELINE, *ferry_kernels_baseline()));
+#ifdef FERRY_X86_64_LEVELS
+  if (cpu::processor_level() >= 3) levels.push_back(made("x86-64-v3", *ferry_kernels_v3()));
+  if (cpu::processor_level() >= 4) levels.push_back(made("x86-64-v4", *ferry_kernels_v4()));
+#endif
+  return levels;
+}
+
+}  // namespace
+
+std::span<const KernelTable> cpu_kernel_levels() {
+  static const std::vector<KernelTable> levels = levels_here();
+  return levels;
+}
+
+const KernelTable& cpu_kernels() {
+  return cpu_kernel_levels().back();
+}
+
+}  // namespace ferry

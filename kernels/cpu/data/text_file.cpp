@@ -1,0 +1,67 @@
+#include "kernels/cpu/data/text_file.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+
+void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::int64_t first_row, std::byte* target) {
+  dispatch(declared.type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = reinterpret_cast<T*>(target);
+    for (std::size_t i = 0; i < table.values.size(); ++i) {
+      out[i] = functors::Cast<T>()(table.values[i]);
+      if (std::is_integral_v<T> && static_cast<double>(out[i]) != table.values[i])
+        declared.refuse("the number " + std::to_string(table.values[i]) + " in row " +
+                        std::to_string(first_row + static_cast<std::int64_t>(i / table.columns) + 1));
+    }
+  });
+}
+
+TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared) : RowFile(std::move(declared)) {
+  const bool sparse = declared_.format == "libsvm";
+  file_ = files.open_beneath(std::string(folder), declared_.path);
+  rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may be names
+  if (!sparse && rows_->rows() > 0) {
+    const FileBytes first = rows_->read(*file_, 0, 1);
+    if (parse_csv(first.text(), declared_.path, ',', {.first_line = rows_->line(0)}).rows == 0) rows_->drop_first();
+  }
+  if (rows_->rows() > rows()) declared_.refuse("more than " + std::to_string(rows()) + " rows");
+  if (rows_->rows() < rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
+}
+
+void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target) const {
+  if (count == 0) return;
+  const FileBytes text = rows_->read(*file_, first, count);
+  if (declared_.format == "libsvm")
+    read_sparse(text.text(), first, target);
+  else
+    read_table(text.text(), first, target);
+}
+
+void TextFile::read_table(std::string_view text, std::int64_t first, std::byte* target) const {
+  const std::int64_t line = rows_->line(first);
+  const CsvTable table = parse_csv(text, declared_.path, ',', {.begins_file = false, .first_line = line});
+  if (static_cast<std::int64_t>(table.columns) != declared_.type.shape[1].size())
+    declared_.refuse(std::to_string(table.columns) + " numbers in line " + std::to_string(line));
+  store_numbers(table, declared_, first, target);
+}
+
+void TextFile::read_sparse(std::string_view text, std::int64_t first, std::byte* target) const {
+  const Shape& shape = declared_.type.shape;
+  const std::int64_t most = shape.rank() == 1 ? std::numeric_limits<std::int64_t>::max() : shape[1].size();
+  const LibsvmRows rows =
+      parse_libsvm(text, declared_.path, {.entries = most, .features = declared_.features}, {}, rows_->line(first));
+  if (declared_.tensor == "labels")
+    std::copy(rows.labels.begin(), rows.labels.end(), reinterpret_cast<float*>(target));
+  else if (declared_.tensor == "values")
+    place_entries<float>(rows, rows.values, 0, most, reinterpret_cast<float*>(target));
+  else
+    place_entries<std::int32_t>(rows, rows.indices, 0, most, reinterpret_cast<std::int32_t*>(target));
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,47 @@
+// Rows of numbers in a text, read as they are asked for.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/files/csv.hpp"
+#include "base/files/libsvm.hpp"
+#include "base/files/text_rows.hpp"
+#include "kernels/cpu/data/array_file.hpp"
+
+namespace ferry::cpu {
+
+/// The numbers of rows from `first_row` on as elements of the declared dtype. Error(file) for one that it cannot hold.
+void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::int64_t first_row, std::byte* target);
+
+/// The entries of each row, those from place `first` on, in `places` places a row; 0 behind the last.
+template <class T>
+void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int64_t first, std::int64_t places,
+                   T* output) {
+  std::fill_n(output, rows.rows() * places, T{});
+  for (std::size_t row = 0; row < rows.labels.size(); ++row, output += places) {
+    const std::int64_t begin = rows.offsets[row] + first;
+    const std::int64_t n = std::min(rows.offsets[row + 1] - begin, places);
+    if (n > 0) std::copy_n(entries.begin() + begin, n, output);
+  }
+}
+
+/// A CSV or LibSVM file, which is read once when it is opened, to find its rows.
+class TextFile final : public RowFile {
+ public:
+  /// Error(file) names the file and how many rows it has.
+  TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
+
+ private:
+  void read_table(std::string_view text, std::int64_t first, std::byte* target) const;
+  void read_sparse(std::string_view text, std::int64_t first, std::byte* target) const;
+
+  std::unique_ptr<FileReader> file_;
+  std::optional<TextRows> rows_;
+};
+
+}  // namespace ferry::cpu

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements/lanes.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// A reduction of the middle dim of [outer, along, inner].
+struct Pass {
+  std::int64_t outer = 1, along = 1, inner = 1;
+
+  /// Elements of the middle dim that are folded by themselves, before the results are folded in their order.
+  [[nodiscard]] std::int64_t chunk() const { return inner == 1 ? 4096 : 256; }
+  [[nodiscard]] std::int64_t chunks() const { return std::max<std::int64_t>(1, (along + chunk() - 1) / chunk()); }
+  [[nodiscard]] std::int64_t results() const { return outer * inner; }
+  /// Elements that the chunks' results take when there are several.
+  [[nodiscard]] std::int64_t partials() const { return chunks() == 1 ? 0 : results() * chunks(); }
+};
+
+/// A reduction over any dims as passes over adjacent ones, innermost first.
+std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vector<bool>& reduced) {
+  std::vector<Pass> passes;
+  std::int64_t inner = 1;
+  std::int64_t outer = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  const bool empty = outer == 0;
+  bool joins = false;  // to the dim before
+  if (empty) {
+    // Nothing to read: one pass that gives the start value for each element kept, if there are any.
+    Pass pass{.outer = 1, .along = 0, .inner = 1};
+    for (std::size_t d = 0; d < sizes.size(); ++d) pass.outer *= reduced[d] ? 1 : sizes[d];
+    return {pass};
+  }
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    outer /= sizes[d];
+    if (!reduced[d]) {
+      inner *= sizes[d];
+    } else if (joins) {
+      passes.back().along *= sizes[d];
+      passes.back().outer = outer;
+    } else {
+      passes.push_back({outer, sizes[d], inner});
+    }
+    joins = reduced[d];
+  }
+  if (passes.empty()) passes.push_back({inner, 1, 1});
+  return passes;
+}
+
+/// Scratch: the partial results of the pass at hand, and between passes two intermediate arrays in turn.
+struct Room {
+  std::int64_t partials = 0, between = 0;
+  [[nodiscard]] std::int64_t elements() const { return partials + 2 * between; }
+};
+
+Room room_of(const std::vector<Pass>& passes) {
+  Room room;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    room.partials = std::max(room.partials, passes[i].partials());
+    if (i + 1 < passes.size()) room.between = std::max(room.between, passes[i].results());
+  }
+  return room;
+}
+
+/// out[inner] = the rows of in[rows, inner] joined, in their order.
+template <class T, class Join>
+void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* out) {
+  constexpr Join kJoin{};
+  if (inner == 1) {
+    *out = fold_lanes(
+        rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
+    return;
+  }
+  std::fill_n(out, inner, start);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* row = in + r * inner;
+#pragma omp simd
+    for (std::int64_t k = 0; k < inner; ++k) out[k] = kJoin(out[k], row[k]);
+  }
+}
+
+template <class T, class Join>
+void run_pass(const KernelRun& run, const Pass& pass, const T* in, T start, T* out, T* partials) {
+  const auto [outer, along, inner] = pass;
+  const std::int64_t chunk = pass.chunk();
+  const std::int64_t chunks = pass.chunks();
+  T* first = chunks == 1 ? out : partials;
+  const std::int64_t work = std::min(along, chunk) * inner;
+  const auto fold = [&, along = along, inner = inner](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; ++at) {
+      const std::int64_t from = at % chunks * chunk;
+      fold_rows<T, Join>(in + (at / chunks * along + from) * inner, std::min(chunk, along - from), inner, start,
+                         first + at * inner);
+    }
+  };
+  if (run.piece.last >= 0) return run.piece.each_row(fold);
+  for_chunks(run.parallel, outer * chunks, grain_of(work), fold);
+  if (chunks == 1) return;
+  for_chunks(run.parallel, outer, grain_of(chunks * inner), [&, inner = inner](auto begin, auto end) {
+    for (std::int64_t at = begin; at < end; ++at)
+      fold_rows<T, Join>(partials + at * chunks * inner, chunks, inner, start, out + at * inner);
+  });
+}
+
+template <class T, class Join>
+void run_passes(KernelRun& run, const std::vector<Pass>& passes, T start) {
+  const Room room = room_of(passes);
+  T* partials = reinterpret_cast<T*>(run.scratch.data());
+  T* between[] = {partials + room.partials, partials + room.partials + room.between};
+  const T* in = run.inputs[0].as<const T>();
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    T* out = i + 1 == passes.size() ? run.outputs[0].as<T>() : between[i % 2];
+    run_pass<T, Join>(run, passes[i], in, start, out, partials);
+    in = out;
+  }
+}
+
+template <class T, class Join>
+constexpr T start_of() {
+  using Limits = std::numeric_limits<T>;
+  if (std::is_same_v<Join, functors::Maximum>) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  if (std::is_same_v<Join, functors::Minimum>) return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  return std::is_same_v<Join, functors::Mul> ? T(1) : T(0);
+}
+
+/// The passes at hand; those of the largest sizes are made when the plan is set up, since a bounded dim may be smaller.
+struct Reduction {
+  std::vector<bool> reduced;
+  std::vector<std::int64_t> sizes;
+  std::vector<Pass> passes;
+};
+
+template <class Join>
+void reduce(KernelRun& run) {
+  const auto& reduction = kept<Reduction>(run);
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const auto run_with = [&](const std::vector<Pass>& passes) {
+    const auto run_typed = [&](auto zero) {
+      run_passes<decltype(zero), Join>(run, passes, start_of<decltype(zero), Join>());
+    };
+    if constexpr (std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>)
+      dispatch_numbers(input.dtype, run_typed);
+    else
+      dispatch_ordered(input.dtype, run_typed);
+  };
+  if (std::ranges::equal(input.sizes, reduction.sizes)) return run_with(reduction.passes);
+  if (!reduction.reduced[0]) output.sizes[0] = input.sizes[0];
+  run_with(passes_of(input.sizes, reduction.reduced));
+}
+
+std::vector<bool> reduced_axes(const KernelSetup& setup) {
+  const int rank = setup.inputs[0].shape.rank();
+  std::vector<bool> reduced(static_cast<std::size_t>(rank));
+  for (std::int64_t axis : setup.attrs.get<Ints>("axes")) reduced[static_cast<std::size_t>(dim_of(axis, rank))] = true;
+  return reduced;
+}
+
+/// SumLike: the dims that the second input lacks, or has with size 1.
+std::vector<bool> spread_dims(const KernelSetup& setup) {
+  const Shape& from = setup.inputs[0].shape;
+  const Shape& to = setup.outputs[0].shape;
+  const int added = from.rank() - to.rank();
+  std::vector<bool> reduced(static_cast<std::size_t>(from.rank()));
+  for (int d = 0; d < from.rank(); ++d)
+    reduced[static_cast<std::size_t>(d)] = d < added || (to[d - added].size() == 1 && from[d].size() != 1);
+  return reduced;
+}
+
+using DimsFn = std::vector<bool> (*)(const KernelSetup&);
+
+template <DimsFn dims>
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  const std::vector<std::int64_t> sizes = setup.inputs[0].shape.sizes();
+  return keep(Reduction{dims(setup), sizes, passes_of(sizes, dims(setup))});
+}
+
+template <DimsFn dims>
+std::int64_t scratch_bytes(const KernelSetup& setup) {
+  const Room room = room_of(passes_of(setup.inputs[0].shape.sizes(), dims(setup)));
+  return room.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
+}
+
+/// The elements that are folded into one, where these lie side by side and are few enough to be folded at once.
+template <DimsFn dims>
+std::int64_t row(const KernelSetup& setup) {
+  const std::vector<Pass> passes = passes_of(setup.inputs[0].shape.sizes(), dims(setup));
+  const Pass& pass = passes[0];
+  return passes.size() == 1 && pass.inner == 1 && pass.chunks() == 1 && pass.along > 1 ? pass.along : 0;
+}
+
+// ---- ArgMax and ArgMin ----
+
+struct Arg {
+  std::int64_t axis;
+  bool last;
+};
+
+/// Of a row with a step between its elements: the first of the best ones, or the last; NaN is better than numbers.
+template <class Better, class T>
+std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool last) {
+  std::int64_t best = 0;
+  for (std::int64_t i = 1; i < n; ++i) {
+    const T x = row[i * step];
+    const T y = row[best * step];
+    const bool better = x != x ? y == y : Better()(x, y);
+    const bool equal = x == y || (x != x && y != y);
+    if (better || (last && equal)) best = i;
+  }
+  return best;
+}
+
+/// The first one of a row without gaps: the best element in vectors, then where it is.
+template <class Fold, class T>
+std::int64_t first_best(const T* row, std::int64_t n) {
+  const T top = fold_lanes(
+      n, row[0], [row](std::int64_t i) { return row[i]; }, Fold());
+  const auto is_top = [top](T x) { return (x == top) | ((x != x) & (top != top)); };
+  constexpr std::int64_t kBlock = 64;
+  std::int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    int found = 0;
+#pragma omp simd reduction(| : found)
+    for (std::int64_t k = 0; k < kBlock; ++k) found |= static_cast<int>(is_top(row[i + k]));
+    if (found != 0) break;
+  }
+  while (!is_top(row[i])) ++i;
+  return i;
+}
+
+/// `Fold` gives the better of two elements.
+template <class Better, class Fold>
+void index_of_best(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const auto& arg = kept<Arg>(run);
+  const int dim = dim_of(arg.axis, input.rank());
+  if (dim > 0) output.sizes[0] = input.sizes[0];
+  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  if (along == 0) throw Error(Code::plan, "dim 0, which the step decides, is empty: there is no best element");
+  const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
+  dispatch_ordered(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_chunks(run.parallel, output.count(), grain_of(along), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; ++at)
+        output.as<std::int64_t>()[at] =
+            inner == 1 && !arg.last ? first_best<Fold>(input.as<const T>() + at * along, along)
+                                    : best_of_row<Better>(input.as<const T>() + at / inner * along * inner + at % inner,
+                                                          along, inner, arg.last);
+    });
+  });
+}
+
+std::unique_ptr<KernelState> prepare_arg(const KernelSetup& setup) {
+  return keep(Arg{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get_or("last", false)});
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "Sum",
+     .run = reduce<functors::Add>,
+     .prepare = prepare<reduced_axes>,
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>},
+    {.op = "Max",
+     .run = reduce<functors::Maximum>,
+     .prepare = prepare<reduced_axes>,
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>,
+     .takes = kOrdered,
+     .saturates = true},  // of no elements: the end of the range
+    {.op = "Min",
+     .run = reduce<functors::Minimum>,
+     .prepare = prepare<reduced_axes>,
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>,
+     .takes = kOrdered,
+     .saturates = true},  // of no elements: the end of the range
+    {.op = "SumLike",
+     .run = reduce<functors::Add>,
+     .prepare = prepare<spread_dims>,
+     .scratch_bytes = scratch_bytes<spread_dims>,
+     .row = row<spread_dims>},
+    {.op = "Prod",
+     .run = reduce<functors::Mul>,
+     .prepare = prepare<reduced_axes>,
+     .scratch_bytes = scratch_bytes<reduced_axes>,
+     .row = row<reduced_axes>},
+    {.op = "ArgMax",
+     .run = index_of_best<functors::Greater, functors::Maximum>,
+     .prepare = prepare_arg,
+     .takes = kOrdered},
+    {.op = "ArgMin",
+     .run = index_of_best<functors::Less, functors::Minimum>,
+     .prepare = prepare_arg,
+     .takes = kOrdered},
+};
+
+}  // namespace
+
+std::span<const Kernel> reduce_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

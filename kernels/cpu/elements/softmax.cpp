@@ -1,0 +1,167 @@
+// Softmax and its kin, row by row: the largest element first, so that no exp overflows.
+#include <limits>
+
+#include "base/error.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements/elements.hpp"
+#include "kernels/cpu/elements/lanes.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+/// A row of `n` elements, `step` apart.
+template <class T>
+struct Row {
+  const T* data;
+  std::int64_t n, step;
+  [[nodiscard]] T operator[](std::int64_t i) const { return data[i * step]; }
+};
+
+template <class T>
+T largest(const Row<T>& row) {
+  return fold_lanes(
+      row.n, -math::kInf<T>, [&row](std::int64_t i) { return row[i]; }, functors::Maximum());
+}
+
+/// The sum of exp(x - top).
+template <class T>
+T sum_of_exp(const Row<T>& row, T top) {
+  return fold_lanes(
+      row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
+}
+
+struct Softmax {
+  template <class T>
+  void operator()(const Row<T>& row, T* out) const {
+    const T top = largest(row);
+    const T total = fold_lanes(
+        row.n, T(0), [&row, top, out](std::int64_t i) { return out[i * row.step] = math::exp(row[i] - top); },
+        functors::Add());
+    const T scale = T(1) / total;
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] *= scale;
+  }
+};
+
+struct LogSoftmax {
+  template <class T>
+  void operator()(const Row<T>& row, T* out) const {
+    const T top = largest(row);
+    const T log_total = math::log(sum_of_exp(row, top));
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i * row.step] = row[i] - top - log_total;
+  }
+};
+
+/// Rows [begin, end) of [outer, along, inner]; not inlined, so that rows without steps are vector code whoever calls.
+template <class RowFn, class T>
+[[gnu::noinline]] void each_row(const T* in, T* out, std::int64_t along, std::int64_t inner, std::int64_t begin,
+                                std::int64_t end) {
+  for (std::int64_t at = begin; at < end && inner == 1; ++at)
+    RowFn()(Row<T>{in + at * along, along, 1}, out + at * along);
+  for (std::int64_t at = begin; at < end && inner != 1; ++at) {
+    const std::int64_t first = at / inner * along * inner + at % inner;
+    RowFn()(Row<T>{in + first, along, inner}, out + first);
+  }
+}
+
+template <class RowFn>
+void along_axis(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  set_extent(run.inputs, output);
+  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
+  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
+  const std::int64_t rows = along == 0 ? 0 : input.count() / along;
+  dispatch_floats(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto each = [&](std::int64_t begin, std::int64_t end) {
+      each_row<RowFn>(input.as<const T>(), output.as<T>(), along, inner, begin, end);
+    };
+    if (run.piece.last >= 0)
+      run.piece.each_row([&](std::int64_t begin, std::int64_t end) { each(begin / along, end / along); });
+    else
+      for_chunks(run.parallel, rows, grain_of(along * 4), each);
+  });
+}
+
+std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+  return keep(setup.attrs.get<std::int64_t>("axis"));
+}
+
+std::int64_t row_along(const KernelSetup& setup) {
+  const Shape& shape = setup.inputs[0].shape;
+  const int dim = dim_of(setup.attrs.get<std::int64_t>("axis"), shape.rank());
+  return product(shape.sizes(), dim + 1, shape.rank()) == 1 ? shape[dim].size() : 0;
+}
+
+// ---- Cross-entropy: rows along the last dim, a label for each ----
+
+void check_label(std::int64_t label, std::int64_t classes) {
+  if (label < 0 || label >= classes)
+    throw Error(Code::numeric, "the label " + std::to_string(label) + " is not one of " + std::to_string(classes) +
+                                   " classes, 0 to " + std::to_string(classes - 1));
+}
+
+/// each(first, last, type of logits, labels as a typed pointer) for chunks of the rows.
+template <class Each>
+void for_labelled_rows(const KernelRun& run, const Array& logits, const Array& labels, const Each& each) {
+  const std::int64_t classes = logits.sizes.back();
+  dispatch_floats(logits.dtype, [&](auto zero) {
+    dispatch_among<std::uint8_t, std::int32_t, std::int64_t>(labels.dtype, [&](auto label_zero) {
+      const auto* label = labels.as<const decltype(label_zero)>();
+      for_chunks(run.parallel, labels.count(), grain_of(classes * 4), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+          const auto wanted = static_cast<std::int64_t>(label[at]);
+          check_label(wanted, classes);
+          each(Row<decltype(zero)>{logits.as<const decltype(zero)>() + at * classes, classes, 1}, at, wanted);
+        }
+      });
+    });
+  });
+}
+
+void cross_entropy(KernelRun& run) {
+  Array& loss = run.outputs[0];
+  if (loss.rank() > 0) loss.sizes[0] = run.inputs[0].sizes[0];
+  for_labelled_rows(run, run.inputs[0], run.inputs[1], [&](const auto& row, std::int64_t at, std::int64_t label) {
+    const auto top = largest(row);
+    loss.as<std::decay_t<decltype(top)>>()[at] = math::log(sum_of_exp(row, top)) - (row[label] - top);
+  });
+}
+
+void cross_entropy_grad(KernelRun& run) {
+  Array& output = run.outputs[0];
+  output.sizes[0] = run.inputs[1].sizes[0];
+  for_labelled_rows(run, run.inputs[1], run.inputs[2], [&](const auto& row, std::int64_t at, std::int64_t label) {
+    using T = std::decay_t<decltype(row[0])>;
+    const T factor = run.inputs[0].as<const T>()[at];
+    T* out = output.as<T>() + at * row.n;
+    Softmax()(row, out);
+    out[label] -= T(1);
+#pragma omp simd
+    for (std::int64_t i = 0; i < row.n; ++i) out[i] *= factor;
+  });
+}
+
+constexpr DTypeSet kLabelled = kComputed | DTypeSet{DType::uint8};
+
+constexpr Kernel kKernels[] = {
+    {.op = "Softmax", .run = along_axis<Softmax>, .prepare = prepare_axis, .in_place = 1, .row = row_along},
+    {.op = "LogSoftmax", .run = along_axis<LogSoftmax>, .prepare = prepare_axis, .in_place = 1, .row = row_along},
+    {.op = "SoftmaxCrossEntropy", .run = cross_entropy, .takes = kLabelled},
+    {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010, .takes = kLabelled},
+};
+
+}  // namespace
+
+std::span<const Kernel> softmax_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

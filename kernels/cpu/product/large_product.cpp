@@ -1,0 +1,156 @@
+// As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
+// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first cache. Rows
+// that meet few panels are read where they lie.
+#include "kernels/cpu/product/large_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = 64;           // columns, and depth
+constexpr std::int64_t kLeastRows = 128;      // with fewer each panel is read for too little
+constexpr std::int64_t kWork = 1 << 21;       // multiplications that are worth packing
+constexpr std::int64_t kDepth = 192;          // of a panel at a time, so that it stays in the first cache
+constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b at a time
+constexpr std::int64_t kPackedBytes = 4096;   // and of each so many columns
+constexpr std::int64_t kRows = 48;            // of a at a time, which a thread packs; a multiple of all tiles' rows
+constexpr std::int64_t kFewRows = 32;         // or each panel is read for too little
+constexpr std::int64_t kFewColumns = 512;     // for which packing rows takes longer than it saves
+constexpr std::int64_t kPieces = 8;           // for threads
+constexpr std::int64_t kPanels = 4;           // of a piece at least, so that packing its rows pays
+
+/// Some columns of the result, and some of the products that are added up in them.
+struct Part {
+  std::int64_t column, columns, begin, depth;
+};
+
+template <class T>
+class LargeProduct {
+ public:
+  LargeProduct(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c)
+      : run_(run),
+        sizes_(sizes),
+        a_(a),
+        b_(b),
+        c_(c),
+        packed_(reinterpret_cast<T*>(run.scratch.data())),
+        packs_rows_(a.transposed || sizes.n > kFewColumns),
+        places_(packs_rows_ ? 1 : sizes.k) {
+    for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {packs_rows_ ? i * tiles_.rows : i, i};
+  }
+
+  void compute() const {
+    constexpr std::int64_t kColumns = kPackedBytes / sizeof(T);
+    for (std::int64_t column = 0; column < sizes_.n; column += kColumns)
+      for (std::int64_t begin = 0; begin < sizes_.k; begin += kPacked)
+        compute({column, std::min(kColumns, sizes_.n - column), begin, std::min(kPacked, sizes_.k - begin)});
+  }
+
+ private:
+  /// Where a tile's first element of row r and depth i is: at + r * step + i * along.
+  struct Rows {
+    const T* at;
+    std::int64_t step, along;
+  };
+
+  void compute(const Part& part) const {
+    const Panels<T> panels(part.columns);
+    for_chunks(run_.parallel, panels.count(), 1,
+               [&](std::int64_t p, std::int64_t) { pack_columns(part, panels.at(p)); });
+    // Where the rows are few, each block is cut by panels.
+    const std::int64_t tiles = (sizes_.m + tiles_.rows - 1) / tiles_.rows, blocks = blocks_of_rows();
+    const std::int64_t cuts = std::clamp<std::int64_t>(panels.count() / kPanels, 1, (kPieces + blocks - 1) / blocks);
+    for_chunks(run_.parallel, blocks * cuts, 1, [&](std::int64_t item, std::int64_t) {
+      alignas(64) T rows[kRows * kPacked];
+      const std::int64_t block = item / cuts, cut = item % cuts, row = tiles * block / blocks * tiles_.rows;
+      const std::int64_t count = std::min(sizes_.m, tiles * (block + 1) / blocks * tiles_.rows) - row;
+      const std::int64_t first = panels.count() * cut / cuts, last = panels.count() * (cut + 1) / cuts;
+      if (packs_rows_) pack_rows(part, row, count, rows);
+      const Rows lie =
+          packs_rows_ ? Rows{rows, part.depth, tiles_.rows} : Rows{a_.data + row * sizes_.k + part.begin, sizes_.k, 1};
+      for (std::int64_t p = first; p < last; ++p) add_panel(part, lie, row, count, panels.at(p));
+      if (part.begin + part.depth < sizes_.k) return;
+      const std::int64_t column = panels.at(first).first, after = std::min(part.columns, panels.at(last).first);
+      finish_rows(run_, row * sizes_.n + part.column + column, after - column, count, sizes_.n);
+    });
+  }
+
+  /// Where there are enough rows, as many for each of the threads.
+  [[nodiscard]] std::int64_t blocks_of_rows() const {
+    const std::int64_t least = (sizes_.m + kRows - 1) / kRows, even = (least + kPieces - 1) / kPieces * kPieces;
+    return even * kFewRows <= sizes_.m ? even : least;
+  }
+
+  void pack_columns(const Part& part, const Panel& panel) const {
+    T* to = packed_ + panel.first * part.depth;
+    const std::int64_t column = part.column + panel.first, width = Panels<T>::width(panel);
+    if (b_.transposed) return pack(b_.data + column * sizes_.k + part.begin, sizes_.k, part.depth, panel, to);
+    const T* from = b_.data + part.begin * sizes_.n + column;
+    for (std::int64_t i = 0; i < part.depth; ++i, from += sizes_.n, to += width)
+      std::fill(std::copy_n(from, panel.count, to), to + width, T(0));
+  }
+
+  /// Tile by tile, so that a tile reads on and on: element [r,i] of its rows at i * (rows of a tile) + r.
+  void pack_rows(const Part& part, std::int64_t row, std::int64_t count, T* to) const {
+    for (std::int64_t r = 0; r < count; r += tiles_.rows, to += tiles_.rows * part.depth) {
+      const std::int64_t here = std::min(tiles_.rows, count - r);
+      if (a_.transposed)
+        for (std::int64_t i = 0; i < part.depth; ++i)
+          std::copy_n(a_.data + (part.begin + i) * sizes_.m + row + r, here, to + i * tiles_.rows);
+      else
+        transpose(a_.data + (row + r) * sizes_.k + part.begin, sizes_.k, here, part.depth, to, tiles_.rows);
+    }
+  }
+
+  void add_panel(const Part& part, const Rows& rows, std::int64_t row, std::int64_t count, const Panel& panel) const {
+    add_to_columns<kRows>(panel, c_ + row * sizes_.n + part.column + panel.first, sizes_.n, count, part.begin > 0,
+                          [&](T* sums, std::int64_t step) { add(part, rows, count, panel, sums, step); });
+  }
+
+  void add(const Part& part, const Rows& rows, std::int64_t count, const Panel& panel, T* sums,
+           std::int64_t step) const {
+    const T* const packed = packed_ + panel.first * part.depth;
+    const EvenPlaces sums_places(step);
+    for (std::int64_t i = 0; i < part.depth; i += kDepth)
+      for (std::int64_t r = 0; r < count; r += tiles_.rows)
+        tiles_.of[panel.vectors - 1][std::min(tiles_.rows, count - r) - 1](
+            std::min(kDepth, part.depth - i), rows.at + r * rows.step + i * rows.along, places_.at, steps_,
+            packed + i * Panels<T>::width(panel), sums + r * step, sums_places.at, part.begin + i > 0);
+  }
+
+  const KernelRun& run_;
+  const ProductTiles<T>& tiles_ = product_tiles_of<T>();
+  const ProductSizes sizes_;
+  const Matrix<T> a_, b_;
+  T *const c_, *const packed_;
+  const bool packs_rows_;
+  const EvenPlaces places_;
+  ProductStep steps_[kDepth];
+};
+
+}  // namespace
+
+bool is_large(const ProductSizes& sizes) {
+  const auto [m, n, k] = sizes;
+  return m >= kLeastRows && n >= kLeast && k >= kLeast && m * n * k >= kWork;
+}
+
+std::int64_t large_scratch(const ProductSizes& sizes, std::int64_t element) {
+  const std::int64_t most = kPanelBytes / element, columns = std::min(sizes.n, kPackedBytes / element);
+  return (columns + most - 1) / most * most * std::min(kPacked, sizes.k) * element;
+}
+
+template <class T>
+void multiply_large(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  LargeProduct<T>(run, sizes, a, b, c).compute();
+}
+
+template void multiply_large(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);
+template void multiply_large(const KernelRun&, const ProductSizes&, const Matrix<double>&, const Matrix<double>&,
+                             double*);
+
+}  // namespace ferry::cpu

@@ -1,0 +1,23 @@
+// Products of two large matrices: blocks of both are packed, so that tiles read them out of the caches.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/product/blas.hpp"
+#include "kernels/cpu/product/panels.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Whether products of these sizes are computed here faster than by a library.
+[[nodiscard]] bool is_large(const ProductSizes& sizes);
+
+/// Bytes, for elements of `element` bytes.
+[[nodiscard]] std::int64_t large_scratch(const ProductSizes& sizes, std::int64_t element);
+
+/// c = a b, all without gaps; c is output 0 of `run`, which has the scratch. How it is cut into threads and blocks
+/// changes no bit.
+template <class T>
+void multiply_large(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c);
+
+}  // namespace ferry::cpu

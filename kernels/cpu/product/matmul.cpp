@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <limits>
+
+#include "base/error.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/elements/elements.hpp"
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/kernels.hpp"
+#include "kernels/cpu/product/blas.hpp"
+#include "kernels/cpu/product/large_product.hpp"
+#include "kernels/cpu/product/product_tile.hpp"
+#include "kernels/cpu/product/thin_product.hpp"
+#include "kernels/cpu/state.hpp"
+#include "kernels/functors.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+struct Transposed {
+  bool a = false, b = false;
+};
+
+/// One product for each index of the leading dims.
+struct Products {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t count = 1;
+};
+
+/// Integers: no library has these. Row by row, so that the innermost loop is along b's rows when it can be.
+template <class T>
+void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step) {
+  for (int i = 0; i < m; ++i) {
+    T* row = c + i * c_step;
+    std::fill(row, row + n, T(0));
+    for (int p = 0; p < k; ++p) {
+      const T factor = a.data[a.transposed ? p * a.step + i : i * a.step + p];
+      for (int j = 0; j < n; ++j) {
+        const T other = b.data[b.transposed ? j * b.step + p : p * b.step + j];
+        row[j] = functors::Add()(row[j], functors::Mul()(factor, other));
+      }
+    }
+  }
+}
+
+/// Multiplications that are worth handing over.
+constexpr std::int64_t kPieceWork = std::int64_t{1} << 21;
+
+/// Rows (or columns) of the result that are computed together. Of the sizes alone, never of the number of threads,
+/// since a library may add up in another order at another size. At most 8 pieces, each worth handing over.
+std::int64_t piece_of(std::int64_t rows, std::int64_t others, std::int64_t k) {
+  constexpr std::int64_t kUnit = 32;
+  const std::int64_t enough = kPieceWork / std::max<std::int64_t>(1, others * k) + 1;
+  const std::int64_t piece = std::max(enough, (rows + 7) / 8);
+  return std::min(rows, (piece + kUnit - 1) / kUnit * kUnit);
+}
+
+std::int64_t checked_size(std::int64_t size) {
+  if (size > std::numeric_limits<int>::max())
+    throw Error(Code::plan, "a matrix has a dim of " + std::to_string(size) + "; the limit is 2147483647");
+  return size;
+}
+
+template <class T>
+void multiply_all(const KernelRun& run, const Products& products, const Nest<2>& leading, Transposed transposed) {
+  const auto [m, n, k, count] = products;
+  const std::int64_t a_step = transposed.a ? m : k;
+  const std::int64_t b_step = transposed.b ? k : n;
+  const bool by_rows = m >= n;
+  const std::int64_t piece = by_rows ? piece_of(m, n, k) : piece_of(n, m, k);
+  const std::int64_t pieces = ((by_rows ? m : n) + piece - 1) / piece;
+  const std::int64_t work = std::max<std::int64_t>(1, piece * k * (by_rows ? n : m));
+  const std::int64_t grain = std::max<std::int64_t>(1, kPieceWork / 8 / work);
+  for_chunks(run.parallel, count * pieces, grain, [&, m = m, n = n, k = k](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; ++at) {
+      const Walk<2> where(leading, at / pieces);
+      const std::int64_t first = at % pieces * piece;
+      const std::int64_t size = std::min(piece, (by_rows ? m : n) - first);
+      const T* a = run.inputs[0].as<const T>() + where.offset(0) * m * k;
+      const T* b = run.inputs[1].as<const T>() + where.offset(1) * k * n;
+      T* c = run.outputs[0].as<T>() + at / pieces * m * n;
+      const std::int64_t product = at / pieces * m * n;
+      if (by_rows)
+        multiply(static_cast<int>(size), static_cast<int>(n), static_cast<int>(k),
+                 Matrix<T>{a + first * (transposed.a ? 1 : k), a_step, transposed.a},
+                 Matrix<T>{b, b_step, transposed.b}, c + first * n, n);
+      else
+        multiply(static_cast<int>(m), static_cast<int>(size), static_cast<int>(k), Matrix<T>{a, a_step, transposed.a},
+                 Matrix<T>{b + first * (transposed.b ? k : 1), b_step, transposed.b}, c + first, n);
+      if (by_rows)
+        finish_rows(run, product + first * n, size * n, 1, size * n);
+      else
+        finish_rows(run, product + first, size, m, n);
+    }
+  });
+}
+
+/// Of one product by tiles; 0: it is none.
+std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
+  if (!is_float(dtype)) return 0;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  if (is_thin(sizes, transposed.a, transposed.b)) return thin_scratch(sizes, transposed.b, element);
+  return is_large(sizes) ? large_scratch(sizes, element) : 0;
+}
+
+/// Whether there is one product that is computed by tiles, and scratch for it. Then computes it.
+bool multiply_by_tiles(const KernelRun& run, const Products& products, Transposed transposed) {
+  const ProductSizes sizes{products.m, products.n, products.k};
+  const std::int64_t scratch = tiles_scratch(sizes, run.outputs[0].dtype, transposed);
+  if (products.count != 1 || scratch == 0 || !product_tiles().fused || std::ssize(run.scratch) < scratch) return false;
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto multiply = is_thin(sizes, transposed.a, transposed.b) ? &multiply_thin<T> : &multiply_large<T>;
+    multiply(run, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
+             Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>());
+  });
+  return true;
+}
+
+/// The leading dims of an operand, without the last two.
+Array leading(const Array& array) {
+  const auto dims = static_cast<std::size_t>(array.rank() - 2);
+  return {array.data,
+          array.dtype,
+          array.sizes.first(dims),
+          array.whole.first(dims),
+          array.begin.first(dims),
+          array.bounded && dims > 0};
+}
+
+void matmul(KernelRun& run) {
+  const auto transposed = kept<Transposed>(run);
+  Array& output = run.outputs[0];
+  const Array &a = run.inputs[0], &b = run.inputs[1];
+  const auto size = [](const Array& array, int from_end) {
+    return checked_size(array.sizes[static_cast<std::size_t>(array.rank() - from_end)]);
+  };
+  Products batch{
+      .m = size(a, transposed.a ? 1 : 2), .n = size(b, transposed.b ? 2 : 1), .k = size(a, transposed.a ? 2 : 1)};
+  Array leading_out = leading(output);
+  const Array leading_in[] = {leading(a), leading(b)};
+  set_extent(leading_in, leading_out);
+  if (output.rank() == 2) output.sizes[0] = batch.m;
+  batch.count = leading_out.count();
+  // The rows of a batch of matrices times one matrix are the rows of one large matrix.
+  if (leading_in[1].count() == 1 && leading_in[0].count() == batch.count && !transposed.a &&
+      batch.count * batch.m <= std::numeric_limits<int>::max()) {
+    batch.m *= batch.count;
+    batch.count = std::min<std::int64_t>(batch.count, 1);
+  }
+  if (output.count() == 0) return;
+  if (multiply_by_tiles(run, batch, transposed)) return;
+  if (batch.k == 0) {
+    std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
+    return finish_all(run);
+  }
+  const Nest<2> nest = make_nest<2>(leading_in, leading_out);
+  dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, batch, nest, transposed); });
+}
+
+Transposed transposed_in(const KernelSetup& setup) {
+  return {setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)};
+}
+
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  return keep(transposed_in(setup));
+}
+
+/// Of a product by tiles; a batch times one matrix is one.
+std::int64_t scratch_bytes(const KernelSetup& setup) {
+  const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
+  const Transposed transposed = transposed_in(setup);
+  const auto batch = product(a, 0, static_cast<int>(a.size()) - 2);
+  if (product(b, 0, static_cast<int>(b.size()) - 2) != 1 || (transposed.a && batch != 1)) return 0;
+  const auto from_end = [](const auto& sizes, std::size_t n) { return sizes[sizes.size() - n]; };
+  const ProductSizes sizes{batch * from_end(a, transposed.a ? 1 : 2), from_end(b, transposed.b ? 2 : 1),
+                           from_end(a, transposed.a ? 2 : 1)};
+  return tiles_scratch(sizes, setup.outputs[0].dtype, transposed);
+}
+
+constexpr Kernel kKernels[] = {
+    {.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes, .finishes = true}};
+
+}  // namespace
+
+std::span<const Kernel> matmul_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,152 @@
+#include <cblas.h>
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "kernels/cpu/product/blas.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr const char* kLibrary = "libopenblas.so.0";
+constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
+
+/// What is used of OpenBLAS. It is loaded, not linked: before main it would start a thread for each core, of which each
+/// maps a buffer, and asks for ever where it gets none. Calls are of one thread here; the kernels split the work.
+struct OpenBlas {
+  decltype(&cblas_sgemm) sgemm;
+  decltype(&cblas_dgemm) dgemm;
+  decltype(&openblas_get_corename) corename;
+  // Beside its headers: its working memory. A call takes a buffer that is free, or maps a new one.
+  void* (*take_buffer)(int position);
+  void (*give_buffer)(void* buffer);
+};
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) throw Error(Code::resource, std::string(kLibrary) + " has no function " + name);
+}
+
+OpenBlas load() {
+  const char* const set = std::getenv(kThreads);
+  const std::string before = set != nullptr ? set : "";
+  setenv(kThreads, "1", 1);
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  set != nullptr ? setenv(kThreads, before.c_str(), 1) : unsetenv(kThreads);
+  if (library == nullptr)
+    throw Error(Code::resource, std::string("the library of matrix products cannot be loaded: ") + dlerror())
+        .hint("install OpenBLAS (libopenblas0), and see whether there is memory for it");
+  OpenBlas functions;
+  decltype(&openblas_set_num_threads) set_threads = nullptr;
+  find(library, "openblas_set_num_threads", set_threads);
+  find(library, "cblas_sgemm", functions.sgemm);
+  find(library, "cblas_dgemm", functions.dgemm);
+  find(library, "openblas_get_corename", functions.corename);
+  find(library, "blas_memory_alloc", functions.take_buffer);
+  find(library, "blas_memory_free", functions.give_buffer);
+  set_threads(1);  // where the program had it before
+  return functions;
+}
+
+const OpenBlas& openblas() {
+  static const OpenBlas functions = load();
+  return functions;
+}
+
+/// What OpenBLAS maps for a buffer, at most, on x86-64.
+constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
+
+/// OpenBLAS's buffers, one for each thread that multiplies: OpenBLAS asks for ever where the system gives no memory, so
+/// it is asked here first. Never destroyed: threads may end after it.
+class Buffers {
+ public:
+  static Buffers& all() {
+    static auto& buffers = *new Buffers;
+    return buffers;
+  }
+
+  void add_user() {
+    const std::lock_guard lock(mutex_);
+    if (users_ == mapped_.size()) map_another();
+    ++users_;
+  }
+  void remove_user() {
+    const std::lock_guard lock(mutex_);
+    --users_;
+  }
+
+ private:
+  /// Takes buffers until a new one is among them: those that are there and free come first.
+  void map_another() {
+    void* const trial = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (trial == MAP_FAILED)
+      throw Error(Code::resource, "out of memory: OpenBLAS needs " + human_bytes(kBufferBytes) +
+                                      " of addresses for each thread that multiplies matrices")
+          .hint("fewer --threads or tasks, or a higher limit (ulimit -v)");
+    munmap(trial, kBufferBytes);
+    const std::size_t before = mapped_.size();
+    std::vector<void*> taken;
+    taken.reserve(before + 1);
+    mapped_.reserve(before + 1);
+    while (mapped_.size() == before) {
+      taken.push_back(openblas().take_buffer(0));
+      if (std::find(mapped_.begin(), mapped_.end(), taken.back()) == mapped_.end()) mapped_.push_back(taken.back());
+    }
+    for (void* buffer : taken) openblas().give_buffer(buffer);
+  }
+
+  std::mutex mutex_;
+  std::vector<void*> mapped_;
+  std::size_t users_ = 0;  ///< threads
+};
+
+/// A thread that multiplies has a buffer for as long as it lives.
+struct User {
+  User() { Buffers::all().add_user(); }
+  ~User() { Buffers::all().remove_user(); }
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+};
+
+void require_buffer() {
+  static thread_local const User user;
+  static_cast<void>(user);
+}
+
+constexpr CBLAS_TRANSPOSE mode(bool transposed) {
+  return transposed ? CblasTrans : CblasNoTrans;
+}
+
+}  // namespace
+
+void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
+              bool add) {
+  require_buffer();
+  openblas().sgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0F, a.data,
+                   static_cast<int>(a.step), b.data, static_cast<int>(b.step), add ? 1.0F : 0.0F, c,
+                   static_cast<int>(c_step));
+}
+
+void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
+              bool add) {
+  require_buffer();
+  openblas().dgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0, a.data,
+                   static_cast<int>(a.step), b.data, static_cast<int>(b.step), add ? 1.0 : 0.0, c,
+                   static_cast<int>(c_step));
+}
+
+std::string_view blas_name() {
+  static const std::string name = std::string("openblas-") + openblas().corename();
+  return name;
+}
+
+}  // namespace ferry::cpu

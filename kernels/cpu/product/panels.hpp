@@ -1,0 +1,90 @@
+// Products of matrices by tiles: the columns of one factor are packed into panels, as wide as two vectors, and the
+// other factor is read where it lies.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "kernels/cpu/array/transpose.hpp"
+#include "kernels/cpu/product/product_tile.hpp"
+
+namespace ferry::cpu {
+
+/// Of [m,k] times [k,n].
+struct ProductSizes {
+  std::int64_t m, n, k;
+};
+
+/// Of a row of a panel on the processor with the widest vectors. Scratch is found with it, so that all make the same
+/// plan.
+inline constexpr std::int64_t kPanelBytes = 128;
+
+/// Some of a matrix's columns.
+struct Panel {
+  std::int64_t first, count;
+  std::int64_t vectors;  ///< that they fill: 1 or 2
+};
+
+template <class T>
+class Panels {
+ public:
+  static constexpr std::int64_t kMostWidth = kPanelBytes / static_cast<std::int64_t>(sizeof(T));
+
+  explicit Panels(std::int64_t columns) : columns_(columns) {}
+  [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
+  /// Of all panels but the last.
+  [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
+  /// Of this one, with the columns that fill its last vector.
+  [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * lanes(); }
+  [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
+  /// The columns, with those that fill the last vector.
+  [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
+  /// Enough for padded() on any processor.
+  [[nodiscard]] std::int64_t room() const { return (columns_ + kMostWidth - 1) / kMostWidth * kMostWidth; }
+  [[nodiscard]] Panel at(std::int64_t number) const {
+    const std::int64_t first = number * width(), left = columns_ - first;
+    return {first, std::min(left, width()), left > lanes() ? 2 : 1};
+  }
+
+ private:
+  std::int64_t columns_;
+};
+
+/// panel[i, v] = from[v * step + i] for i < k and the panel's columns v, then zeros that fill its vectors.
+template <class T>
+void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, T* to) {
+  const std::int64_t width = Panels<T>::width(panel);
+  transpose(from, step, panel.count, k, to, width, GoesOn::in_source);
+  if (panel.count < width)
+    for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
+}
+
+/// Element i of a row lies at places[i], or at i when there are none.
+using Places = std::span<const std::int64_t>;
+
+/// to[v * step + i's place] = sums[i, v] for i < n and the panel's columns v.
+template <class T>
+void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
+  const std::int64_t width = Panels<T>::width(panel);
+  if (places.empty()) return transpose(sums, width, n, panel.count, to, step, GoesOn::in_target);
+  constexpr std::int64_t kTogether = 16;
+  for (std::int64_t begin = 0; begin < n; begin += kTogether)
+    for (std::int64_t v = 0; v < panel.count; ++v)
+      for (std::int64_t i = begin; i < std::min(n, begin + kTogether); ++i)
+        to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
+}
+
+/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: where they lie, or where the
+/// panel does not fill its vectors on a copy that does. `again`: it adds to what is there.
+template <std::int64_t most_rows, class T, class Add>
+void add_to_columns(const Panel& panel, T* to, std::int64_t step, std::int64_t rows, bool again, const Add& add) {
+  const std::int64_t width = Panels<T>::width(panel);
+  if (panel.count == width) return add(to, step);
+  T sums[most_rows * Panels<T>::kMostWidth];
+  for (std::int64_t r = 0; again && r < rows; ++r) std::copy_n(to + r * step, panel.count, sums + r * width);
+  add(sums, width);
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(sums + r * width, panel.count, to + r * step);
+}
+
+}  // namespace ferry::cpu

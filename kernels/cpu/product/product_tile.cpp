@@ -1,0 +1,85 @@
+// Built with -ffp-contract=fast: a product and its addition become one instruction where the processor has it.
+#include "kernels/cpu/product/product_tile.hpp"
+
+#include "base/system/fetch.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kRows = 8;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kRows = 6;
+#elif defined(__x86_64__)
+constexpr int kVectorBytes = 16, kRows = 6;
+#else
+constexpr int kVectorBytes = 16, kRows = 8;
+#endif
+constexpr int kAhead = 128;  // bytes; by itself the processor fetches ahead within a page only
+#if defined(__FMA__) || defined(__aarch64__)
+constexpr bool kFused = true;
+#else
+constexpr bool kFused = false;
+#endif
+
+template <class T>
+struct VectorOf {
+  using Type [[gnu::vector_size(kVectorBytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
+};
+template <class T>
+inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
+
+template <class T, int rows, int vectors>
+void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
+          const std::int64_t* c_places, bool add) {
+  using V = typename VectorOf<T>::Type;
+  constexpr int kLanes = kLanesOf<T>;
+  const auto at = [](auto* p, int vector) { return reinterpret_cast<const V*>(p + vector * kLanes); };
+  V sums[rows][vectors];
+  const T* row[rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    row[r] = x + places[r];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + c_places[r], v) : V{};
+  }
+  const T* ahead[kMostTileRows];  // of each row in turn, whether an offset leads to the next row's element or its own
+  for (int r = 0; r < kMostTileRows; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
+  for (std::int64_t i = 0; i < k; ++i) {
+    const std::int64_t offset = steps[i].offset;
+    const T* const line = panel + steps[i].row * (vectors * kLanes);
+    fetch_to_read(ahead[i % kMostTileRows] + offset);
+    V columns[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) columns[v] = *at(line, v);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] += row[r][offset] * columns[v];
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + c_places[r] + v * kLanes) = sums[r][v];
+}
+
+template <class T>
+constexpr ProductTiles<T> tiles() {
+  ProductTiles<T> all{kLanesOf<T>,
+                      kRows,
+                      {{tile<T, 1, 1>, tile<T, 2, 1>, tile<T, 3, 1>, tile<T, 4, 1>, tile<T, 5, 1>, tile<T, 6, 1>},
+                       {tile<T, 1, 2>, tile<T, 2, 2>, tile<T, 3, 2>, tile<T, 4, 2>, tile<T, 5, 2>, tile<T, 6, 2>}}};
+  if constexpr (kRows == 8) {
+    all.of[0][6] = tile<T, 7, 1>;
+    all.of[0][7] = tile<T, 8, 1>;
+    all.of[1][6] = tile<T, 7, 2>;
+    all.of[1][7] = tile<T, 8, 2>;
+  }
+  return all;
+}
+
+}  // namespace
+
+constexpr ProductTileSet FERRY_PRODUCT_TILES = {kFused, tiles<float>(), tiles<double>()};
+
+}  // namespace ferry::cpu

@@ -1,0 +1,183 @@
+#include "kernels/cpu/product/thin_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/finish.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr std::int64_t kLeast = 16, kFew = 128;  // of a small factor
+constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
+constexpr std::int64_t kMany = 1 << 20;          // elements of a large one that no second cache holds
+constexpr std::int64_t kDepth = 192;             // of a panel at a time, so that it stays in the first cache
+constexpr std::int64_t kPacked = 4 * kDepth;     // of a large factor at a time
+constexpr std::int64_t kTogether = 32;           // rows whose sums are transposed together
+constexpr std::int64_t kPieces = 8;              // of the rows, for threads
+
+/// The factor that is read where it lies: element [r,i] at r * row_step + i * depth_step.
+template <class T>
+struct Rows {
+  const T* data;
+  std::int64_t count, row_step, depth_step;
+};
+
+/// The products of `rows` and a factor that is packed into panels of its columns.
+template <class T>
+class ThinProduct {
+ public:
+  ThinProduct(const KernelRun& run, const Rows<T>& rows, std::int64_t columns, std::int64_t depth)
+      : run_(run),
+        rows_(rows),
+        panels_(columns),
+        columns_(columns),
+        depth_(depth),
+        packed_(reinterpret_cast<T*>(run.scratch.data())),
+        places_(rows.row_step) {
+    for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {i * rows.depth_step, i};
+  }
+
+  /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed: threads take rows.
+  void compute(const T* factor, T* c) const {
+    for_chunks(run_.parallel, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t d = begin; d < end; ++d) pack_row(factor + d * columns_, d, depth_, packed_);
+    });
+    for_rows(
+        kMostTileRows,
+        [&](std::int64_t row, std::int64_t count) {
+          for (std::int64_t p = 0; p < panels_.count(); ++p)
+            add_panel(row, count, 0, depth_, packed_, panels_.at(p), c);
+        },
+        [&](std::int64_t row, std::int64_t count) {
+          finish_rows(run_, row * columns_, count * columns_, 1, count * columns_);
+        });
+  }
+
+  /// The same of a large factor, of which some rows are packed at a time: threads take columns.
+  void compute_by_columns(const T* factor, T* c) const {
+    for (std::int64_t begin = 0; begin < depth_; begin += kPacked) {
+      const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
+      const auto packed = [&](std::int64_t block) { return packed_ + block * kDepth * panels_.padded(); };
+      const auto depth = [&](std::int64_t block) { return std::min(kDepth, end - begin - block * kDepth); };
+      for_chunks(run_.parallel, end - begin, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t d = first; d < last; ++d)
+          pack_row(factor + (begin + d) * columns_, d % kDepth, depth(d / kDepth), packed(d / kDepth));
+      });
+      const std::int64_t pieces = std::min(panels_.count(), kPieces);
+      for_chunks(run_.parallel, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+        const std::int64_t first = panels_.count() * piece / pieces, last = panels_.count() * (piece + 1) / pieces;
+        for (std::int64_t p = first; p < last; ++p)
+          for (std::int64_t block = 0; block < blocks; ++block)
+            for (std::int64_t row = 0; row < rows_.count; row += kMostTileRows)
+              add_panel(row, std::min<std::int64_t>(kMostTileRows, rows_.count - row), begin + block * kDepth,
+                        depth(block), packed(block), panels_.at(p), c);
+        const std::int64_t column = panels_.at(first).first, after = std::min(columns_, panels_.at(last).first);
+        if (end == depth_) finish_rows(run_, column, after - column, rows_.count, columns_);
+      });
+    }
+  }
+
+  /// c[v * rows + r] from factor[v * depth + i].
+  void compute_transposed(const T* factor, T* c) const {
+    for_chunks(run_.parallel, panels_.count(), 1, [&](std::int64_t p, std::int64_t) {
+      const Panel panel = panels_.at(p);
+      pack(factor + panel.first * depth_, depth_, depth_, panel, packed_ + panel.first * depth_);
+    });
+    for_rows(
+        kTogether,
+        [&](std::int64_t row, std::int64_t count) {
+          for (std::int64_t p = 0; p < panels_.count(); ++p) {
+            const Panel panel = panels_.at(p);
+            const std::int64_t width = Panels<T>::width(panel);
+            T sums[kTogether * Panels<T>::kMostWidth];
+            for (std::int64_t i = 0; i < depth_; i += kDepth)
+              add(row, count, i, std::min(kDepth, depth_ - i), packed_ + panel.first * depth_ + i * width, panel, sums,
+                  width);
+            unpack(sums, count, {}, panel, c + panel.first * rows_.count + row, rows_.count);
+          }
+        },
+        [&](std::int64_t row, std::int64_t count) { finish_rows(run_, row, count, columns_, rows_.count); });
+  }
+
+ private:
+  /// Calls body(first, count) for `together` rows at a time, then done(first, count) for all that a thread took at
+  /// once.
+  template <class Body, class Done>
+  void for_rows(std::int64_t together, const Body& body, const Done& done) const {
+    const std::int64_t blocks = (rows_.count + together - 1) / together, pieces = std::min(blocks, kPieces);
+    for_chunks(run_.parallel, pieces, 1, [&](std::int64_t piece, std::int64_t) {
+      const std::int64_t first = blocks * piece / pieces, last = blocks * (piece + 1) / pieces;
+      for (std::int64_t block = first; block < last; ++block)
+        body(block * together, std::min(together, rows_.count - block * together));
+      done(first * together, std::min(last * together, rows_.count) - first * together);
+    });
+  }
+
+  /// Row d of the `depth` rows of all panels at `packed`.
+  void pack_row(const T* row, std::int64_t d, std::int64_t depth, T* packed) const {
+    const std::int64_t whole = columns_ / Panels<T>::width() * Panels<T>::width(), most = Panels<T>::width();
+    for (std::int64_t first = 0; first < whole; first += most)
+      std::copy_n(row + first, most, packed + first * depth + d * most);
+    if (whole == columns_) return;
+    const std::int64_t last = panels_.padded() - whole;
+    T* to = packed + whole * depth + d * last;
+    std::fill(std::copy(row + whole, row + columns_, to), to + last, T(0));
+  }
+
+  void add_panel(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+                 const Panel& panel, T* c) const {
+    add_to_columns<kMostTileRows>(panel, c + row * columns_ + panel.first, columns_, count, i > 0,
+                                  [&](T* sums, std::int64_t step) {
+                                    add(row, count, i, depth, packed + panel.first * depth, panel, sums, step);
+                                  });
+  }
+
+  /// Adds the products of elements [i, i + depth), which are the first when i is 0.
+  void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+           const Panel& panel, T* sums, std::int64_t step) const {
+    const ProductTiles<T>& tiles = product_tiles_of<T>();
+    const EvenPlaces sums_places(step);
+    for (std::int64_t r = 0; r < count; r += tiles.rows)
+      tiles.of[panel.vectors - 1][std::min(tiles.rows, count - r) - 1](
+          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_.at, steps_, packed,
+          sums + r * step, sums_places.at, i > 0);
+  }
+
+  const KernelRun& run_;
+  const Rows<T> rows_;
+  const Panels<T> panels_;
+  const std::int64_t columns_, depth_;
+  T* const packed_;
+  const EvenPlaces places_;
+  ProductStep steps_[kDepth];
+};
+
+}  // namespace
+
+bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
+  const auto [m, n, k] = sizes;
+  if (m * n * k < kWork) return false;
+  if (b_transposed) return !a_transposed && m >= kLeast && m <= kFew && n >= m;
+  if (m < 2 * kLeast || n < kLeast) return false;
+  return a_transposed ? k <= kFew : m <= kFew && n * k >= kMany;
+}
+
+std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
+  const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
+  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k)) * element;
+}
+
+template <class T>
+void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  const auto [m, n, k] = sizes;
+  if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
+  const ThinProduct<T> product(run, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k);
+  a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
+}
+
+template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);
+template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<double>&, const Matrix<double>&,
+                            double*);
+
+}  // namespace ferry::cpu

@@ -1,0 +1,238 @@
+#include "ops/array/arrange.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/broadcast.hpp"
+
+namespace ferry {
+namespace {
+
+/// "a[n]b->a[n]b" where dim 1 is turned round.
+std::string flip_index(const OpFacts& facts) {
+  std::vector<bool> flipped(static_cast<std::size_t>(facts.shape(0).rank()));
+  for (std::int64_t axis : facts.attr<Ints>("axes")) flipped[static_cast<std::size_t>(facts.axis(0, axis))] = true;
+  Letters letters;
+  std::string text;
+  for (bool turned : flipped) {
+    const std::string letter = letters.next();
+    text += turned ? whole(letter) : letter;
+  }
+  return term(text) + "->" + term(text);
+}
+
+/// "b[t]r,b->b[t]r".
+std::string reverse_sequence_index(const OpFacts& facts) {
+  const auto time = facts.attr<std::int64_t>("time_axis");
+  const int rank = facts.shape(0).rank();
+  if (rank < 2 || time < 0 || time > 1)
+    OpFacts::fail("time_axis is " + std::to_string(time) + " of " + facts.shape(0).str() +
+                  "; it is 0 or 1 of two dims or more");
+  Letters letters;
+  const std::string batch = letters.next();
+  const std::string steps = whole(letters.next());
+  const std::string all = (time == 0 ? steps + batch : batch + steps) + letters.next(rank - 2);
+  return all + "," + batch + "->" + all;
+}
+
+Value triangle(const Value& x, std::int64_t k, bool upper, const SourceLine& line);
+
+constexpr AttrDef kTriangleAttrs[] = {{"k", "int"}, {"upper", "bool"}};
+constexpr AttrDef kTimeAttr[] = {{"time_axis", "int"}};
+
+constexpr OpDef kFlip{.name = "Flip",
+                      .types = "T->T",
+                      .T = kAnyType,
+                      .attrs = kAxesAttr,
+                      .index_of = flip_index,
+                      .linear = 0b1,
+                      .flops = 0,
+                      .grad = [](GradCtx& g) { return Values{flip(g.dout(), g.attrs().get<Ints>("axes"))}; }};
+
+constexpr OpDef kTriangle{
+    .name = "Triangle",
+    .types = "T->T",
+    .T = kAnyType,
+    .attrs = kTriangleAttrs,
+    .index = "...mn->...mn",
+    .linear = 0b1,
+    .flops = 0,
+    .grad = [](GradCtx& g) {
+      return Values{triangle(g.dout(), g.attrs().get<std::int64_t>("k"), g.attrs().get<bool>("upper"), g.line())};
+    }};
+
+constexpr OpDef kReverseSequence{
+    .name = "ReverseSequence",
+    .types = "T,U->T",
+    .T = kAnyType,
+    .U = kIndices,
+    .attrs = kTimeAttr,
+    .index_of = reverse_sequence_index,
+    .linear = 0b01,
+    .flops = 0,
+    .grad = [](GradCtx& g) {
+      return Values{reverse_sequence(g.dout(), g.in(1), g.attrs().get<std::int64_t>("time_axis")), Value()};
+    }};
+
+constexpr const OpDef* kArrangeOps[] = {&kFlip, &kTriangle, &kReverseSequence};
+
+Value triangle(const Value& x, std::int64_t k, bool upper, const SourceLine& line) {
+  return make_one(kTriangle, {x}, line, {{"k", k}, {"upper", upper}});
+}
+
+// ---- Padding ----
+
+/// The element of a dim of size n that stands at `place`, which may be outside of it.
+std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
+  const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
+  if (mode == PadMode::edge) return std::clamp<std::int64_t>(place, 0, n - 1);
+  if (mode == PadMode::wrap) return modulo(place, n);
+  if (n == 1) return 0;
+  const std::int64_t at = modulo(place, 2 * (n - 1));
+  return std::min(at, 2 * (n - 1) - at);
+}
+
+/// What stands at the places [first, first + count) of x's dim, outside of it.
+Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, PadMode mode, const SourceLine& line) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the places are numbers of the graph
+  if (count > kMost)
+    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
+                                " would get more than 2^24 elements on one side")
+        .at(line);
+  Tensor places(DType::int64, {count});
+  for (std::int64_t i = 0; i < count; ++i)
+    places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(first + i, x.shape()[dim].size(), mode);
+  return gather(x, x.graph().add(kConstant, {}, {{"value", std::move(places)}}, line)[0], dim);
+}
+
+Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMode mode, const SourceLine& line) {
+  const Dim& size = x.shape()[dim];
+  const auto fail = [&](const char* why) {
+    throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() + why)
+        .at(line);
+  };
+  if (!size.known() || size.bounded()) fail(" is not known");
+  if (size.size() == 0) fail(" is empty");
+  if (size.size() > kEnd / 4) fail(" is too long");  // places around it are counted in 64 bits
+  Values parts;
+  if (low > 0) parts.push_back(border(x, dim, -low, low, mode, line));
+  parts.push_back(x);
+  if (high > 0) parts.push_back(border(x, dim, size.size(), high, mode, line));
+  return concat(parts, dim);
+}
+
+// ---- Blocks of pixels ----
+
+/// The size of x's dim, or -1 where it is not known, for reshape.
+std::int64_t known_size(const Value& x, int dim) {
+  return x.shape()[dim].known() ? x.shape()[dim].size() : -1;
+}
+
+/// Its square is a number, too.
+bool is_block(std::int64_t size) {
+  return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
+}
+
+std::int64_t times(std::int64_t size, std::int64_t factor) {
+  return size < 0 ? -1 : checked_count(Ints{size, factor});
+}
+
+void check_blocks(std::string_view what, const Value& x, bool fits, const SourceLine& line) {
+  if (x.rank() == 4 && fits) return;
+  throw Error(Code::plan, std::string(what) + ": blocks do not fit " + x.name() + " " + x.shape().str()).at(line);
+}
+
+}  // namespace
+
+Value flip(const Value& x, Ints axes, source_location at) {
+  return make_one(kFlip, {x}, at, {{"axes", std::move(axes)}});
+}
+
+Value tril(const Value& x, std::int64_t k, source_location at) {
+  return triangle(x, k, false, at);
+}
+
+Value triu(const Value& x, std::int64_t k, source_location at) {
+  return triangle(x, k, true, at);
+}
+
+Value tile(const Value& x, Ints repeats, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const int rank = x.rank();
+  bool fits = static_cast<int>(repeats.size()) == rank;
+  for (std::int64_t times : repeats) fits = fits && times >= 0;
+  if (!fits)
+    throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str()).at(at);
+  const Shape& shape = x.shape();
+  if (!shape.known() || shape.bounded()) {  // its sizes cannot stand in attributes
+    Value result = x;
+    for (int d = 0; d < rank; ++d) {
+      const std::int64_t times = repeats[static_cast<std::size_t>(d)];
+      if (times == 0) result = slice(result, d, 0, 0);
+      if (times > 1) result = concat(Values(static_cast<std::size_t>(times), result), d);
+    }
+    return result;
+  }
+  Ints once, spread, result;
+  for (int d = 0; d < rank; ++d) {
+    const std::int64_t times = repeats[static_cast<std::size_t>(d)];
+    once.insert(once.end(), {1, shape[d].size()});
+    spread.insert(spread.end(), {times, shape[d].size()});
+    result.push_back(checked_count(std::initializer_list<std::int64_t>{times, shape[d].size()}));
+  }
+  return reshape(broadcast_to(reshape(x, once), spread), result);
+}
+
+Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  if (static_cast<int>(low.size()) != x.rank() || static_cast<int>(high.size()) != x.rank())
+    throw Error(Code::plan, "pad: low and high need one size for each dim of " + x.name() + " " + x.shape().str())
+        .at(at);
+  Value result = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    const std::int64_t before = low[static_cast<std::size_t>(d)];
+    const std::int64_t behind = high[static_cast<std::size_t>(d)];
+    if (before < 0 || behind < 0)
+      result = slice(result, d, -std::clamp<std::int64_t>(before, -kEnd, 0), behind < 0 ? behind : kEnd);
+    if (before > 0 || behind > 0)
+      result = padded(result, d, std::max<std::int64_t>(0, before), std::max<std::int64_t>(0, behind), mode, at);
+  }
+  return result;
+}
+
+Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const std::int64_t channels = x.rank() == 4 ? known_size(x, 1) : -1;
+  check_blocks("depth_to_space", x, is_block(block) && channels >= 0 && channels % (block * block) == 0, at);
+  const std::int64_t n = known_size(x, 0), h = known_size(x, 2), w = known_size(x, 3), c = channels / (block * block);
+  const Value parts = channels_first ? reshape(x, {n, c, block, block, h, w}) : reshape(x, {n, block, block, c, h, w});
+  const Value ordered = transpose(parts, channels_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
+  return reshape(ordered, {n, c, times(h, block), times(w, block)});
+}
+
+Value space_to_depth(const Value& x, std::int64_t block, bool channels_first, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const std::int64_t h = x.rank() == 4 ? known_size(x, 2) : -1, w = x.rank() == 4 ? known_size(x, 3) : -1;
+  check_blocks("space_to_depth", x, is_block(block) && h >= 0 && w >= 0 && h % block == 0 && w % block == 0, at);
+  const std::int64_t n = known_size(x, 0), c = known_size(x, 1);
+  const Value parts = reshape(x, {n, c, h / block, block, w / block, block});
+  const Value ordered = transpose(parts, channels_first ? Ints{0, 1, 3, 5, 2, 4} : Ints{0, 3, 5, 1, 2, 4});
+  return reshape(ordered, {n, times(c, block * block), h / block, w / block});
+}
+
+Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis, source_location at) {
+  return make_one(kReverseSequence, {x, lengths}, at, {{"time_axis", time_axis}});
+}
+
+std::span<const OpDef* const> arrange_ops() {
+  return kArrangeOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,49 @@
+// More ops that rearrange the elements of arrays.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
+// counted from the end when negative.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// x with its elements along these axes from the last to the first.
+Value flip(const Value& x, Ints axes, source_location at = source_location::current());
+/// Of the matrices in the last two dims the elements on and below (above) the k-th diagonal, else 0. The diagonal 0
+/// begins at the first element, 1 right of it, -1 below it.
+Value tril(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
+Value triu(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
+
+/// x, repeats[d] times one after another along each dim d.
+Value tile(const Value& x, Ints repeats, source_location at = source_location::current());
+
+/// What stands around a padded value: its elements mirrored at the outermost ones, these themselves, or x again.
+enum class PadMode { reflect, edge, wrap };
+/// x with `low[d]` elements in front of dim d and `high[d]` behind it. A negative number cuts off. The sizes of dims
+/// that are padded are known.
+Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at = source_location::current());
+
+/// [n, c, h, w] as [n, c / block², h block, w block]: each pixel's channels become a square of pixels, channel
+/// (i block + j) c / block² + k, or with `channels_first` k block² + i block + j, pixel (i,j) of channel k.
+Value depth_to_space(const Value& x, std::int64_t block, bool channels_first = false,
+                     source_location at = source_location::current());
+/// The inverse of depth_to_space of the same `channels_first`.
+Value space_to_depth(const Value& x, std::int64_t block, bool channels_first = false,
+                     source_location at = source_location::current());
+
+/// x [time, batch, …], or with `time_axis` 1 [batch, time, …], where of sequence b the first lengths[b] elements (int32
+/// or int64 [batch]) come in reverse order. A length beyond the time is an Error(numeric) when it runs.
+Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis = 0,
+                       source_location at = source_location::current());
+
+/// Flip {axes}, Triangle {k, upper}, ReverseSequence {time_axis}.
+[[nodiscard]] std::span<const OpDef* const> arrange_ops();
+
+}  // namespace ferry

@@ -1,0 +1,65 @@
+// Ops that rearrange, join and cut arrays.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
+// counted from the end when negative.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// The dims of x in the order `perm`: dim i of the result is dim perm[i] of x. None given: reversed.
+Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
+
+/// The values one after another along `axis`; their other dims are equal, their dtypes
+/// become one as in ops/math/math.hpp. At least one. Of bounded ones along dim 0 those that are there.
+Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
+inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
+  return concat(std::span<const Value>(values), axis, at);
+}
+
+/// x cut along `axis` into parts of these sizes, which add up to its size.
+Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at = source_location::current());
+
+/// The end of a dim, whatever its size.
+inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+
+/// Elements begin, begin + step, … before end, along `axis`. Negative begin and end are counted from the end of the
+/// dim; both are cut to its size. step >= 1.
+Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1,
+            source_location at = source_location::current());
+/// The same along several axes: `begin`, `end` and `step` have an element for each (no step: 1).
+Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step = {},
+            source_location at = source_location::current());
+
+/// Which elements of a dim a slice takes.
+struct SliceRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+[[nodiscard]] constexpr SliceRange slice_range(std::int64_t size, std::int64_t begin, std::int64_t end,
+                                               std::int64_t step) {
+  const auto resolve = [size](std::int64_t at) {
+    return at >= size ? size : at >= 0 ? at : at >= -size ? at + size : 0;
+  };
+  const std::int64_t first = resolve(begin);
+  const std::int64_t last = resolve(end);
+  return {first, last > first ? (last - first - 1) / step + 1 : 0};
+}
+
+/// x with `low[d]` elements in front of dim d and `high[d]` behind it, all of them `value`.
+Value pad(const Value& x, Ints low, Ints high, double value = 0, source_location at = source_location::current());
+
+/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Unslice(y, like) {as Slice}:
+/// zeros of like's shape with y where the slice is, Pad {low, high, value}.
+[[nodiscard]] std::span<const OpDef* const> array_ops();
+
+}  // namespace ferry

@@ -1,0 +1,315 @@
+#include "ops/array/reshape.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ops/build.hpp"
+#include "ops/gradient/gradient.hpp"
+
+namespace ferry {
+namespace {
+
+/// Letters for the dims of a reshape. Runs of dims of equal product are groups, from the left; a dim that is a group of
+/// its own on both sides survives and keeps its letter. The others must be whole: a part of one is no part of another.
+class ReshapeLetters {
+ public:
+  ReshapeLetters(const Shape& in, const Shape& out) : in_(in), out_(out) {
+    while (i_ < in_.rank() || o_ < out_.rank()) {
+      if (i_ < in_.rank() && o_ < out_.rank() && same_dim(in_[i_], out_[o_]))
+        survive();
+      else if (i_ < in_.rank() && is_one(in_[i_]))
+        take_in();
+      else if (o_ < out_.rank() && is_one(out_[o_]))
+        take_out();
+      else if (!take_group())
+        take_rest();
+    }
+  }
+  [[nodiscard]] std::string in() const { return term(in_text_); }
+  [[nodiscard]] std::string out() const { return term(out_text_); }
+
+ private:
+  void survive() {
+    const std::string letter = letters_.next();
+    in_text_ += letter;
+    out_text_ += letter;
+    ++i_;
+    ++o_;
+  }
+  void take_in() {
+    in_text_ += whole(letters_.next());
+    ++i_;
+  }
+  void take_out() {
+    out_text_ += whole(letters_.next());
+    ++o_;
+  }
+  void take_rest() {
+    while (i_ < in_.rank()) take_in();
+    while (o_ < out_.rank()) take_out();
+  }
+  /// Takes dims on the side that lags until the products agree; false when they never do.
+  bool take_group() {
+    int i = i_, o = o_;
+    std::int64_t in = 1, out = 1;
+    do {
+      const bool from_in = in <= out;
+      const Shape& shape = from_in ? in_ : out_;
+      int& at = from_in ? i : o;
+      if (at == shape.rank() || !shape[at].known() || shape[at].bounded()) return false;
+      if (__builtin_mul_overflow(from_in ? in : out, shape[at].size(), from_in ? &in : &out)) return false;
+      ++at;
+    } while (in != out || o == o_);
+    while (i_ < i) take_in();
+    while (o_ < o) take_out();
+    return true;
+  }
+
+  const Shape& in_;
+  const Shape& out_;
+  Letters letters_;
+  int i_ = 0, o_ = 0;
+  std::string in_text_, out_text_;
+};
+
+/// Product of the known dims, and the dims that are not.
+struct Factors {
+  std::int64_t known = 1;
+  std::vector<Dim> open;
+};
+
+Factors factors(std::span<const Dim> dims) {
+  Factors result;
+  Ints sizes;
+  for (const Dim& dim : dims) {
+    if (dim.known() && !dim.bounded())
+      sizes.push_back(dim.size());
+    else
+      result.open.push_back(dim);
+  }
+  result.known = checked_count(sizes);
+  return result;
+}
+
+[[noreturn]] void fail_reshape(const Shape& from, const Ints& to) {
+  std::string sizes;
+  for (std::int64_t size : to) sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+  OpFacts::fail("the elements of " + from.str() + " do not fit [" + sizes + "]");
+}
+
+/// The dim that stands for -1.
+Dim left_over(const Shape& from, const Ints& to, std::int64_t others) {
+  const Factors in = factors(from.dims());
+  if (in.open.empty()) {
+    if (others == 0 || in.known % others != 0) fail_reshape(from, to);
+    return in.known / others;
+  }
+  if (in.open.size() == 1 && in.known == others) return in.open[0];
+  return Dim::unknown();
+}
+
+Shape reshaped(const Shape& from, const Ints& to) {
+  Shape shape;
+  Ints given;
+  int open = -1;
+  for (std::int64_t size : to) {
+    if (size < -1) OpFacts::fail("a size of " + std::to_string(size));
+    if (size == -1 && open >= 0) OpFacts::fail("more than one size is -1");
+    if (size == -1)
+      open = shape.rank();
+    else
+      given.push_back(size);
+    shape.push_back(size);
+  }
+  const std::int64_t others = checked_count(given);
+  if (open >= 0)
+    shape[open] = left_over(from, to, others);
+  else if (from.known() && (from.bounded() || from.count() != others))
+    fail_reshape(from, to);
+  if (from.bounded() && (open != 0 || !shape[0].bounded()))
+    OpFacts::fail("the first dim of " + from.str() + " is bounded and must stay");
+  return shape;
+}
+
+std::vector<Shape> reshape_shape(const OpFacts& facts) {
+  return {reshaped(facts.shape(0), facts.attr<Ints>("shape"))};
+}
+
+std::string reshape_index(const OpFacts& facts) {
+  const Shape to = reshaped(facts.shape(0), facts.attr<Ints>("shape"));
+  const ReshapeLetters letters(facts.shape(0), to);
+  return letters.in() + "->" + letters.out();
+}
+
+std::vector<Shape> reshape_like_shape(const OpFacts& facts) {
+  const Shape& from = facts.shape(0);
+  const Shape& to = facts.shape(1);
+  if (from.known() && to.known() && from.count() != to.count())
+    OpFacts::fail("the elements of " + from.str() + " do not fit " + to.str());
+  if (from.bounded() && to.rank() > 0 && !(from[0] == to[0]))
+    OpFacts::fail("the first dim of " + from.str() + " is bounded and must stay");
+  return {to};
+}
+
+std::string reshape_like_index(const OpFacts& facts) {
+  const ReshapeLetters letters(facts.shape(0), facts.shape(1));
+  return letters.in() + "," + letters.out() + "->" + letters.out();
+}
+
+/// The attribute `axes` as dims of a value of that rank, sorted.
+std::vector<int> dims_of_axes(const OpFacts& facts, int rank) {
+  std::vector<int> dims;
+  for (std::int64_t axis : facts.attr<Ints>("axes")) {
+    if (axis < -rank || axis >= rank)
+      OpFacts::fail("axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+    dims.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
+  }
+  std::sort(dims.begin(), dims.end());
+  if (std::adjacent_find(dims.begin(), dims.end()) != dims.end()) OpFacts::fail("an axis is given twice");
+  return dims;
+}
+
+bool has(const std::vector<int>& dims, int dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+std::vector<Shape> expand_shape(const OpFacts& facts) {
+  const Shape& from = facts.shape(0);
+  const int rank = from.rank() + static_cast<int>(facts.attr<Ints>("axes").size());
+  const std::vector<int> added = dims_of_axes(facts, rank);
+  if (from.bounded() && has(added, 0)) OpFacts::fail("the first dim of " + from.str() + " is bounded and must stay");
+  Shape shape;
+  for (int d = 0, i = 0; d < rank; ++d) shape.push_back(has(added, d) ? Dim(1) : from[i++]);
+  return {shape};
+}
+
+/// "ab->a[x]b".
+std::string expand_index(const OpFacts& facts) {
+  const int rank = facts.shape(0).rank() + static_cast<int>(facts.attr<Ints>("axes").size());
+  const std::vector<int> added = dims_of_axes(facts, rank);
+  Letters letters;
+  std::string in, out;
+  for (int d = 0; d < rank; ++d) {
+    const std::string letter = letters.next();
+    if (!has(added, d)) in += letter;
+    out += has(added, d) ? whole(letter) : letter;
+  }
+  return term(in) + "->" + term(out);
+}
+
+/// "a[x]b->ab".
+std::string squeeze_index(const OpFacts& facts) {
+  const Shape& from = facts.shape(0);
+  const std::vector<int> removed = dims_of_axes(facts, from.rank());
+  Letters letters;
+  std::string in, out;
+  for (int d = 0; d < from.rank(); ++d) {
+    const std::string letter = letters.next();
+    in += has(removed, d) ? whole(letter) : letter;
+    if (!has(removed, d)) out += letter;
+    if (has(removed, d) && from[d].known() && !is_one(from[d]))
+      OpFacts::fail("dim " + std::to_string(d) + " of " + from.str() + " is not 1");
+  }
+  return term(in) + "->" + term(out);
+}
+
+constexpr AttrDef kShapeAttr[] = {{"shape", "ints"}};
+
+constexpr OpDef kIdentity{.name = "Identity",
+                          .types = "T->T",
+                          .T = kAnyType,
+                          .index = "...->...",
+                          .linear = 0b1,
+                          .flops = 0,
+                          .flags = kView,
+                          .grad = [](GradCtx& g) { return Values{g.dout()}; }};
+
+constexpr OpDef kStopGradient{.name = "StopGradient",
+                              .types = "T->T",
+                              .T = kAnyType,
+                              .index = "...->...",
+                              .linear = 0b1,
+                              .flops = 0,
+                              .flags = kView,
+                              .grad = [](GradCtx&) { return Values{Value()}; }};
+
+constexpr OpDef kReshape{.name = "Reshape",
+                         .types = "T->T",
+                         .T = kAnyType,
+                         .attrs = kShapeAttr,
+                         .index_of = reshape_index,
+                         .linear = 0b1,
+                         .infer = reshape_shape,
+                         .flops = 0,
+                         .flags = kView,
+                         .grad = [](GradCtx& g) { return Values{reshape_as(g.dout(), g.like())}; }};
+
+constexpr OpDef kReshapeLike{.name = "ReshapeLike",
+                             .types = "T,U->T",
+                             .T = kAnyType,
+                             .U = kAnyType,
+                             .index_of = reshape_like_index,
+                             .linear = 0b01,
+                             .unread = 0b10,
+                             .infer = reshape_like_shape,
+                             .flops = 0,
+                             .flags = kView,
+                             .grad = [](GradCtx& g) {
+                               return Values{reshape_as(g.dout(), g.like()), Value()};
+                             }};
+
+constexpr OpDef kExpandDims{.name = "ExpandDims",
+                            .types = "T->T",
+                            .T = kAnyType,
+                            .attrs = kAxesAttr,
+                            .index_of = expand_index,
+                            .linear = 0b1,
+                            .infer = expand_shape,
+                            .flops = 0,
+                            .flags = kView,
+                            .grad = [](GradCtx& g) { return Values{squeeze(g.dout(), g.attrs().get<Ints>("axes"))}; }};
+
+constexpr OpDef kSqueeze{.name = "Squeeze",
+                         .types = "T->T",
+                         .T = kAnyType,
+                         .attrs = kAxesAttr,
+                         .index_of = squeeze_index,
+                         .linear = 0b1,
+                         .flops = 0,
+                         .flags = kView,
+                         .grad = [](GradCtx& g) { return Values{expand_dims(g.dout(), g.attrs().get<Ints>("axes"))}; }};
+
+constexpr const OpDef* kReshapeOps[] = {&kIdentity, &kStopGradient, &kReshape, &kReshapeLike, &kExpandDims, &kSqueeze};
+
+}  // namespace
+
+Value identity(const Value& x, source_location at) {
+  return make_one(kIdentity, {x}, at);
+}
+Value stop_gradient(const Value& x, source_location at) {
+  return make_one(kStopGradient, {x}, at);
+}
+
+Value reshape(const Value& x, Ints sizes, source_location at) {
+  return make_one(kReshape, {x}, at, {{"shape", std::move(sizes)}});
+}
+
+Value reshape_as(const Value& x, const Value& like, source_location at) {
+  if (surely_equal(x.shape(), like.shape())) return x;
+  if (like.shape().known() && !like.shape().bounded()) return reshape(x, like.shape().sizes(), at);
+  return make_one(kReshapeLike, {x, like}, at);
+}
+
+Value expand_dims(const Value& x, Ints axes, source_location at) {
+  return axes.empty() ? x : make_one(kExpandDims, {x}, at, {{"axes", std::move(axes)}});
+}
+
+Value squeeze(const Value& x, Ints axes, source_location at) {
+  return axes.empty() ? x : make_one(kSqueeze, {x}, at, {{"axes", std::move(axes)}});
+}
+
+std::span<const OpDef* const> reshape_ops() {
+  return kReshapeOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,33 @@
+// Ops that change how a value's elements are arranged in dims. No bytes are moved.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// x itself, as a value of its own: to name it, to place it, to lay it out anew.
+Value identity(const Value& x, source_location at = source_location::current());
+/// x, through which no gradient flows.
+Value stop_gradient(const Value& x, source_location at = source_location::current());
+
+/// The elements of x, in row-major order, in these sizes; one of them may be -1: what is left over. Of x with one
+/// symbolic dim the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is [batch,784].
+Value reshape(const Value& x, Ints sizes, source_location at = source_location::current());
+/// The elements of x in the shape of `like`.
+Value reshape_as(const Value& x, const Value& like, source_location at = source_location::current());
+/// x with dims of size 1 put in, which are dims `axes` of the result (negative: from its end).
+Value expand_dims(const Value& x, Ints axes, source_location at = source_location::current());
+/// x without dims `axes`, which must have size 1.
+Value squeeze(const Value& x, Ints axes, source_location at = source_location::current());
+
+/// Identity, StopGradient, Reshape {shape: ints}, ReshapeLike(x, like), ExpandDims, Squeeze {axes: ints}.
+[[nodiscard]] std::span<const OpDef* const> reshape_ops();
+
+}  // namespace ferry

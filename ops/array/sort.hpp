@@ -1,0 +1,39 @@
+// Ops that order elements. NaN counts as larger than all numbers; of equal elements the first comes first.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// What top_k gives: both of x's shape, with k elements along the axis, the first the largest (smallest).
+struct TopK {
+  Value values;
+  Value indices;  ///< int64
+};
+/// The k largest elements along `axis`, or the smallest, in order, and where they are. Numbers; k at most the dim's
+/// size. With k that size: the elements sorted. Of a bounded dim all when they are fewer than k: a bounded dim, too.
+TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
+           source_location at = source_location::current());
+
+/// What unique gives. With n different rows, of m:
+struct Unique {
+  Value values;   ///< [n,…]: each once
+  Value indices;  ///< int64 [n]: where each comes first
+  Value inverse;  ///< int64 [m]: which one each row is
+  Value counts;   ///< int64 [n]: how often each comes
+};
+/// The different rows of x (elements along dim 0; x has a rank of 1 or more): in order, or as they come. n is a bounded
+/// dim, at most m.
+Unique unique(const Value& x, bool sorted = true, source_location at = source_location::current());
+
+/// TopK {axis, k, largest: bool}, Unique {sorted: bool}.
+[[nodiscard]] std::span<const OpDef* const> sort_ops();
+
+}  // namespace ferry

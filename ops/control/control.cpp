@@ -1,0 +1,228 @@
+#include "ops/control/control.hpp"
+
+#include "base/error.hpp"
+#include "ops/build.hpp"
+#include "ops/copy.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/broadcast.hpp"
+
+namespace ferry {
+namespace {
+
+/// Could be one type, as far as sizes are known.
+bool may_equal(const Type& a, const Type& b) {
+  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+  for (int d = 0; d < a.shape.rank(); ++d)
+    if (a.shape[d].known() && b.shape[d].known() && a.shape[d] != b.shape[d]) return false;
+  return true;
+}
+
+void check_predicate(const Type& type, std::string_view what) {
+  if (type.dtype != DType::boolean || type.shape.rank() != 0)
+    OpFacts::fail(std::string(what) + " is " + type.str() + ", not a bool scalar");
+}
+
+std::vector<Shape> while_shape(const OpFacts& facts) {
+  const auto carried = facts.attr<std::int64_t>("carried");
+  const std::vector<Type> conditions = facts.results("cond");
+  const std::vector<Type> results = facts.results("body");
+  if (carried < 1 || carried > facts.inputs()) OpFacts::fail("carries " + std::to_string(carried) + " values");
+  if (conditions.size() != 1) OpFacts::fail("its condition gives " + std::to_string(conditions.size()) + " values");
+  check_predicate(conditions[0], "its condition");
+  if (static_cast<std::int64_t>(results.size()) != carried)
+    OpFacts::fail("its body gives " + std::to_string(results.size()) + " values for the " + std::to_string(carried) +
+                  " that it carries");
+  std::vector<Shape> shapes;
+  for (int i = 0; i < carried; ++i) {
+    if (!may_equal(facts.input(i), results[static_cast<std::size_t>(i)]))
+      OpFacts::fail("carried value " + std::to_string(i) + " is " + facts.input(i).str() + " at first, and " +
+                    results[static_cast<std::size_t>(i)].str() + " after an iteration");
+    shapes.push_back(facts.shape(i));
+  }
+  return shapes;
+}
+
+std::vector<Shape> cond_shape(const OpFacts& facts) {
+  const std::vector<Type> ours = facts.results("then_branch");
+  const std::vector<Type> others = facts.results("else_branch");
+  check_predicate(facts.input(0), "its predicate");
+  if (ours.size() != others.size())
+    OpFacts::fail("its branches give " + std::to_string(ours.size()) + " and " + std::to_string(others.size()) +
+                  " values");
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (!may_equal(ours[i], others[i]))
+      OpFacts::fail("its branches give result " + std::to_string(i) + " as " + ours[i].str() + " and as " +
+                    others[i].str());
+    shapes.push_back(ours[i].shape.known() ? ours[i].shape : others[i].shape);
+  }
+  return shapes;
+}
+
+/// "[a][b]->[a][b]": what is printed is the whole value.
+std::string print_index(const OpFacts& facts) {
+  Letters letters;
+  std::string text;
+  for (int d = 0; d < facts.shape(0).rank(); ++d) text += whole(letters.next());
+  return term(text) + "->" + term(text);
+}
+
+// The bodies in the order in which their captures are inputs.
+constexpr AttrDef kWhileAttrs[] = {{"cond", "subgraph"}, {"body", "subgraph"}, {"carried", "int"}};
+constexpr AttrDef kCondAttrs[] = {{"then_branch", "subgraph"}, {"else_branch", "subgraph"}};
+constexpr AttrDef kPrintAttrs[] = {{"label", "string"}};
+
+constexpr OpDef kWhile{.name = "While",
+                       .types = "*...->%body...",
+                       .attrs = kWhileAttrs,
+                       .infer = while_shape,
+                       .flops = 0,
+                       .flags = kControlFlow,
+                       .no_grad = "it does not keep what its iterations computed"};
+
+Values cond_gradient(GradCtx& g);
+
+constexpr OpDef kCond{.name = "Cond",
+                      .types = "bool,*...->%then_branch...",
+                      .attrs = kCondAttrs,
+                      .infer = cond_shape,
+                      .flops = 0,
+                      .flags = kControlFlow,
+                      .grad = cond_gradient};
+
+constexpr OpDef kPrint{.name = "Print",
+                       .types = "T->T",
+                       .T = kAnyType,
+                       .attrs = kPrintAttrs,
+                       .index_of = print_index,
+                       .flops = 0,
+                       .flags = kEffect,
+                       .grad = [](GradCtx& g) { return Values{g.dout()}; }};
+
+constexpr const OpDef* kControlOps[] = {&kWhile, &kCond, &kPrint};
+
+struct Body {
+  Graph* graph;
+  SubgraphRef ref;
+};
+
+/// A new body of `owner`, with a parameter for each carried value, and what `fill` makes of them.
+Body build_body(Graph& owner, const std::string& name, const Values& carried, const SourceLine& line,
+                const std::function<Values(const Values&)>& fill) {
+  Graph& body = owner.add_subgraph(name);
+  const SubgraphRef ref{owner.subgraphs() - 1};
+  Values parameters;
+  for (const Value& value : carried) parameters.push_back(body.parameter(value.type(), line));
+  const Scope here = owner.build(body);
+  body.set_results(fill(parameters));
+  return {&body, ref};
+}
+
+void append_captures(Values& inputs, const Body& body) {
+  for (ValueId id : body.graph->captures()) inputs.push_back(body.graph->parent()->value(id));
+}
+
+/// "while", "while_2": what the names of a body's ops begin with.
+std::string fresh_stem(const Graph& owner, std::string_view stem) {
+  return std::string(stem) + (owner.subgraphs() == 0 ? "" : "_" + std::to_string(owner.subgraphs()));
+}
+
+/// In a body that is being built: the gradients of the asked inputs of the Cond that `g` is of, through one branch,
+/// whose captures begin at input `begin`. `inputs`: as g.in() gives them outside.
+Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, const std::vector<int>& asked,
+                        const Values& inputs, const Values& douts) {
+  const Graph& forward = g.graph().subgraph(branch);
+  Values arguments;
+  for (std::size_t i = 0; i < forward.captures().size(); ++i)
+    arguments.push_back(body.capture(inputs[static_cast<std::size_t>(begin) + i]));
+  const Values results = copy_results(forward, body, arguments);
+  Values ys, dys, xs;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!douts[i].defined()) continue;
+    ys.push_back(results[i]);
+    dys.push_back(body.capture(douts[i]));
+  }
+  const auto is_ours = [&](int input) { return input >= begin && input < begin + static_cast<int>(arguments.size()); };
+  for (int input : asked)
+    if (is_ours(input)) xs.push_back(arguments[static_cast<std::size_t>(input - begin)]);
+  const Values dxs = xs.empty() ? Values() : pullback(ys, dys, xs);
+  Values given;
+  auto next = dxs.begin();
+  for (int input : asked) {
+    const Value dx = is_ours(input) ? *next++ : Value();
+    given.push_back(dx.defined() ? dx : zeros_like(body.capture(g.like(input))));
+  }
+  return given;
+}
+
+/// The gradient of a branch is a branch on the same predicate, that computes again what the taken one computed, and
+/// then backwards. It gives the gradients of all inputs asked for: zeros for those of the other branch.
+Values cond_gradient(GradCtx& g) {
+  Values douts, read;
+  for (int i = 0; i < g.outputs(); ++i)
+    douts.push_back(is_float(g.graph().type(g.op().output(i)).dtype) ? g.dout(i) : Value());
+  for (int i = 0; i < g.inputs(); ++i) read.push_back(g.in(i));
+  Graph& owner = g.graph().current();
+  std::vector<int> asked;
+  for (int i = 1; i < g.inputs(); ++i)
+    if (g.wants(i)) asked.push_back(i);
+
+  const std::string stem = fresh_stem(owner, "cond_grad");
+  int first_input = 1;
+  const auto build = [&](std::string_view name) {
+    const SubgraphRef forward = g.attrs().get<SubgraphRef>(name);
+    const int begin = first_input;
+    first_input += static_cast<int>(g.graph().subgraph(forward).captures().size());
+    return build_body(owner, stem + "/" + std::string(name), {}, g.line(), [&](const Values&) {
+      return branch_gradients(g, owner.current(), forward, begin, asked, read, douts);
+    });
+  };
+  const Body yes = build("then_branch");
+  const Body no = build("else_branch");
+  Values inputs{read[0]};
+  append_captures(inputs, yes);
+  append_captures(inputs, no);
+  const Values given = owner.add(kCond, inputs, {{"else_branch", no.ref}, {"then_branch", yes.ref}}, g.line());
+  Values result(static_cast<std::size_t>(g.inputs()));
+  for (std::size_t i = 0; i < asked.size(); ++i) result[static_cast<std::size_t>(asked[i])] = given[i];
+  return result;
+}
+
+}  // namespace
+
+Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
+                  const std::function<Values(const Values&)>& body, source_location at) {
+  Graph& owner = graph_of(initial, at).current();
+  const std::string stem = fresh_stem(owner, "while");
+  const Body test =
+      build_body(owner, stem + "/cond", initial, at, [&](const Values& carried) { return Values{condition(carried)}; });
+  const Body step = build_body(owner, stem + "/body", initial, at, body);
+  Values inputs = initial;
+  append_captures(inputs, test);
+  append_captures(inputs, step);
+  return owner.add(kWhile, inputs,
+                   {{"body", step.ref}, {"carried", static_cast<std::int64_t>(initial.size())}, {"cond", test.ref}},
+                   at);
+}
+
+Values cond(const Value& predicate, const std::function<Values()>& then_branch,
+            const std::function<Values()>& else_branch, source_location at) {
+  Graph& owner = graph_of({{predicate}}, at).current();
+  const std::string stem = fresh_stem(owner, "cond");
+  const Body yes = build_body(owner, stem + "/then", {}, at, [&](const Values&) { return then_branch(); });
+  const Body no = build_body(owner, stem + "/else", {}, at, [&](const Values&) { return else_branch(); });
+  Values inputs{predicate};
+  append_captures(inputs, yes);
+  append_captures(inputs, no);
+  return owner.add(kCond, inputs, {{"else_branch", no.ref}, {"then_branch", yes.ref}}, at);
+}
+
+Value print(const Value& x, std::string_view label, source_location at) {
+  return make_one(kPrint, {x}, at, {{"label", std::string(label)}});
+}
+
+std::span<const OpDef* const> control_ops() {
+  return kControlOps;
+}
+
+}  // namespace ferry

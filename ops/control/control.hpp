@@ -1,0 +1,40 @@
+// Control flow, as functions of values: the bodies are subgraphs. They are written as C++ functions that are called
+// once, while the graph is built; what they make goes into the body, and values of the graph around that they use are
+// captured.
+//
+// Errors: Error(plan) with the caller's line when types do not fit.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// Repeats `body` while `condition` (a bool scalar) of the carried values is true: the carried values are `initial`
+/// first and then what the body gives, of the same types. Gives the carried values at the end.
+///
+///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return less(c[0], 10); },
+///                             [&](const Values& c) { return Values{c[0] + 1, matmul(a, c[1])}; });
+Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
+                  const std::function<Values(const Values&)>& body, source_location at = source_location::current());
+
+/// What `then_branch` gives when `predicate` (a bool scalar) is true, else what `else_branch` gives; both give values
+/// of the same types. Only the branch that is taken is run.
+Values cond(const Value& predicate, const std::function<Values()>& then_branch,
+            const std::function<Values()>& else_branch, source_location at = source_location::current());
+
+/// x itself, printed with `label` on stderr each time it is computed, by one task. What uses the result, or has it as
+/// target, makes it run.
+Value print(const Value& x, std::string_view label, source_location at = source_location::current());
+
+/// While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then those of
+/// body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of then_branch, those of
+/// else_branch. Print {label}.
+[[nodiscard]] std::span<const OpDef* const> control_ops();
+
+}  // namespace ferry

@@ -1,0 +1,338 @@
+#include "ops/data/data.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/build.hpp"
+
+namespace ferry {
+namespace {
+
+void check_path(const OpFacts& facts) {
+  const std::string& path = facts.attr<std::string>("path");
+  if (path.empty() || path.front() == '/' || path.find('\0') != std::string::npos)
+    OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
+  for (std::string_view part : split(path, '/'))
+    if (part == "..") OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
+}
+
+std::vector<Shape> file_shape(const OpFacts& facts) {
+  check_path(facts);
+  const Shape& shape = facts.attr<Shape>("shape");
+  if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
+  return {shape};
+}
+
+std::vector<Shape> csv_shape(const OpFacts& facts) {
+  std::vector<Shape> shapes = file_shape(facts);
+  if (shapes[0].rank() != 2) OpFacts::fail("a table has two dims, not " + shapes[0].str());
+  if (facts.attr<std::int64_t>("skip") < 0) OpFacts::fail("skip is negative");
+  return shapes;
+}
+
+std::vector<Shape> raw_shape(const OpFacts& facts) {
+  std::vector<Shape> shapes = file_shape(facts);
+  if (shapes[0].rank() == 0) OpFacts::fail("a scalar has no rows");
+  return shapes;
+}
+
+std::vector<Shape> tensor_shape(const OpFacts& facts) {
+  if (facts.attr<std::string>("tensor").empty()) OpFacts::fail("the tensor's name is empty");
+  return raw_shape(facts);
+}
+
+/// The formats of which rows can be read by themselves, and the ops that read them whole.
+struct Streamable {
+  std::string_view op, format;
+};
+constexpr Streamable kStreamable[] = {{"ReadIdx", "idx"}, {"ReadNpy", "npy"},
+                                      {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"},
+                                      {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}};
+
+/// The outputs of ReadLibsvm: `tensor` of those that are streamed.
+struct SparsePart {
+  std::string_view name;
+  DType dtype;
+  int rank;
+};
+constexpr SparsePart kSparseParts[] = {
+    {"labels", DType::float32, 1}, {"values", DType::float32, 2}, {"indices", DType::int32, 2}};
+
+void check_features(std::int64_t features) {
+  if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
+    OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
+}
+
+/// What the texts have besides.
+void check_text(const OpFacts& facts, const std::string& format, const Shape& shape) {
+  if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
+  if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
+  if (format != "libsvm") return;
+  check_features(facts.attrs().get_or<std::int64_t>("features", 0));
+  const std::string& name = facts.attr<std::string>("tensor");
+  const auto part =
+      std::find_if(std::begin(kSparseParts), std::end(kSparseParts), [&](const auto& p) { return p.name == name; });
+  if (part == std::end(kSparseParts)) OpFacts::fail("sparse rows have no " + in_quotes(name));
+  const Type declared{facts.attr<DType>("dtype"), shape};
+  if (declared.dtype != part->dtype || shape.rank() != part->rank)
+    OpFacts::fail(name + " of sparse rows are not " + declared.str());
+}
+
+/// Labels, values, indices.
+std::vector<Shape> sparse_shapes(const OpFacts& facts) {
+  check_path(facts);
+  const auto rows = facts.attr<std::int64_t>("rows"), most = facts.attr<std::int64_t>("most"),
+             features = facts.attr<std::int64_t>("features");
+  if (rows < 0) OpFacts::fail(std::to_string(rows) + " rows");
+  if (most < 1) OpFacts::fail("at most " + std::to_string(most) + " entries in a row");
+  check_features(features);
+  static_cast<void>(checked_count(Ints{rows, most}));
+  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
+}
+
+std::vector<Shape> batch_file_shape(const OpFacts& facts) {
+  constexpr std::int64_t kMostAhead = 1024;
+  const auto size = facts.attr<std::int64_t>("batch"), ahead = facts.attr<std::int64_t>("prefetch");
+  const std::string& format = facts.attr<std::string>("format");
+  if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
+    OpFacts::fail("there is no format " + in_quotes(format));
+  std::vector<Shape> shapes = raw_shape(facts);
+  check_text(facts, format, shapes[0]);
+  if (size < 1 || size > shapes[0][0].size())
+    OpFacts::fail("a batch of " + std::to_string(size) + " of " + shapes[0][0].str() + " rows");
+  if (ahead < 1 || ahead > kMostAhead)
+    OpFacts::fail("a prefetch of " + std::to_string(ahead) + " batches, and there are 1 to 1024");
+  shapes[0][0] = size;
+  return shapes;
+}
+
+std::string file_index(const OpFacts& facts) {
+  return "->" + term(Letters().next(facts.attr<Shape>("shape").rank()));
+}
+
+std::vector<Shape> batch_shape(const OpFacts& facts) {
+  const auto size = facts.attr<std::int64_t>("batch");
+  if (size < 1) OpFacts::fail("a batch of " + std::to_string(size));
+  if (facts.inputs() == 0) OpFacts::fail("takes at least one input");
+  std::vector<Shape> shapes;
+  for (int i = 0; i < facts.inputs(); ++i) {
+    Shape shape = facts.shape(i);
+    if (shape.rank() == 0) OpFacts::fail("input " + std::to_string(i) + " is a scalar and has no rows");
+    if (!shape[0].known() || shape[0].bounded())
+      OpFacts::fail("the number of rows of input " + std::to_string(i) + " " + shape.str() + " is not known");
+    if (shape[0] != facts.shape(0)[0])
+      OpFacts::fail("input " + std::to_string(i) + " has " + shape[0].str() + " rows, the first " +
+                    facts.shape(0)[0].str());
+    if (shape[0].size() < size) OpFacts::fail("a batch of " + std::to_string(size) + " of " + shape[0].str() + " rows");
+    shape[0] = size;
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+/// "[n]a,[n]->ra,r": rows of the batch may be split, the arrays must be whole.
+std::string batch_index(const OpFacts& facts) {
+  Letters letters;
+  const std::string all = whole(letters.next());
+  const std::string rows = letters.next();
+  std::string in, out;
+  for (int i = 0; i < facts.inputs(); ++i) {
+    const std::string rest = letters.next(facts.shape(i).rank() - 1);
+    in += (i == 0 ? "" : ",") + all + rest;
+    out += (i == 0 ? "" : ",") + rows + rest;
+  }
+  return in + "->" + out;
+}
+
+constexpr AttrDef kFileAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}};
+constexpr AttrDef kCsvAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"skip", "int"}};
+constexpr AttrDef kTensorAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"tensor", "string"}};
+constexpr AttrDef kSparseAttrs[] = {{"features", "int"}, {"most", "int"}, {"path", "string"}, {"rows", "int"}};
+constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},       {"dtype", "dtype"},  {"features", "int", false},
+                                       {"format", "string"},   {"path", "string"},  {"prefetch", "int"},
+                                       {"seed", "int"},        {"shape", "shape"},  {"shuffle", "bool"},
+                                       {"skip", "int", false}, {"tensor", "string"}};
+constexpr AttrDef kBatchAttrs[] = {{"batch", "int"}, {"seed", "int"}, {"shuffle", "bool"}};
+constexpr std::string_view kNoInputs = "it has no inputs";
+
+constexpr OpDef kReadIdx{.name = "ReadIdx",
+                         .types = "->@dtype",
+                         .attrs = kFileAttrs,
+                         .index_of = file_index,
+                         .infer = file_shape,
+                         .flags = kStateful | kOnce,
+                         .no_grad = kNoInputs};
+
+constexpr OpDef kReadCsv{.name = "ReadCsv",
+                         .types = "->@dtype",
+                         .attrs = kCsvAttrs,
+                         .index_of = file_index,
+                         .infer = csv_shape,
+                         .flops = 100,
+                         .flags = kStateful | kOnce,
+                         .no_grad = kNoInputs};
+
+constexpr OpDef kReadNpy{.name = "ReadNpy",
+                         .types = "->@dtype",
+                         .attrs = kFileAttrs,
+                         .index_of = file_index,
+                         .infer = file_shape,
+                         .flags = kStateful | kOnce,
+                         .no_grad = kNoInputs};
+
+constexpr OpDef kReadRaw{.name = "ReadRaw",
+                         .types = "->@dtype",
+                         .attrs = kFileAttrs,
+                         .index_of = file_index,
+                         .infer = raw_shape,
+                         .flags = kStateful | kOnce,
+                         .no_grad = kNoInputs};
+
+constexpr OpDef kReadSafetensors{.name = "ReadSafetensors",
+                                 .types = "->@dtype",
+                                 .attrs = kTensorAttrs,
+                                 .index_of = file_index,
+                                 .infer = tensor_shape,
+                                 .flags = kStateful | kOnce,
+                                 .no_grad = kNoInputs};
+
+constexpr OpDef kReadLibsvm{.name = "ReadLibsvm",
+                            .types = "->float32,float32,int32",
+                            .attrs = kSparseAttrs,
+                            .index = "->r,rm,rm",
+                            .infer = sparse_shapes,
+                            .flops = 100,
+                            .flags = kStateful | kOnce,
+                            .no_grad = kNoInputs};
+
+constexpr OpDef kBatchFile{.name = "BatchFile",
+                           .types = "->@dtype",
+                           .attrs = kBatchFileAttrs,
+                           .index_of = file_index,
+                           .infer = batch_file_shape,
+                           .flops = 0,
+                           .flags = kRandom,
+                           .no_grad = kNoInputs};
+
+constexpr OpDef kBatch{.name = "Batch",
+                       .types = "*...->*...",
+                       .attrs = kBatchAttrs,
+                       .index_of = batch_index,
+                       .infer = batch_shape,
+                       .flops = 0,
+                       .flags = kRandom,
+                       .no_grad = "which rows it takes is not differentiable"};
+
+constexpr const OpDef* kDataOps[] = {&kReadIdx,         &kReadCsv,    &kReadNpy, &kReadRaw,
+                                     &kReadSafetensors, &kReadLibsvm, &kBatch,   &kBatchFile};
+
+Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, const Shape& shape,
+           const SourceLine& line) {
+  return graph.add(def, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}}, line)[0];
+}
+
+bool is_packed(const std::string& path) {
+  return path.ends_with(".gz") || path.ends_with(".zst");
+}
+
+/// Of all that an op reads.
+std::int64_t bytes_of(const Op& op) {
+  std::int64_t bytes = 0;
+  for (int i = 0; i < op.outputs(); ++i) bytes += op.graph().type(op.output(i)).bytes();
+  return bytes;
+}
+
+/// How the rows of an array are read by themselves; null: it is in memory.
+const Streamable* streamable(const Value& array, const BatchOptions& options) {
+  if (!array.defined()) return nullptr;
+  const Op op = array.op();
+  const auto found = std::find_if(std::begin(kStreamable), std::end(kStreamable),
+                                  [&](const Streamable& s) { return s.op == op.def().name; });
+  if (found == std::end(kStreamable) || array.rank() == 0 || bytes_of(op) < options.stream_from) return nullptr;
+  return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
+}
+
+/// On the devices where the array would be.
+Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
+                 const SourceLine& line) {
+  const Op op = array.op();
+  const Attrs& file = op.attrs();
+  const bool sparse = from.format == "libsvm";
+  Attrs attrs{{"batch", size},
+              {"dtype", array.dtype()},
+              {"format", std::string(from.format)},
+              {"path", file.get<std::string>("path")},
+              {"prefetch", options.prefetch},
+              {"seed", options.seed},
+              {"shape", array.shape()},
+              {"shuffle", options.shuffle},
+              {"tensor", sparse ? std::string(kSparseParts[array.id() - op.output(0)].name)
+                                : file.get_or<std::string>("tensor", "")}};
+  for (const char* also : {"features", "skip"})
+    if (file.has(also)) attrs.set(also, file.get<std::int64_t>(also));
+  const Scope there = array.graph().annotated(op.annotation());
+  return array.graph().add(kBatchFile, {}, std::move(attrs), line)[0];
+}
+
+}  // namespace
+
+Value read_idx(Graph& graph, std::string_view path, DType dtype, const Shape& shape, source_location at) {
+  return read(kReadIdx, graph, path, dtype, shape, at);
+}
+
+Value read_npy(Graph& graph, std::string_view path, DType dtype, const Shape& shape, source_location at) {
+  return read(kReadNpy, graph, path, dtype, shape, at);
+}
+
+Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& shape, source_location at) {
+  return read(kReadRaw, graph, path, dtype, shape, at);
+}
+
+Value read_safetensors(Graph& graph, std::string_view path, std::string_view tensor, DType dtype, const Shape& shape,
+                       source_location at) {
+  return graph.add(kReadSafetensors, {},
+                   {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}, {"tensor", std::string(tensor)}},
+                   at)[0];
+}
+
+SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
+                       source_location at) {
+  const Values parts = graph.add(
+      kReadLibsvm, {}, {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at);
+  return {parts[0], parts[1], parts[2]};
+}
+
+Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& shape, std::int64_t skip,
+               source_location at) {
+  return graph.add(kReadCsv, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}, {"skip", skip}},
+                   at)[0];
+}
+
+Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options, source_location at) {
+  Values rows(arrays.size());
+  Values in_memory;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (const Streamable* from = streamable(arrays[i], options)) {
+      rows[i] = batch_file(arrays[i], *from, size, options, at);
+    } else {
+      in_memory.push_back(arrays[i]);
+      places.push_back(i);
+    }
+  }
+  if (in_memory.empty() && !rows.empty()) return rows;
+  const Values taken =
+      make(kBatch, in_memory, {{"batch", size}, {"seed", options.seed}, {"shuffle", options.shuffle}}, at);
+  for (std::size_t i = 0; i < places.size(); ++i) rows[places[i]] = taken[i];
+  return rows;
+}
+
+std::span<const OpDef* const> data_ops() {
+  return kDataOps;
+}
+
+}  // namespace ferry

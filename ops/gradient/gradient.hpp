@@ -1,0 +1,88 @@
+// Gradients: reverse-mode differentiation as a transformation of the graph.
+//
+//     Value loss = mean(square(matmul(x, w) - y));
+//     Value dw = gradients(loss, {w})[0];
+//
+// For every op between the loss and the values asked for, its OpDef::grad says what the gradients of its inputs are, as
+// ops of the same graph. These have the source line and the device (or mesh) of the op that they are derived from, so
+// that the backward pass runs where the forward pass ran.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/graph.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+class Remaker;
+
+/// Gradients of the sum of `loss`'s elements in `xs`: one value for each, of its dtype and shape. The loss is usually a
+/// scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
+///
+/// Error(plan) when the loss is not floating-point, when it does not depend on one of `xs`, or when an op on the way
+/// has no gradient: the message names the op, its line, and why.
+[[nodiscard]] Values gradients(const Value& loss, std::span<const Value> xs,
+                               source_location at = source_location::current());
+[[nodiscard]] inline Values gradients(const Value& loss, const Values& xs,
+                                      source_location at = source_location::current()) {
+  return gradients(loss, std::span<const Value>(xs), at);
+}
+
+/// The gradients of the sum over i of ys[i] * dys[i] in `xs`, the transposed Jacobian times dys; undefined where the ys
+/// do not depend on an x. The ys are floating-point, each dy has the type of its y.
+[[nodiscard]] Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs,
+                              source_location at = source_location::current());
+
+/// What OpDef::grad sees of an op: its inputs, its outputs, and the gradients of its outputs.
+///
+///     .grad = [](GradCtx& g) { return Values{g.dout() * g.in(1), g.dout() * g.in(0)}; }
+///
+/// It gives one value for each input; an undefined one says that no gradient flows there. A gradient may have the shape
+/// that the input was broadcast to: it is summed back to the input's own shape afterwards.
+class GradCtx {
+ public:
+  /// `douts`: one for each output, undefined where none reaches it; `wanted`: of each input.
+  GradCtx(Graph& graph, Remaker& remaker, OpId op, Values douts, std::vector<bool> wanted)
+      : graph_(graph),
+        remaker_(remaker),
+        op_(op),
+        douts_(std::move(douts)),
+        wanted_(std::move(wanted)),
+        attrs_(graph.op(op).attrs()) {}
+
+  [[nodiscard]] Graph& graph() const { return graph_; }
+  [[nodiscard]] Op op() const { return graph_.op(op_); }
+  [[nodiscard]] const Attrs& attrs() const { return attrs_; }
+  [[nodiscard]] SourceLine line() const { return op().line(); }
+  [[nodiscard]] int inputs() const { return static_cast<int>(op().inputs().size()); }
+  [[nodiscard]] int outputs() const { return op().outputs(); }
+  /// The op's values, made again where Graph::remade() asks for that.
+  [[nodiscard]] Value in(int i = 0) const;
+  [[nodiscard]] Value out(int i = 0) const;
+  /// Input i as it was, for its sizes alone: it is not made again for them.
+  [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
+  /// Gradient of output i: zeros when none reaches it.
+  [[nodiscard]] Value dout(int i = 0);
+  /// Whether a gradient of output i is there.
+  [[nodiscard]] bool has_dout(int i) const { return douts_[static_cast<std::size_t>(i)].defined(); }
+  /// Whether the gradient of input i is used: others need not be made.
+  [[nodiscard]] bool wants(int i) const { return wanted_[static_cast<std::size_t>(i)]; }
+  /// make() when input i's gradient is wanted, else an undefined value.
+  template <class Make>
+  [[nodiscard]] Value want(int i, Make&& make) const {
+    return wants(i) ? make() : Value();
+  }
+
+ private:
+  Graph& graph_;
+  Remaker& remaker_;
+  OpId op_;
+  Values douts_;
+  std::vector<bool> wanted_;
+  Attrs attrs_;  // a copy: the graph's own move as ops are added
+};
+
+}  // namespace ferry

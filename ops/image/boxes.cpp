@@ -1,0 +1,47 @@
+#include "ops/image/boxes.hpp"
+
+#include <algorithm>
+
+#include "ops/build.hpp"
+
+namespace ferry {
+namespace {
+
+std::vector<Shape> suppressed_shape(const OpFacts& facts) {
+  const Shape &boxes = facts.shape(0), &scores = facts.shape(1);
+  const auto most = facts.attr<std::int64_t>("most");
+  if (boxes.rank() != 3 || scores.rank() != 3 || (boxes[2].known() && boxes[2] != Dim(4)))
+    OpFacts::fail("boxes are [batch,n,4] and scores [batch,classes,n], not " + boxes.str() + " and " + scores.str());
+  if (boxes.bounded() || scores.bounded()) OpFacts::fail("the number of images is bounded");
+  if (most < 0) OpFacts::fail("at most " + std::to_string(most) + " boxes");
+  if (!scores.known()) return {Shape{Dim::unknown(), 3}};
+  const std::int64_t each = std::min(most, scores[2].size());
+  return {Shape{Dim::at_most(checked_count(Ints{scores[0].size(), scores[1].size(), each})), 3}};
+}
+
+constexpr AttrDef kAttrs[] = {{"centres", "bool"}, {"most", "int"}, {"overlap", "float"}, {"score", "float"}};
+
+constexpr OpDef kNonMaxSuppression{.name = "NonMaxSuppression",
+                                   .types = "T,T->int64",
+                                   .T = kFloats,
+                                   .attrs = kAttrs,
+                                   .index = "[b][n][x],[b][c][n]->[m][t]",
+                                   .infer = suppressed_shape,
+                                   .flops = 20,
+                                   .no_grad = "its result is an index"};
+
+constexpr const OpDef* kBoxOps[] = {&kNonMaxSuppression};
+
+}  // namespace
+
+Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t most, double overlap, double score,
+                          bool centres, source_location at) {
+  return make_one(kNonMaxSuppression, {boxes, scores}, at,
+                  {{"centres", centres}, {"most", most}, {"overlap", overlap}, {"score", score}});
+}
+
+std::span<const OpDef* const> box_ops() {
+  return kBoxOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,373 @@
+#include "ops/image/conv.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ops/build.hpp"
+#include "ops/gradient/gradient.hpp"
+
+namespace ferry {
+namespace {
+
+// ---- Shapes ----
+
+/// So that no sum of products of two overflows.
+void check_number(std::string_view name, std::int64_t number) {
+  if (number > kMostComputed)
+    OpFacts::fail(std::string(name) + " of " + std::to_string(number) + "; the limit is " +
+                  std::to_string(kMostComputed));
+}
+
+/// Positions of a window along one dim. `side`: 0 for rows, 1 for columns.
+Dim positions(const OpFacts& facts, const Dim& image, const Dim& window, std::size_t side) {
+  if (!image.known() || !window.known()) return Dim::unknown();
+  check_number("an image's dim", image.size());
+  check_number("a window", window.size());
+  const Ints& padding = facts.attr<Ints>("padding");
+  const std::int64_t dilation = facts.attrs().has("dilations") ? facts.attr<Ints>("dilations")[side] : 1;
+  const std::int64_t covered = (window.size() - 1) * dilation + 1;
+  const std::int64_t padded = image.size() + padding[side] + padding[side + 2];
+  const std::string which = side == 0 ? "rows" : "columns";
+  if (window.size() < 1) OpFacts::fail("the window has no " + which);
+  if (covered > padded)
+    OpFacts::fail("a window that covers " + std::to_string(covered) + " " + which + " is larger than the image of " +
+                  std::to_string(padded) + " with its padding");
+  return Dim((padded - covered) / facts.attr<Ints>("strides")[side] + 1);
+}
+
+void check_sliding(const OpFacts& facts) {
+  const auto check = [&](std::string_view name, std::size_t count, std::int64_t least) {
+    const Ints& given = facts.attr<Ints>(name);
+    if (given.size() != count || *std::min_element(given.begin(), given.end()) < least)
+      OpFacts::fail(std::string(name) + " must be " + std::to_string(count) + " numbers of at least " +
+                    std::to_string(least));
+    check_number(name, *std::max_element(given.begin(), given.end()));
+  };
+  check("strides", 2, 1);
+  check("padding", 4, 0);
+  if (facts.attrs().has("dilations")) check("dilations", 2, 1);
+  if (facts.attrs().has("size")) check("size", 2, 1);
+}
+
+void check_rank(const OpFacts& facts, int input, std::string_view what) {
+  if (facts.shape(input).rank() == 4) return;
+  OpFacts::fail(std::string(what) + " must have 4 dims, not " + facts.shape(input).str());
+}
+
+std::int64_t groups_of(const OpFacts& facts) {
+  return facts.attr<std::int64_t>("groups");
+}
+
+void check_channels(const OpFacts& facts, const Dim& channels, const Shape& filter) {
+  const std::int64_t groups = groups_of(facts);
+  if (groups < 1) OpFacts::fail("groups must be at least 1");
+  if (channels.known() && filter[1].known() && channels.size() != filter[1].size() * groups)
+    OpFacts::fail("the image has " + channels.str() + " channels, the filter " + filter[1].str() + " in each of " +
+                  std::to_string(groups) + " groups");
+  if (filter[0].known() && filter[0].size() % groups != 0)
+    OpFacts::fail(filter[0].str() + " output channels cannot be cut into " + std::to_string(groups) + " groups");
+}
+
+/// Shape of the output, from the inputs that are image and filter.
+Shape convolved(const OpFacts& facts, int image, int filter) {
+  check_rank(facts, image, "the image");
+  check_rank(facts, filter, "the filter");
+  check_sliding(facts);
+  const Shape &x = facts.shape(image), &w = facts.shape(filter);
+  check_channels(facts, x[1], w);
+  return Shape({x[0], w[0], positions(facts, x[2], w[2], 0), positions(facts, x[3], w[3], 1)});
+}
+
+std::vector<Shape> conv_shape(const OpFacts& facts) {
+  return {convolved(facts, 0, 1)};
+}
+
+/// Input 0 of a gradient must have the shape of what the op gives.
+void check_gradient(const OpFacts& facts, const Shape& given) {
+  check_rank(facts, 0, "the gradient");
+  const Shape& dy = facts.shape(0);
+  for (int d = 0; d < 4; ++d)
+    if (dy[d].known() && given[d].known() && dy[d].size() != given[d].size())
+      OpFacts::fail("the output is " + given.str() + ", its gradient " + dy.str());
+}
+
+std::vector<Shape> grad_input_shape(const OpFacts& facts) {
+  check_gradient(facts, convolved(facts, 2, 1));
+  return {facts.shape(2)};
+}
+
+std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
+  check_gradient(facts, convolved(facts, 1, 2));
+  return {facts.shape(2)};
+}
+
+/// Size of a dim of an image whose windows have `positions` of them. `side` as in positions().
+Dim unpooled(const OpFacts& facts, const Dim& positions, const Dim& window, std::size_t side) {
+  if (!positions.known() || !window.known()) return Dim::unknown();
+  check_number("an image's dim", positions.size());
+  check_number("a window", window.size());
+  const Ints& padding = facts.attr<Ints>("padding");
+  const std::int64_t full = (positions.size() - 1) * facts.attr<Ints>("strides")[side] +
+                            (window.size() - 1) * facts.attr<Ints>("dilations")[side] + 1;
+  const std::int64_t size = full - padding[side] - padding[side + 2];
+  if (positions.size() > 0 && window.size() > 0 && size >= 1) return size;
+  OpFacts::fail("of " + std::to_string(full) + (side == 0 ? " rows" : " columns") + " padding leaves nothing");
+}
+
+std::vector<Shape> transpose_shape(const OpFacts& facts) {
+  check_rank(facts, 0, "the input");
+  check_rank(facts, 1, "the filter");
+  check_sliding(facts);
+  const Shape &x = facts.shape(0), &w = facts.shape(1);
+  const std::int64_t groups = groups_of(facts);
+  if (groups < 1 || (w[0].known() && w[0].size() % groups != 0))
+    OpFacts::fail(w[0].str() + " channels cannot be cut into " + std::to_string(groups) + " groups");
+  if (x[1].known() && w[0].known() && x[1].size() != w[0].size())
+    OpFacts::fail("the input has " + x[1].str() + " channels, the filter takes " + w[0].str());
+  const Dim channels = w[1].known() ? Dim(w[1].size() * groups) : Dim::unknown();
+  return {Shape({x[0], channels, unpooled(facts, x[2], w[2], 0), unpooled(facts, x[3], w[3], 1)})};
+}
+
+Shape pooled(const OpFacts& facts, int image) {
+  check_rank(facts, image, "the image");
+  check_sliding(facts);
+  const Ints &size = facts.attr<Ints>("size"), &padding = facts.attr<Ints>("padding");
+  for (std::size_t side = 0; side < 4; ++side)
+    if (padding[side] >= size[side % 2])
+      OpFacts::fail("padding of " + std::to_string(padding[side]) + " is not smaller than the window's " +
+                    std::to_string(size[side % 2]) + (side % 2 == 0 ? " rows" : " columns"));
+  const Shape& x = facts.shape(image);
+  return Shape({x[0], x[1], positions(facts, x[2], Dim(size[0]), 0), positions(facts, x[3], Dim(size[1]), 1)});
+}
+
+std::vector<Shape> pool_shape(const OpFacts& facts) {
+  return {pooled(facts, 0)};
+}
+
+std::vector<Shape> pick_shape(const OpFacts& facts) {
+  return {pooled(facts, 1)};
+}
+
+std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
+  check_gradient(facts, pooled(facts, 1));
+  return {facts.shape(1)};
+}
+
+// ---- Notation: channels of several groups belong together ----
+
+/// Of the image, the filter and the output.
+struct ConvTerms {
+  std::string image, filter, output;
+};
+
+ConvTerms terms(const OpFacts& facts) {
+  if (groups_of(facts) == 1) return {"nc[x][y]", "oc[u][v]", "no[p][q]"};
+  return {"n[c][x][y]", "[o][i][u][v]", "n[o][p][q]"};
+}
+
+std::string conv_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  return t.image + "," + t.filter + "->" + t.output;
+}
+std::string grad_input_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  return t.output + "," + t.filter + "," + t.image + "->" + t.image;
+}
+std::string transpose_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  return t.output + "," + t.filter + "->" + t.image;
+}
+std::string grad_filter_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  return t.output + "," + t.image + "," + t.filter + "->" + t.filter;
+}
+
+// ---- The ops ----
+
+constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
+constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
+
+/// One of the ops that are linear in each factor and one another's adjoints.
+constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, GradFn grad) {
+  OpDef def{.name = name, .types = "T,T->T", .T = kFloats};
+  def.attrs = kConvAttrs;
+  def.index_of = index_of;
+  def.reduce = Reduce::sum;
+  def.linear = 0b01;
+  def.infer = infer;
+  def.flops = 2;
+  def.grad = grad;
+  return def;
+}
+
+/// With a third input that has the sizes of what it gives.
+constexpr OpDef like_input_2(OpDef def) {
+  def.types = "T,T,T->T";
+  def.unread = 0b100;
+  return def;
+}
+
+constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn infer, GradFn grad) {
+  OpDef def{.name = name, .types = index.find(',') == std::string_view::npos ? "T->T" : "T,T->T", .T = kFloats};
+  def.attrs = kPoolAttrs;
+  def.index = index;
+  def.infer = infer;
+  def.flops = 4;  // a window of 2 x 2
+  def.grad = grad;
+  return def;
+}
+
+/// Through whose first input partial sums may pass.
+constexpr OpDef linear(OpDef def) {
+  def.linear = 0b01;
+  return def;
+}
+
+constexpr OpDef reads_sizes_of_1(OpDef def) {
+  def.unread = 0b10;
+  return def;
+}
+
+Values conv_grad(GradCtx& g);
+Values transpose_grad(GradCtx& g);
+Values grad_input_grad(GradCtx& g);
+Values grad_filter_grad(GradCtx& g);
+Values max_pool_grad(GradCtx& g);
+Values max_pool_grad_grad(GradCtx& g);
+Values pick_grad(GradCtx& g);
+Values avg_pool_grad(GradCtx& g);
+Values avg_pool_grad_grad(GradCtx& g);
+
+constexpr std::string_view kDown = "nc[x][y]->nc[p][q]";
+constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
+constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
+
+constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_grad);
+constexpr OpDef kConv2DTranspose = convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_grad);
+constexpr OpDef kConv2DGradInput =
+    like_input_2(convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_grad));
+constexpr OpDef kConv2DGradFilter =
+    like_input_2(convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_grad));
+constexpr OpDef kMaxPool2D = pooling("MaxPool2D", kDown, pool_shape, max_pool_grad);
+constexpr OpDef kMaxPool2DGrad = linear(pooling("MaxPool2DGrad", kUp, pool_grad_shape, max_pool_grad_grad));
+constexpr OpDef kMaxPool2DPick = linear(pooling("MaxPool2DPick", kDownBoth, pick_shape, pick_grad));
+constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, avg_pool_grad));
+constexpr OpDef kAvgPool2DGrad =
+    reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_grad)));
+
+/// Another op that slides in the same way.
+Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
+  return make_one(def, inputs, g.line(), g.attrs());
+}
+
+Values conv_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2DGradInput, {g.dout(), g.in(1), g.like(0)}, g);
+                 }),
+          g.want(1, [&] {
+            return also(kConv2DGradFilter, {g.dout(), g.in(0), g.like(1)}, g);
+          })};
+}
+Values transpose_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.dout(), g.in(1)}, g);
+                 }),
+          g.want(1, [&] {
+            return also(kConv2DGradFilter, {g.in(0), g.dout(), g.like(1)}, g);
+          })};
+}
+Values grad_input_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.dout(), g.in(1)}, g);
+                 }),
+          g.want(1,
+                 [&] {
+                   return also(kConv2DGradFilter, {g.in(0), g.dout(), g.like(1)}, g);
+                 }),
+          Value()};
+}
+Values grad_filter_grad(GradCtx& g) {
+  return {g.want(0,
+                 [&] {
+                   return also(kConv2D, {g.in(1), g.dout()}, g);
+                 }),
+          g.want(1,
+                 [&] {
+                   return also(kConv2DGradInput, {g.in(0), g.dout(), g.like(1)}, g);
+                 }),
+          Value()};
+}
+Values max_pool_grad(GradCtx& g) {
+  return {also(kMaxPool2DGrad, {g.dout(), g.in()}, g)};
+}
+Values max_pool_grad_grad(GradCtx& g) {
+  return {also(kMaxPool2DPick, {g.dout(), g.in(1)}, g), Value()};
+}
+Values pick_grad(GradCtx& g) {
+  return {also(kMaxPool2DGrad, {g.dout(), g.in(1)}, g), Value()};
+}
+Values avg_pool_grad(GradCtx& g) {
+  return {also(kAvgPool2DGrad, {g.dout(), g.like()}, g)};
+}
+Values avg_pool_grad_grad(GradCtx& g) {
+  return {also(kAvgPool2D, {g.dout()}, g), Value()};
+}
+
+constexpr const OpDef* kConvOps[] = {&kConv2D,           &kConv2DTranspose, &kConv2DGradInput,
+                                     &kConv2DGradFilter, &kMaxPool2D,       &kMaxPool2DGrad,
+                                     &kMaxPool2DPick,    &kAvgPool2D,       &kAvgPool2DGrad};
+
+Ints or_all(const Ints& given, std::int64_t number) {
+  return given.empty() ? Ints{number, number} : given;
+}
+
+Attrs sliding_attrs(const Sliding& sliding) {
+  const Ints sides = or_all(sliding.padding, 0);
+  Ints padding = sides;
+  if (sides.size() == 2) padding.insert(padding.end(), sides.begin(), sides.end());
+  return {{"padding", std::move(padding)}, {"strides", or_all(sliding.strides, 1)}};
+}
+
+Attrs conv_attrs(const Sliding& sliding, std::int64_t groups) {
+  Attrs attrs = sliding_attrs(sliding);
+  attrs.set("dilations", or_all(sliding.dilations, 1));
+  attrs.set("groups", groups);
+  return attrs;
+}
+
+Value pool(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, source_location at) {
+  if (or_all(sliding.dilations, 1) != Ints{1, 1})
+    throw Error(Code::plan, std::string(def.name) + ": of " + x.name() + " with dilations, which pooling has not")
+        .at(at);
+  Attrs attrs = sliding_attrs(sliding);
+  attrs.set("size", std::move(size));
+  return make_one(def, {x}, at, std::move(attrs));
+}
+
+}  // namespace
+
+Value conv2d(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, source_location at) {
+  return make_one(kConv2D, {x, w}, at, conv_attrs(sliding, groups));
+}
+
+Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups,
+                       source_location at) {
+  return make_one(kConv2DTranspose, {x, w}, at, conv_attrs(sliding, groups));
+}
+
+Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at) {
+  return pool(kMaxPool2D, x, std::move(size), sliding, at);
+}
+
+Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at) {
+  return pool(kAvgPool2D, x, std::move(size), sliding, at);
+}
+
+std::span<const OpDef* const> conv_ops() {
+  return kConvOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+// Convolution and pooling of images: x [n,channels,height,width].
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes, dtypes or windows do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// How a window moves over an image. Output position p covers input positions p * stride - padding + k * dilation for
+/// the taps k of the window; those outside the image are padding. Lists have a number for each dim of the image; empty
+/// ones say 1, of padding 0.
+struct Sliding {
+  Ints strides = {};    ///< of rows and columns, at least 1
+  Ints padding = {};    ///< rows above and below, columns left and right; or four: above, left, below, right
+  Ints dilations = {};  ///< of rows and columns, at least 1; max_pool2d and avg_pool2d have none
+};
+
+/// The padding with which a window of odd `size` (after dilation), moved by 1, keeps the size of the image.
+[[nodiscard]] inline Ints same_padding(std::int64_t size) {
+  return {(size - 1) / 2, (size - 1) / 2};
+}
+
+/// y[n,o,p,q] = sum over c, u, v of x[n,c,P,Q] * w[o,c,u,v], with P and Q as Sliding says and zeros for padding (the
+/// cross-correlation, as usual in the field). x [n,c,h,w], w [o,c/groups,kh,kw]; output channels and input channels are
+/// cut into `groups` equal blocks, which are convolved with one another. Floating-point.
+Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
+             source_location at = source_location::current());
+
+/// The adjoint of conv2d: each element of x [n,o,p,q] adds its products with the filter w [o,c/groups,kh,kw] to the
+/// places of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 less the
+/// padding. Floating-point.
+Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
+                       source_location at = source_location::current());
+
+/// The largest element of each window of `size` {rows, columns} in x [n,c,h,w]; padding has none. NaN when there is
+/// one. The gradient goes to the first of equal elements. Padding is smaller than the window. Floating-point.
+Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
+/// The mean of each window of `size` {rows, columns} in x [n,c,h,w], over those of its elements that lie in the image.
+/// Padding is smaller than the window. Floating-point.
+Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
+
+/// Conv2D(x, w) {strides, padding, dilations, groups}, its adjoints Conv2DGradInput(dy, w, like x) and
+/// Conv2DGradFilter(dy, x, like w); Conv2DTranspose(x, w); MaxPool2D(x) {size, strides, padding}, MaxPool2DGrad(dy, x),
+/// and MaxPool2DPick(v, x): the elements of v where x has the largest of each window; AvgPool2D(x), AvgPool2DGrad(dy,
+/// like x).
+[[nodiscard]] std::span<const OpDef* const> conv_ops();
+
+}  // namespace ferry

@@ -1,0 +1,247 @@
+#include "ops/image/resize.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry {
+namespace {
+
+/// One dim with all its numbers.
+struct Resized {
+  int axis = 0;
+  std::int64_t from = 0, to = 0;
+  double scale = 1, begin = 0, end = 1;
+  double length = 0;  ///< scale * from, not rounded
+};
+
+/// Where element i lies in the original dim.
+double place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
+  const auto index = static_cast<double>(i), from = static_cast<double>(dim.from), to = dim.length;
+  switch (coordinates) {
+    case Coordinates::half_pixel_symmetric: {
+      const double lost = from / 2 * (1 - static_cast<double>(dim.to) / to);
+      return lost + (index + 0.5) / dim.scale - 0.5;
+    }
+    case Coordinates::pytorch_half_pixel:
+      return dim.to > 1 ? (index + 0.5) / dim.scale - 0.5 : 0;
+    case Coordinates::half_pixel_floor:
+      return (index + 0.5) / dim.scale;
+    case Coordinates::align_corners:
+      return to > 1 ? index * (from - 1) / (to - 1) : 0;
+    case Coordinates::asymmetric:
+      return index / dim.scale;
+    case Coordinates::crop:
+      return to > 1 ? dim.begin * (from - 1) + index * (dim.end - dim.begin) * (from - 1) / (to - 1)
+                    : (dim.begin + dim.end) / 2 * (from - 1);
+    case Coordinates::half_pixel:
+      break;
+  }
+  return (index + 0.5) / dim.scale - 0.5;
+}
+
+std::int64_t nearest(double place, Rounding rounding, std::int64_t size) {
+  double at = std::ceil(place);
+  if (rounding == Rounding::prefer_floor) at = std::ceil(place - 0.5);
+  if (rounding == Rounding::prefer_ceil) at = std::floor(place + 0.5);
+  if (rounding == Rounding::floor) at = std::floor(place);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, size - 1);
+}
+
+/// Weight of a neighbour at this distance.
+double weight(const Resizing& resizing, double distance) {
+  const double d = std::abs(distance);
+  if (resizing.interpolation == Interpolation::linear) return std::max(0.0, 1 - d);
+  const double a = resizing.cubic;
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+/// Original elements and their weights.
+using Weights = std::vector<std::pair<std::int64_t, double>>;
+
+/// Those of a new element that lies at `at`.
+Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
+  const double shrunk = resizing.antialias ? std::min(1.0, dim.scale) : 1;
+  const double reach = (resizing.interpolation == Interpolation::linear ? 1 : 2) / shrunk;
+  Weights weights;
+  double total = 0;
+  for (auto k = static_cast<std::int64_t>(std::floor(at - reach)) + 1; static_cast<double>(k) < at + reach; ++k) {
+    if (resizing.exclude_outside && (k < 0 || k >= dim.from)) continue;
+    weights.emplace_back(std::clamp<std::int64_t>(k, 0, dim.from - 1),
+                         weight(resizing, (at - static_cast<double>(k)) * shrunk));
+    total += weights.back().second;
+  }
+  for (auto& [element, share] : weights) share = total == 0 ? 0 : share / total;  // far outside: nothing is taken
+  return weights;
+}
+
+/// Of all new elements.
+std::vector<Weights> all_weights(const Resizing& resizing, const Resized& dim) {
+  std::vector<Weights> all;
+  for (std::int64_t i = 0; i < dim.to; ++i)
+    all.push_back(weights_at(resizing, dim, place(dim, resizing.coordinates, i)));
+  return all;
+}
+
+/// [to,from]: each row has the weights of one new element.
+Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
+  Tensor tensor(dtype, {dim.to, dim.from});
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<double> row(static_cast<std::size_t>(dim.from));
+    auto to = tensor.mutable_data<T>().begin();
+    for (const Weights& weights : all_weights(resizing, dim)) {
+      std::fill(row.begin(), row.end(), 0.0);
+      for (const auto& [element, share] : weights) row[static_cast<std::size_t>(element)] += share;
+      to = std::transform(row.begin(), row.end(), to, [](double w) { return static_cast<T>(w); });
+    }
+  });
+  return tensor;
+}
+
+/// The sizes of x with those of dims [from, rank) joined into one.
+Ints joined_sizes(const Value& x, int from) {
+  Ints sizes;
+  std::int64_t last = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    const std::int64_t size = x.shape()[d].known() ? x.shape()[d].size() : -1;
+    if (d < from)
+      sizes.push_back(size);
+    else
+      last = size < 0 || last < 0 ? -1 : last * size;
+  }
+  sizes.push_back(last);
+  return sizes;
+}
+
+/// m [to,from] applied to dim `axis` of x.
+Value multiplied(const Value& x, const Value& m, int axis) {
+  if (x.rank() == 1) return squeeze(matmul(m, expand_dims(x, {1})), {1});
+  if (axis == x.rank() - 1) return matmul(x, m, false, true);
+  if (axis == x.rank() - 2) return matmul(m, x);
+  Ints sizes = joined_sizes(x, axis + 1);
+  const Value y = matmul(m, reshape(x, sizes));
+  sizes.pop_back();
+  sizes[static_cast<std::size_t>(axis)] = m.shape()[0].size();
+  for (int d = axis + 1; d < x.rank(); ++d) sizes.push_back(x.shape()[d].known() ? x.shape()[d].size() : -1);
+  return reshape(y, sizes);
+}
+
+Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
+  Tensor indices(DType::int64, {dim.to});
+  for (std::int64_t i = 0; i < dim.to; ++i)
+    indices.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] =
+        nearest(place(dim, resizing.coordinates, i), resizing.rounding, dim.from);
+  return gather(x, x.graph().constant(indices), dim.axis);
+}
+
+/// A dim so long that a matrix would be mostly zeros: neighbour by neighbour, weighted.
+Value gathered(const Value& x, const Resizing& resizing, const Resized& dim) {
+  const std::vector<Weights> all = all_weights(resizing, dim);
+  std::size_t most = 0;
+  for (const Weights& weights : all) most = std::max(most, weights.size());
+  Ints sizes(static_cast<std::size_t>(x.rank() - dim.axis), 1);
+  sizes[0] = dim.to;
+  Value sum;
+  for (std::size_t t = 0; t < most; ++t) {
+    Tensor elements(DType::int64, {dim.to}), shares(x.dtype(), sizes);
+    dispatch(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (t >= all[i].size()) continue;
+        elements.mutable_data<std::int64_t>()[i] = all[i][t].first;
+        shares.mutable_data<T>()[i] = static_cast<T>(all[i][t].second);
+      }
+    });
+    const Value picked = gather(x, x.graph().constant(elements), dim.axis);
+    const Value part = picked * x.graph().constant(shares);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
+/// Linear or cubic.
+Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim) {
+  constexpr std::int64_t kLong = 2048;
+  if (dim.from > kLong || dim.to > 4 * kLong) return gathered(x, resizing, dim);
+  return multiplied(x, x.graph().constant(matrix(resizing, dim, x.dtype())), dim.axis);
+}
+
+/// `outside` where a new element lies outside of the original dim.
+Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
+  Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
+  sizes[0] = dim.to;
+  Tensor inside(DType::boolean, sizes);
+  bool all = true;
+  for (std::int64_t i = 0; i < dim.to; ++i) {
+    const double at = place(dim, resizing.coordinates, i);
+    const bool is = at >= 0 && at <= static_cast<double>(dim.from - 1);
+    inside.mutable_data<bool>()[static_cast<std::size_t>(i)] = is;
+    all = all && is;
+  }
+  return all ? y : select(y.graph().constant(inside), y, resizing.outside);
+}
+
+[[noreturn]] void fail(const Value& x, const std::string& why, const SourceLine& line) {
+  throw Error(Code::plan, "resize: of " + x.name() + " " + x.shape().str() + ": " + why).at(line);
+}
+
+Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
+  if (dim.axis < -x.rank() || dim.axis >= x.rank()) fail(x, "axis " + std::to_string(dim.axis), line);
+  Resized resized{static_cast<int>(dim.axis < 0 ? dim.axis + x.rank() : dim.axis)};
+  const Dim& size = x.shape()[resized.axis];
+  if (!size.known() || size.bounded() || size.size() < 1)
+    fail(x, "the size of dim " + std::to_string(resized.axis) + " must be known and not 0", line);
+  constexpr std::int64_t kMost = 1 << 24, kMostTimes = 4096;
+  const std::int64_t larger = std::max(dim.size, size.size());
+  if (dim.size < 1 || !(dim.scale >= 0) || larger > kMost || larger / std::min(dim.size, size.size()) > kMostTimes)
+    fail(x, "a size of " + std::to_string(dim.size) + " for " + std::to_string(size.size()), line);
+  resized.from = size.size();
+  resized.to = dim.size;
+  resized.scale = dim.scale > 0 ? dim.scale : static_cast<double>(dim.size) / static_cast<double>(resized.from);
+  resized.length = dim.scale > 0 ? dim.scale * static_cast<double>(resized.from) : static_cast<double>(dim.size);
+  resized.begin = dim.begin;
+  resized.end = dim.end;
+  return resized;
+}
+
+/// Nothing happens along this dim.
+bool is_same(const Resized& dim, Coordinates coordinates) {
+  if (dim.from != dim.to) return false;
+  for (std::int64_t i = 0; i < dim.to; ++i)
+    if (place(dim, coordinates, i) != static_cast<double>(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const bool by_index = resizing.interpolation == Interpolation::nearest;
+  if (!by_index && !is_float(x.dtype())) fail(x, "only nearest takes " + std::string(name_of(x.dtype())), at);
+  std::vector<Resized> changed;
+  for (const ResizedDim& dim : dims) {
+    const Resized one = checked(x, dim, at);
+    if (!is_same(one, resizing.coordinates)) changed.push_back(one);
+  }
+  const auto resized = [&](const Values& v) {
+    Value y = v[0];
+    for (const Resized& dim : changed) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
+    if (resizing.coordinates == Coordinates::crop)
+      for (const Resized& dim : changed) y = cropped(y, resizing, dim);
+    return y;
+  };
+  return by_index ? resized({x}) : in_float32({x}, at, resized);
+}
+
+}  // namespace ferry

@@ -1,0 +1,67 @@
+// Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of
+// ops/image/conv.hpp, which know two dims; a convolution of three takes the taps of the first as channels.
+//
+// Sizes of windows are known when the graph is built, those of images where a function says so or has three dims to
+// move over; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
+// dtypes or windows do not fit.
+#pragma once
+
+#include <cstdint>
+
+#include "base/source_location.hpp"
+#include "graph/value.hpp"
+#include "ops/image/conv.hpp"
+
+namespace ferry {
+
+/// y[n,o,p…] = sum over c and taps k of x[n,c,p * stride - padding + k * dilation…] * w[o,c,k…], with zeros for
+/// padding. w [o,c/groups,k1,…]. Floating-point.
+Value conv(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
+           source_location at = source_location::current());
+
+/// The adjoint of conv(): each element of x [n,c,d1,…] adds its product with the filter w [c,o/groups,k1,…] to the
+/// places p * stride - padding + k * dilation of y [n,o,…]. A dim of y has (d - 1) * stride + (k - 1) * dilation + 1
+/// elements without the padding, and `extra` (of each dim; none: 0) more at its end. Floating-point.
+Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
+                     Ints extra = {}, source_location at = source_location::current());
+
+/// Blocks put together to images, overlapping ones added: of x [n,c * taps,positions] the elements of a column are the
+/// taps of a window of `window` sizes, row-major, at one of its positions, row-major, in the image [n,c,image…].
+/// Floating-point.
+Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
+             source_location at = source_location::current());
+
+/// A window that is pooled.
+struct Pooling {
+  Ints size;  ///< of each dim
+  Sliding sliding = {};
+  bool ceil = false;  ///< a last window that begins in the image or before it may reach over the end: sizes known
+  bool count_padding = false;  ///< avg_pool: padding counts as zeros, what is behind the padding does not count
+};
+
+/// The largest element of each window; padding has none. NaN when there is one. Numbers of any dtype; sizes are known
+/// where they are integers or the window is dilated.
+Value max_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
+
+/// What max_pool_indices gives.
+struct Largest {
+  Value y;
+  Value indices;  ///< int64, where the element is in x: the first of equal ones
+};
+/// max_pool(), and the places of the largest elements in the flattened x; `columns_first`: within an image the last dim
+/// is the slowest. All sizes are known.
+Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first = false,
+                         source_location at = source_location::current());
+
+/// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} in each channel, with the elements of x [n,c,p1,…]
+/// at their `indices` (int64) in the flattened result. All sizes are known.
+Value max_unpool(const Value& x, const Value& indices, const Ints& image,
+                 source_location at = source_location::current());
+
+/// The mean of the elements of each window. Floating-point; sizes are known where the window is dilated.
+Value avg_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
+
+/// The p-norm of the elements of each window, (sum of |x|^p)^(1/p); padding counts as zeros. Floating-point, p >= 1.
+Value lp_pool(const Value& x, const Pooling& pooling, double p = 2, source_location at = source_location::current());
+
+}  // namespace ferry

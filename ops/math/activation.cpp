@@ -1,0 +1,115 @@
+#include "ops/math/activation.hpp"
+
+#include "ops/build.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/trig.hpp"
+
+namespace ferry {
+namespace {
+
+/// f(x).
+template <class F>
+Value activated(const Value& x, const SourceLine& line, const F& f) {
+  const Scope here = derived(graph_of({{x}}, line), line);
+  return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
+}
+
+/// exp(x) - 1 where x < 0, else 0: of a large x too, so that no gradient is infinite. At 0 its gradient is 1. Nothing
+/// cancels: it is tanh(x/2) (exp(x) + 1).
+Value exp_below(const Value& x) {
+  const Value below = minimum(x, 0);
+  const Value sum = exp(below) + 1;
+  return tanh(below * 0.5) * sum;
+}
+
+}  // namespace
+
+Value gelu(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) {
+    const Value twice = erf(v * 0.70710678118654752440) + 1;
+    return v * 0.5 * twice;
+  });
+}
+
+// With (1 + tanh(u)) / 2 = sigmoid(2 u), in which nothing cancels.
+Value gelu_tanh(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) {
+    const Value inner = v + square(v) * v * 0.044715;
+    return v * sigmoid(inner * (2 * 0.79788456080286535588));
+  });
+}
+
+Value elu(const Value& x, double alpha, source_location at) {
+  return activated(x, at, [&](const Value& v) {
+    const Value above = greater(v, 0);
+    return select(above, v, exp_below(v) * alpha);
+  });
+}
+
+Value celu(const Value& x, double alpha, source_location at) {
+  return activated(x, at, [&](const Value& v) {
+    const Value above = greater(v, 0);
+    return select(above, v, exp_below(v / alpha) * alpha);
+  });
+}
+
+Value selu(const Value& x, double alpha, double gamma, source_location at) {
+  return activated(x, at, [&](const Value& v) { return elu(v, alpha) * gamma; });
+}
+
+Value leaky_relu(const Value& x, double slope, source_location at) {
+  return activated(x, at, [&](const Value& v) {
+    const Value below = less(v, 0);
+    return select(below, v * slope, v);
+  });
+}
+
+Value prelu(const Value& x, const Value& slope, source_location at) {
+  const Scope here = derived(graph_of({{x, slope}}, at), at);
+  const Value below = less(x, 0);
+  return select(below, x * slope, x);
+}
+
+Value thresholded_relu(const Value& x, double threshold, source_location at) {
+  return activated(x, at, [&](const Value& v) { return select(greater(v, threshold), v, 0); });
+}
+
+// log(1 + e) is 2 atanh(e / (2 + e)), in which a small e is not lost.
+Value softplus(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) {
+    const Value size = minimum(v, -v);  // -|x|, with the gradient 1 at 0, where relu has none
+    const Value e = exp(size);
+    const Value rest = atanh(e / (e + 2)) * 2;
+    return relu(v) + rest;
+  });
+}
+
+Value softsign(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) { return v / (abs(v) + 1); });
+}
+
+Value swish(const Value& x, double beta, source_location at) {
+  return activated(x, at, [&](const Value& v) { return v * sigmoid(beta == 1 ? v : v * beta); });
+}
+
+Value mish(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) { return v * tanh(softplus(v)); });
+}
+
+Value hard_sigmoid(const Value& x, double alpha, double beta, source_location at) {
+  return activated(x, at, [&](const Value& v) { return clip(v * alpha + beta, 0, 1); });
+}
+
+Value hard_swish(const Value& x, source_location at) {
+  return activated(x, at, [](const Value& v) { return v * hard_sigmoid(v, 1.0 / 6, 0.5); });
+}
+
+Value shrink(const Value& x, double lambda, double bias, source_location at) {
+  return activated(x, at, [&](const Value& v) {
+    const Value above = select(greater(v, lambda), v - bias, 0);
+    return select(less(v, -lambda), v + bias, above);
+  });
+}
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+#include "ops/math/bits.hpp"
+
+#include "ops/build.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
+
+constexpr OpDef kBitAnd{
+    .name = "BitAnd", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+constexpr OpDef kBitOr{.name = "BitOr", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+constexpr OpDef kBitXor{
+    .name = "BitXor", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+constexpr OpDef kShiftLeft{
+    .name = "ShiftLeft", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+constexpr OpDef kShiftRight{
+    .name = "ShiftRight", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+
+constexpr const OpDef* kBitOps[] = {&kBitAnd, &kBitOr, &kBitXor, &kShiftLeft, &kShiftRight};
+
+}  // namespace
+
+Value bit_and(const Operand& a, const Operand& b) {
+  return make_binary(kBitAnd, a, b);
+}
+Value bit_or(const Operand& a, const Operand& b) {
+  return make_binary(kBitOr, a, b);
+}
+Value bit_xor(const Operand& a, const Operand& b) {
+  return make_binary(kBitXor, a, b);
+}
+Value shift_left(const Operand& a, const Operand& b) {
+  return make_binary(kShiftLeft, a, b);
+}
+Value shift_right(const Operand& a, const Operand& b) {
+  return make_binary(kShiftRight, a, b);
+}
+
+Value bit_not(const Value& x, source_location at) {
+  Graph& graph = graph_of({{x}}, at);
+  const Scope here = derived(graph, at);
+  // All bits set: as -1 in two's complement, whatever the dtype.
+  const Value zero = number_constant(graph, 0, x.dtype(), at);
+  return bit_xor(x, zero - 1);
+}
+
+std::span<const OpDef* const> bit_ops() {
+  return kBitOps;
+}
+
+}  // namespace ferry

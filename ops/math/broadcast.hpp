@@ -1,0 +1,33 @@
+// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value, of which
+// only the sizes are used: for shapes that are not known when the graph is built.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// x broadcast to these sizes, as numpy does.
+Value broadcast_to(const Value& x, Ints sizes, source_location at = source_location::current());
+/// x broadcast to the shape of `like`.
+Value broadcast_as(const Value& x, const Value& like, source_location at = source_location::current());
+/// The inverse of broadcasting: x summed over the dims that a value of `like`'s shape was spread over to give x's
+/// shape.
+Value sum_as(const Value& x, const Value& like, source_location at = source_location::current());
+
+/// Zeros (ones) of the dtype and shape of `like`.
+Value zeros_like(const Value& like, source_location at = source_location::current());
+Value ones_like(const Value& like, source_location at = source_location::current());
+/// The number of elements that x has in `axes` (none: all), as a scalar. Of a split value: of the whole.
+Value size_of(const Value& x, Ints axes, DType dtype, source_location at = source_location::current());
+
+/// BroadcastTo {shape: ints}, BroadcastLike(x, like), SumLike(x, like), SizeOf {axes: ints, dtype}.
+[[nodiscard]] std::span<const OpDef* const> broadcast_ops();
+
+}  // namespace ferry

@@ -1,0 +1,26 @@
+// Running sums and products.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when axes or dtypes do not fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// Element i along `axis` is the sum of x's elements up to i; `exclusive`: of those before i, of none 0; `reverse`:
+/// from the end. Numbers of any dtype, added one after another.
+Value cumsum(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
+             source_location at = source_location::current());
+/// The same with products; of no elements 1. The gradient is right where elements are 0, too.
+Value cumprod(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
+              source_location at = source_location::current());
+
+/// CumSum, CumProd {axis, exclusive, reverse: bool, false when absent}.
+[[nodiscard]] std::span<const OpDef* const> cumulative_ops();
+
+}  // namespace ferry

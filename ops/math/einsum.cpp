@@ -1,0 +1,262 @@
+#include "ops/math/einsum.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+
+namespace ferry {
+namespace {
+
+bool has(const std::string& labels, char label) {
+  return labels.find(label) != std::string::npos;
+}
+
+/// The labels for which `keep` holds.
+template <class Keep>
+std::string those(const std::string& labels, const Keep& keep) {
+  std::string result;
+  for (char label : labels)
+    if (keep(label)) result += label;
+  return result;
+}
+
+/// A value and the label of each of its dims. The dims of "..." have digits, the last dim 0.
+struct Labelled {
+  Value value;
+  std::string labels;
+
+  [[nodiscard]] int axis(char label) const { return static_cast<int>(labels.find(label)); }
+};
+
+[[noreturn]] void fail(const std::string& why, const SourceLine& line) {
+  throw Error(Code::plan, "einsum: " + why).at(line);
+}
+
+// ---- Reading the notation ----
+
+struct Terms {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+Terms split_terms(std::string_view notation) {
+  std::string text;
+  for (char c : notation)
+    if (c != ' ') text += c;
+  const std::size_t arrow = text.find("->");
+  Terms terms;
+  std::string left = text.substr(0, arrow);
+  for (std::size_t comma = left.find(','); comma != std::string::npos; comma = left.find(',')) {
+    terms.inputs.push_back(left.substr(0, comma));
+    left = left.substr(comma + 1);
+  }
+  terms.inputs.push_back(left);
+  if (arrow != std::string::npos) {
+    terms.output = text.substr(arrow + 2);
+    return terms;
+  }
+  std::string once;
+  for (const std::string& term : terms.inputs) once += those(term, [](char c) { return c != '.'; });
+  std::sort(once.begin(), once.end());
+  terms.output = text.find("...") == std::string::npos ? "" : "...";
+  for (char c : once)
+    if (std::count(once.begin(), once.end(), c) == 1) terms.output += c;
+  return terms;
+}
+
+/// The term with digits for its "...", which are `dims` dims.
+std::string labels_of(const std::string& term, int dims, const SourceLine& line) {
+  const std::size_t dots = term.find("...");
+  std::string labels = dots == std::string::npos ? term : std::string(term).erase(dots, 3);
+  for (char c : labels)
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z'))
+      fail("\"" + term + "\" has a '" + std::string(1, c) + "'", line);
+  std::string digits;
+  for (int d = dims; d > 0; --d) digits += static_cast<char>('0' + d - 1);
+  return dots == std::string::npos ? labels : labels.insert(dots, digits);
+}
+
+int letters_in(const std::string& term) {
+  return static_cast<int>(term.size()) - (term.find("...") == std::string::npos ? 0 : 3);
+}
+
+// ---- Computing ----
+
+Labelled permuted(const Labelled& x, const std::string& order) {
+  if (x.labels == order) return x;
+  Ints perm;
+  for (char label : order) perm.push_back(x.axis(label));
+  return {transpose(x.value, perm), order};
+}
+
+Labelled summed(const Labelled& x, const std::string& gone) {
+  if (gone.empty()) return x;
+  Ints axes;
+  for (char label : gone) axes.push_back(x.axis(label));
+  return {sum(x.value, axes), those(x.labels, [&](char c) { return !has(gone, c); })};
+}
+
+/// Of a label that comes twice the diagonal: every (n+1)th of n*n elements.
+Labelled diagonals(Labelled x, const SourceLine& line) {
+  for (std::size_t i = 0; i < x.labels.size(); ++i) {
+    const char label = x.labels[i];
+    const std::size_t second = x.labels.find(label, i + 1);
+    if (second == std::string::npos) continue;
+    const Shape& shape = x.value.shape();
+    const Dim n = shape[static_cast<int>(i)];
+    if (!n.known() || n != shape[static_cast<int>(second)])
+      fail("the sizes of '" + std::string(1, label) + "' in " + shape.str() + " are not known to be equal", line);
+    std::string others = x.labels;
+    others.erase(second, 1).erase(i, 1);
+    std::string order = others + label;  // and the second one of the same name
+    Ints perm, sizes;
+    for (char other : others) perm.push_back(x.axis(other));
+    for (std::int64_t dim : perm) {
+      const Dim& size = shape[static_cast<int>(dim)];
+      sizes.push_back(size.known() ? size.size() : -1);
+    }
+    perm.insert(perm.end(), {static_cast<std::int64_t>(i), static_cast<std::int64_t>(second)});
+    sizes.push_back(n.size() * n.size());
+    const Value flat = reshape(transpose(x.value, perm), sizes);
+    x = {slice(flat, -1, 0, kEnd, n.size() + 1), order};
+    --i;
+  }
+  return x;
+}
+
+/// The dims in this order, with a dim of size 1 for each label that x has not.
+Value spread(const Labelled& x, const std::string& order) {
+  const Labelled own = permuted(x, those(order, [&](char c) { return has(x.labels, c); }));
+  Ints added;
+  for (std::size_t d = 0; d < order.size(); ++d)
+    if (!has(x.labels, order[d])) added.push_back(static_cast<std::int64_t>(d));
+  return expand_dims(own.value, added);
+}
+
+/// x, whose dims `labels` come one after another, with those as one, in their first one's place. Undefined where the
+/// sizes that are known do not suffice to say so.
+Labelled joined(const Labelled& x, const std::string& labels) {
+  if (labels.size() < 2) return x;
+  const auto first = static_cast<std::size_t>(x.axis(labels[0]));
+  Ints sizes;
+  std::int64_t product = 1;
+  int open = 0;
+  for (std::size_t d = 0; d < x.labels.size(); ++d) {
+    const Dim& dim = x.value.shape()[static_cast<int>(d)];
+    const bool member = d >= first && d < first + labels.size();
+    if (!dim.known() && (member || ++open > 1)) return {};
+    if (member)
+      product *= dim.size();
+    else
+      sizes.push_back(dim.known() ? dim.size() : -1);
+  }
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(first), product);
+  std::string left = x.labels;
+  left.erase(first + 1, labels.size() - 1);
+  return {reshape(x.value, sizes), left};
+}
+
+/// The product of two values that have letters to be summed over: of matrices, whose rows are the last letter that only
+/// a has and whose columns the last that only b has; all other letters are leading dims.
+Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
+  std::string rows = those(a.labels, [&](char c) { return !has(b.labels, c); });
+  std::string columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
+  const Labelled left = joined(permuted(a, batch + rows + inner), inner);
+  const Labelled right = joined(permuted(b, batch + inner + columns), inner);
+  if (!left.value.defined() || !right.value.defined()) {
+    const std::string all = batch + rows + columns + inner;
+    const Value x = spread(a, all);
+    return summed({x * spread(b, all), all}, inner);
+  }
+  const std::string row = rows.empty() ? "" : rows.substr(rows.size() - 1);
+  const std::string column = columns.empty() ? "" : columns.substr(columns.size() - 1);
+  if (!rows.empty()) rows.pop_back();
+  if (!columns.empty()) columns.pop_back();
+  const std::string leading = batch + rows + columns;
+  const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;  // of size 1
+  const Value x = spread(left, leading + one_row + inner.substr(0, 1));
+  const Value y = spread(right, leading + inner.substr(0, 1) + one_column);
+  Value product = matmul(x, y);
+  Ints ones;
+  if (row.empty()) ones.push_back(-2);
+  if (column.empty()) ones.push_back(-1);
+  return {squeeze(product, ones), leading + row + column};
+}
+
+/// Both as one, with what neither the result nor a later value needs summed over.
+Labelled contract(Labelled a, Labelled b, const std::string& needed) {
+  a = summed(a, those(a.labels, [&](char c) { return !has(b.labels, c) && !has(needed, c); }));
+  b = summed(b, those(b.labels, [&](char c) { return !has(a.labels, c) && !has(needed, c); }));
+  const std::string batch = those(a.labels, [&](char c) { return has(b.labels, c) && has(needed, c); });
+  const std::string inner = those(a.labels, [&](char c) { return has(b.labels, c) && !has(needed, c); });
+  if (!inner.empty()) return matrices(a, b, batch, inner);
+  const std::string all = a.labels + those(b.labels, [&](char c) { return !has(a.labels, c); });
+  const Value x = spread(a, all);
+  return {x * spread(b, all), all};
+}
+
+/// Several ops make the result, each of which rounds: more than one product, or sums before it.
+bool rounds_often(const std::vector<Labelled>& inputs, const std::string& output) {
+  if (inputs.size() != 2) return inputs.size() > 2;
+  const auto sums = [&](const Labelled& x, const Labelled& other) {
+    return !those(x.labels, [&](char c) { return !has(other.labels, c) && !has(output, c); }).empty();
+  };
+  return sums(inputs[0], inputs[1]) || sums(inputs[1], inputs[0]);
+}
+
+void check_output(const std::string& output, const std::vector<Labelled>& inputs, const SourceLine& line) {
+  for (char c : output) {
+    if (std::count(output.begin(), output.end(), c) > 1)
+      fail("'" + std::string(1, c) + "' comes twice in the result", line);
+    const auto knows = [c](const Labelled& x) { return has(x.labels, c); };
+    if (std::none_of(inputs.begin(), inputs.end(), knows))
+      fail("'" + std::string(1, c) + "' of the result comes in no value", line);
+  }
+}
+
+}  // namespace
+
+Value einsum(std::string_view notation, std::span<const Value> values, source_location at) {
+  const Scope here = derived(graph_of(values, at), at);
+  const Terms terms = split_terms(notation);
+  if (terms.inputs.size() != values.size())
+    fail("\"" + std::string(notation) + "\" is of " + std::to_string(terms.inputs.size()) + " values, not " +
+             std::to_string(values.size()),
+         at);
+  std::vector<Labelled> inputs;
+  int most = 0;  // dims of "..."
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string& term = terms.inputs[i];
+    const int dims = values[i].rank() - letters_in(term);
+    if (dims < 0 || dims > 10 || (dims > 0 && term.find("...") == std::string::npos))
+      fail("\"" + term + "\" does not fit " + values[i].name() + " " + values[i].shape().str(), at);
+    if (term.find("...") != std::string::npos) most = std::max(most, dims);
+    inputs.push_back(diagonals({values[i], labels_of(term, dims, at)}, at));
+  }
+  if (most > 0 && terms.output.find("...") == std::string::npos) fail("the result lacks \"...\"", at);
+  const std::string output = labels_of(terms.output, most, at);
+  check_output(output, inputs, at);
+  DType dtype = inputs[0].value.dtype();
+  for (const Labelled& input : inputs) dtype = promoted(dtype, input.value.dtype());
+  if (is_half(dtype) && rounds_often(inputs, output))
+    for (Labelled& input : inputs) input.value = cast(input.value, DType::float32);
+  Labelled result = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    std::string needed = output;
+    for (std::size_t later = i + 1; later < inputs.size(); ++later) needed += inputs[later].labels;
+    result = contract(result, inputs[i], needed);
+  }
+  result = summed(result, those(result.labels, [&](char c) { return !has(output, c); }));
+  return cast(permuted(result, output).value, dtype);
+}
+
+}  // namespace ferry

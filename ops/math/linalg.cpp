@@ -1,0 +1,98 @@
+#include "ops/math/linalg.hpp"
+
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry {
+namespace {
+
+bool flag(const Attrs& attrs, std::string_view name) {
+  return attrs.get_or(name, false);
+}
+
+std::string matmul_index(const OpFacts& facts) {
+  const std::string a = flag(facts.attrs(), "transpose_a") ? "...km" : "...mk";
+  const std::string b = flag(facts.attrs(), "transpose_b") ? "...nk" : "...kn";
+  return a + "," + b + "->...mn";
+}
+
+// With A = op(a), B = op(b) and Y = A B: dA = dY B', dB = A' dY; a transposed input gets the transposed gradient, which
+// is the product with its factors exchanged.
+Values matmul_grad(GradCtx& g) {
+  const bool ta = flag(g.attrs(), "transpose_a");
+  const bool tb = flag(g.attrs(), "transpose_b");
+  const Value a = g.in(0);
+  const Value b = g.in(1);
+  const Value dy = g.dout();
+  return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }),
+          g.want(1, [&] { return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false); })};
+}
+
+constexpr AttrDef kMatMulAttrs[] = {{"transpose_a", "bool", false}, {"transpose_b", "bool", false}};
+constexpr OpDef kMatMul{.name = "MatMul",
+                        .types = "T,T->T",
+                        .attrs = kMatMulAttrs,
+                        .index_of = matmul_index,
+                        .reduce = Reduce::sum,
+                        .linear = 0b01,
+                        .flops = 2,
+                        .grad = matmul_grad};
+
+std::string det_index(const OpFacts& facts) {
+  const Shape& shape = facts.shape(0);
+  const int rank = shape.rank();
+  if (rank < 2 || (shape[rank - 1].known() && shape[rank - 2].known() && shape[rank - 1] != shape[rank - 2]))
+    OpFacts::fail(shape.str() + " are no square matrices");
+  const std::string leading = Letters().next(rank - 2);
+  return leading + "[y][z]->" + term(leading);
+}
+std::string cofactors_index(const OpFacts& facts) {
+  static_cast<void>(det_index(facts));
+  const std::string leading = Letters().next(facts.shape(0).rank() - 2);
+  return leading + "[y][z]->" + leading + "[y][z]";
+}
+
+Value cofactors(const Value& x);
+
+constexpr double kMatrixFlops = 10;
+
+constexpr OpDef kDet{
+    .name = "Det", .types = "T->T", .T = kFloats, .index_of = det_index, .flops = kMatrixFlops, .grad = [](GradCtx& g) {
+      const Value dy = expand_dims(g.dout(), {-2, -1});
+      return Values{dy * cofactors(g.in())};
+    }};
+
+constexpr OpDef kCofactors{.name = "Cofactors",
+                           .types = "T->T",
+                           .T = kFloats,
+                           .index_of = cofactors_index,
+                           .flops = kMatrixFlops,
+                           .no_grad = "second derivatives of determinants are not built"};
+
+constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kDet, &kCofactors};
+
+Value cofactors(const Value& x) {
+  return make_one(kCofactors, {x}, x.op().line());
+}
+
+}  // namespace
+
+Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, source_location at) {
+  Attrs attrs;
+  if (transpose_a) attrs.set("transpose_a", true);
+  if (transpose_b) attrs.set("transpose_b", true);
+  const Values both = same_dtype({a, b}, at);
+  return make_one(kMatMul, {both[0], both[1]}, at, std::move(attrs));
+}
+
+Value det(const Value& x, source_location at) {
+  return make_one(kDet, {x}, at);
+}
+
+std::span<const OpDef* const> linalg_ops() {
+  return kLinalgOps;
+}
+
+}  // namespace ferry

@@ -1,0 +1,57 @@
+// Comparisons, logic, selection and conversion: elementwise, operands broadcast as numpy does.
+//
+// Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// Of numbers (equal and not_equal: also of bools), giving bool; of two dtypes as in ops/math/math.hpp. Comparisons
+/// with NaN are false, but for not_equal.
+Value equal(const Operand& a, const Operand& b);
+Value not_equal(const Operand& a, const Operand& b);
+Value less(const Operand& a, const Operand& b);
+Value less_equal(const Operand& a, const Operand& b);
+Value greater(const Operand& a, const Operand& b);
+Value greater_equal(const Operand& a, const Operand& b);
+
+inline Value operator<(const Operand& a, const Operand& b) {
+  return less(a, b);
+}
+inline Value operator<=(const Operand& a, const Operand& b) {
+  return less_equal(a, b);
+}
+inline Value operator>(const Operand& a, const Operand& b) {
+  return greater(a, b);
+}
+inline Value operator>=(const Operand& a, const Operand& b) {
+  return greater_equal(a, b);
+}
+
+/// Of bools.
+Value logical_and(const Operand& a, const Operand& b);
+Value logical_or(const Operand& a, const Operand& b);
+Value logical_not(const Value& x, source_location at = source_location::current());
+
+/// a where `condition` (bool) is true, b elsewhere. Of a and b one may be a number; two dtypes become one as in
+/// ops/math/math.hpp.
+Value select(const Value& condition, const Operand& a, const Operand& b,
+             source_location at = source_location::current());
+
+/// x as `dtype`: floating-point to integer truncates, values out of range saturate and NaN gives 0; integer to integer
+/// wraps around; to floating-point rounds to the nearest; to bool: x != 0; from bool: 0 or 1. x itself when it has that
+/// dtype.
+Value cast(const Value& x, DType dtype, source_location at = source_location::current());
+
+/// The same bits as elements of `dtype`, which has the same size and is not bool. x itself when it has that dtype.
+Value bit_cast(const Value& x, DType dtype, source_location at = source_location::current());
+
+/// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast {dtype}, BitCast {dtype}.
+[[nodiscard]] std::span<const OpDef* const> logic_ops();
+
+}  // namespace ferry

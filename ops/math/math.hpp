@@ -1,0 +1,81 @@
+// Elementwise arithmetic and functions. Operands are broadcast as numpy does, and cast to one dtype as numpy does (a
+// number takes the other operand's; docs/dtypes.md), which the result has. Integers wrap around.
+//
+// Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+Value add(const Operand& a, const Operand& b);
+Value sub(const Operand& a, const Operand& b);
+Value mul(const Operand& a, const Operand& b);
+/// a / b; of integers rounded toward zero, and division by zero is an Error(numeric) when it runs.
+Value div(const Operand& a, const Operand& b);
+Value neg(const Operand& x);
+/// a to the power of b. Integers wrap around; to a negative power they give the quotient rounded toward zero, 0 of 0.
+Value pow(const Operand& a, const Operand& b);
+/// The larger (smaller) of each pair; 0 is larger than -0. NaN when one is. Of equal ones the gradient goes to a.
+Value maximum(const Operand& a, const Operand& b);
+Value minimum(const Operand& a, const Operand& b);
+/// What a / b leaves over when the quotient is rounded down: it has b's sign, as Python's %. Of integers, b = 0 is an
+/// Error(numeric) when it runs. The gradient is that between jumps.
+Value mod(const Operand& a, const Operand& b);
+/// What a / b leaves over when the quotient is rounded toward zero: it has a's sign, as C's fmod.
+Value fmod(const Operand& a, const Operand& b);
+
+inline Value operator+(const Operand& a, const Operand& b) {
+  return add(a, b);
+}
+inline Value operator-(const Operand& a, const Operand& b) {
+  return sub(a, b);
+}
+inline Value operator*(const Operand& a, const Operand& b) {
+  return mul(a, b);
+}
+inline Value operator/(const Operand& a, const Operand& b) {
+  return div(a, b);
+}
+inline Value operator-(const Operand& x) {
+  return neg(x);
+}
+
+/// min(max(x, low), high).
+Value clip(const Value& x, const Operand& low, const Operand& high);
+
+/// The functions below are of floating-point values, but for abs, sign and square, which take numbers of any dtype, and
+/// relu, which takes signed ones.
+Value abs(const Value& x, source_location at = source_location::current());
+/// -1, 0 or 1.
+Value sign(const Value& x, source_location at = source_location::current());
+Value square(const Value& x, source_location at = source_location::current());
+Value exp(const Value& x, source_location at = source_location::current());
+/// Natural logarithm.
+Value log(const Value& x, source_location at = source_location::current());
+Value sqrt(const Value& x, source_location at = source_location::current());
+/// 1 / sqrt(x).
+Value rsqrt(const Value& x, source_location at = source_location::current());
+Value tanh(const Value& x, source_location at = source_location::current());
+/// 1 / (1 + exp(-x)).
+Value sigmoid(const Value& x, source_location at = source_location::current());
+/// max(x, 0). Its gradient at 0 is 0.
+Value relu(const Value& x, source_location at = source_location::current());
+/// 1 / x.
+Value reciprocal(const Value& x, source_location at = source_location::current());
+/// The nearest integer below, above; the nearest one, halves to the even.
+Value floor(const Value& x, source_location at = source_location::current());
+Value ceil(const Value& x, source_location at = source_location::current());
+Value round(const Value& x, source_location at = source_location::current());
+/// The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
+Value erf(const Value& x, source_location at = source_location::current());
+
+/// Add, Sub, Mul, Div, Neg, Pow, Maximum, Minimum, Abs, Sign, Square, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Relu,
+/// ReluGrad(dy, y) = y > 0 ? dy : 0, Erf, Mod, Fmod, Floor, Ceil, Round.
+[[nodiscard]] std::span<const OpDef* const> math_ops();
+
+}  // namespace ferry

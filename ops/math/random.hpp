@@ -1,0 +1,33 @@
+// Random numbers. Each element is a function of the op's name, `seed`, the session's seed, the step, the iterations of
+// enclosing loops, and the element's index in the whole value: a value that is split over tasks has the same numbers as
+// one that is not. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//
+// Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/graph.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// Numbers evenly spread over [low, high). All sizes of the shape are known. Floating-point; those of 16 bits are
+/// float32's, rounded, which may give `high` itself.
+Value uniform(Graph& graph, const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32,
+              std::int64_t seed = 0, source_location at = source_location::current());
+/// Numbers of a normal distribution, by Box and Muller.
+Value normal(Graph& graph, const Shape& shape, double mean = 0, double stddev = 1, DType dtype = DType::float32,
+             std::int64_t seed = 0, source_location at = source_location::current());
+/// The rows of x (elements along dim 0) in an order drawn anew in every step.
+Value shuffle(const Value& x, std::int64_t seed = 0, source_location at = source_location::current());
+
+/// RandomUniform {dtype, shape, low, high, seed, key}, RandomNormal {dtype, shape, mean, stddev, seed, key},
+/// Shuffle {seed, key}. `key` (string, absent unless the op is a copy) stands for the op's name: a copy draws the same
+/// numbers.
+[[nodiscard]] std::span<const OpDef* const> random_ops();
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+// Reductions over dims. `axes` are counted from the end when negative; none given means all.
+//
+// Errors: Error(plan) with the caller's line when axes or dtypes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// The sum over `axes`; with `keep_dims` these stay, with size 1. Of no elements: 0. Numbers of any dtype.
+Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+/// sum / the number of elements summed, of the whole value when it is split. Floating-point;
+/// of 16 bits computed in float32. Of no elements: NaN.
+Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+/// The largest (smallest) element; NaN when one is. Of no elements: the smallest (largest) value of the dtype,
+/// infinities included. The gradient is shared by equal ones.
+Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+/// The product over `axes`. Of no elements: 1. Numbers of any dtype. The gradient is right where elements are 0, too.
+Value prod(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
+/// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. Of no elements: -infinity.
+Value log_sum_exp(const Value& x, Ints axes = {}, bool keep_dims = false,
+                  source_location at = source_location::current());
+/// Index (int64) of the largest (smallest) element along `axis`, which goes; the first of equal ones, the first NaN
+/// when there is one; with `last` the last one. The dim must not be empty.
+Value argmax(const Value& x, std::int64_t axis = -1, bool last = false,
+             source_location at = source_location::current());
+Value argmin(const Value& x, std::int64_t axis = -1, bool last = false,
+             source_location at = source_location::current());
+
+/// Sum, Max, Min, Prod {axes: ints, sorted and not negative}, ArgMax, ArgMin {axis: int, last: bool, false when
+/// absent}.
+[[nodiscard]] std::span<const OpDef* const> reduce_ops();
+
+}  // namespace ferry

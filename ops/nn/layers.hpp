@@ -1,0 +1,203 @@
+// Layers of neural networks: variables with the function that they are for, so that a network reads like its
+// description.
+//
+//     nn::Parameters parameters(g);
+//     const nn::Conv conv(parameters, "conv", 1, 32, {5, 5}, {.sliding = {.padding = same_padding(5)}});
+//     const nn::Dense out(parameters, "out", 32 * 14 * 14, 10);
+//     const Value logits = out(nn::flatten(nn::max_pool(relu(conv(images)), {2, 2})));
+//     Values updates = momentum(loss, parameters.trained(), 0.1);
+//
+// A layer is made once and called for every entry of the graph that uses it. Its variables are named "LAYER/weights",
+// "LAYER/bias", … beneath the name scopes around; they lie where the scopes around say, and are public, so that they
+// can be laid out (`dense.weights.laid({split(1)})`). They have the parameters' dtype, and are cast to the dtype of
+// what a layer is given: a float16 input makes the layer compute in float16, with the gradients in the variables' own
+// dtype.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when names are taken or shapes or dtypes do not fit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "base/source_location.hpp"
+#include "graph/graph.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/value.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/nn/attention.hpp"
+#include "ops/nn/recurrent.hpp"
+
+namespace ferry::nn {
+
+/// What a variable is at first.
+struct Initial {
+  std::int64_t inputs = 1;   ///< that an element of the result is a sum over
+  std::int64_t outputs = 1;  ///< that an element of the input goes to
+  Shape shape = {};
+  DType dtype = DType::float32;
+};
+using Initializer = std::function<Value(Graph&, const Initial&)>;
+
+/// Normal, of standard deviation sqrt(2 / inputs): for layers behind which is a relu (He et al., "Delving deep into
+/// rectifiers", 2015).
+[[nodiscard]] Initializer he();
+/// Even over -a … a, a = sqrt(6 / (inputs + outputs)) (Glorot and Bengio, "Understanding the difficulty of training
+/// deep feedforward neural networks", 2010).
+[[nodiscard]] Initializer xavier();
+/// Normal, of mean 0.
+[[nodiscard]] Initializer gaussian(double deviation);
+/// The same number everywhere.
+[[nodiscard]] Initializer constant(double number);
+
+/// Whether a network is trained or used: batch norm and dropout differ.
+enum class Phase { train, eval };
+
+/// The variables of a network, in the order in which its layers are made. Outlives the layers; not copied.
+class Parameters {
+ public:
+  explicit Parameters(Graph& graph, DType dtype = DType::float32) : graph_(&graph), dtype_(dtype) {}
+  Parameters(const Parameters&) = delete;
+  Parameters& operator=(const Parameters&) = delete;
+
+  [[nodiscard]] Graph& graph() const { return *graph_; }
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  /// Variables that the loss is to be minimised in.
+  [[nodiscard]] const Values& trained() const { return trained_; }
+  /// What is to be run with the optimizer's updates: batch norms' running statistics, as calls with Phase::train change
+  /// them.
+  [[nodiscard]] const Values& updates() const { return updates_; }
+
+  /// A variable "LAYER/NAME" that is trained, of `like`'s shape and numbers of inputs and outputs; its dtype is that of
+  /// the others. For layers of one's own, as the two below.
+  Value add(std::string_view layer, std::string_view name, const Initializer& initializer, Initial like,
+            source_location at = source_location::current());
+  /// One that is not.
+  Value keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
+             source_location at = source_location::current());
+  void add_update(const Value& update) { updates_.push_back(update); }
+
+ private:
+  Graph* graph_;
+  DType dtype_;
+  Values trained_, updates_;
+};
+
+struct DenseOptions {
+  bool bias = true;
+  Initializer initializer = he();
+};
+/// x W + b, of x [...,inputs]: every output is a sum over all inputs. b is 0 at first.
+struct Dense {
+  Dense(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs,
+        const DenseOptions& options = {}, source_location at = source_location::current());
+  Value operator()(const Value& x, source_location at = source_location::current()) const;
+
+  Value weights;  ///< [inputs,outputs]
+  Value bias;     ///< [outputs]; undefined: none
+};
+
+struct ConvOptions {
+  Sliding sliding = {};
+  std::int64_t groups = 1;
+  bool bias = true;
+  Initializer initializer = he();
+};
+/// conv() of x [n,inputs,d1,…] with a window of as many dims, plus a bias for each channel, 0 at first.
+struct Conv {
+  Conv(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs, const Ints& window,
+       const ConvOptions& options = {}, source_location at = source_location::current());
+  Value operator()(const Value& x, source_location at = source_location::current()) const;
+
+  Value weights;  ///< [outputs,inputs/groups,window…]
+  Value bias;     ///< [outputs]; undefined: none
+  Sliding sliding;
+  std::int64_t groups;
+};
+
+struct BatchNormOptions {
+  double momentum = 0.9;  ///< of the running means
+  double epsilon = 1e-5;
+  double scale = 1;  ///< at first; 0: what comes out is added to something, and counts for nothing at first
+};
+/// batch_norm() of the channels of x [n,channels,…]. In training by the batch's own mean and variance, of which running
+/// means are kept in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the batch's variance
+/// as it is (divided by n); afterwards by those (Ioffe and Szegedy, "Batch normalization", 2015). A batch that is split
+/// over tasks is one batch.
+struct BatchNorm {
+  BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, const BatchNormOptions& options = {},
+            source_location at = source_location::current());
+  Value operator()(const Value& x, Phase phase, source_location at = source_location::current()) const;
+
+  Value scale, offset;   ///< [channels]: `scale` of the options and 0 at first
+  Value mean, variance;  ///< [channels]: running ones, 0 and 1 at first; not trained
+  double momentum, epsilon;
+
+ private:
+  Parameters* parameters_;
+};
+
+/// layer_norm() over the last dim of x [...,width].
+struct LayerNorm {
+  LayerNorm(Parameters& parameters, std::string_view name, std::int64_t width, double epsilon = 1e-5,
+            source_location at = source_location::current());
+  Value operator()(const Value& x, source_location at = source_location::current()) const;
+
+  Value scale, offset;  ///< [width]: 1 and 0 at first
+  double epsilon;
+};
+
+/// The row of a table for each of some indices (int32 or int64, of any shape): [...,width].
+struct Embedding {
+  Embedding(Parameters& parameters, std::string_view name, std::int64_t count, std::int64_t width,
+            const Initializer& initializer = gaussian(0.02), source_location at = source_location::current());
+  Value operator()(const Value& indices, source_location at = source_location::current()) const;
+
+  Value table;  ///< [count,width]
+};
+
+/// Attention of the elements of a sequence to one another: x [n,steps,width], and so the result. Each of `heads` has
+/// projections of its own to width / heads numbers; attention() follows, and a projection back, summed over the heads.
+/// All four variables may be split along the heads, dim 0: then each task works for its heads.
+struct Attention {
+  Attention(Parameters& parameters, std::string_view name, std::int64_t width, std::int64_t heads,
+            const Initializer& initializer = xavier(), source_location at = source_location::current());
+  Value operator()(const Value& x, const Attending& attending = {},
+                   source_location at = source_location::current()) const;
+
+  Value queries, keys, values;  ///< [heads,width,width/heads]
+  Value out;                    ///< [heads,width/heads,width]
+};
+
+/// lstm() of x [steps,n,inputs] in one direction. Biases are 0 at first, those of the forget gate 1 (Jozefowicz et al.,
+/// "An empirical exploration of recurrent network architectures", 2015).
+struct Lstm {
+  Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t hidden,
+       const Initializer& initializer = xavier(), source_location at = source_location::current());
+  /// Begins with the state h, c [n,hidden] when it is given, else with zeros.
+  Sequence operator()(const Value& x, const Value& h = {}, const Value& c = {},
+                      source_location at = source_location::current()) const;
+
+  Value input;  ///< [4 * hidden,inputs]
+  Value state;  ///< [4 * hidden,hidden]
+  Value bias;   ///< [4 * hidden]
+};
+
+/// In training each element of x is 0 with probability `rate`, and the others are divided by 1 - rate; x itself
+/// otherwise (Srivastava et al., "Dropout", 2014). The sizes of x are known in training; 0 <= rate < 1.
+Value dropout(const Value& x, double rate, Phase phase, source_location at = source_location::current());
+
+/// The largest element of each window of x [n,channels,d1,…]; windows lie side by side.
+Value max_pool(const Value& x, const Ints& window, source_location at = source_location::current());
+
+/// The mean of each channel of x [n,channels,d1,…]: [n,channels] (Lin et al., "Network in network", 2014).
+Value mean_pool(const Value& x, source_location at = source_location::current());
+
+/// [n, all other elements] of x, whose sizes but n are known.
+Value flatten(const Value& x, source_location at = source_location::current());
+
+/// The share of rows of logits [n,classes] whose largest element (the first of equal ones) is at the label, labels [n]
+/// of integers: float32 scalar.
+Value accuracy(const Value& logits, const Value& labels, source_location at = source_location::current());
+
+}  // namespace ferry::nn

@@ -1,0 +1,27 @@
+// Functions of neural networks.
+//
+// Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or dtypes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// exp(x) / sum(exp(x)) along `axis`, computed from x - max(x). Floating-point.
+Value softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
+/// x - log(sum(exp(x))) along `axis`, computed from x - max(x). Floating-point.
+Value log_softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
+
+/// -log(softmax(logits)[label]) of each row: logits [...,classes], labels [...] (uint8, int32 or int64), loss [...].
+/// A label out of range is an Error(numeric) when it runs.
+Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at = source_location::current());
+
+/// Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels),
+/// SoftmaxCrossEntropyGrad(dloss, logits, labels) = dloss * (softmax(logits) - one_hot(labels)).
+[[nodiscard]] std::span<const OpDef* const> nn_ops();
+
+}  // namespace ferry

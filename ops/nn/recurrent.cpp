@@ -1,0 +1,180 @@
+#include "ops/nn/recurrent.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry {
+namespace {
+
+std::int64_t known(const std::string& what, const Value& value, int dim, const SourceLine& line) {
+  if (dim < value.rank() && value.shape()[dim].known() && !value.shape()[dim].bounded()) {
+    check_computed(what + ": a dim", value.shape()[dim].size(), line);
+    return value.shape()[dim].size();
+  }
+  throw Error(Code::plan, what + ": dim " + std::to_string(dim) + " of " + value.name() + " " + value.shape().str() +
+                              " must be known")
+      .at(line);
+}
+
+Activation or_else(const Activation& given, Value (*usual)(const Value&, source_location)) {
+  if (given) return given;
+  return [usual](const Value& x) { return usual(x, source_location::current()); };
+}
+
+/// Ops are made for each of them.
+constexpr std::int64_t kMostSteps = 1 << 16;
+
+/// What all kinds of layers share: the products of all inputs, and the walk over the steps.
+class Unrolled {
+ public:
+  Unrolled(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates, const SourceLine& line)
+      : layer_(layer), steps_(known(what, x, 0, line)), hidden_(known(what, layer.state, 1, line)) {
+    if (x.rank() != 3 || steps_ < 1 || steps_ > kMostSteps)
+      throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() +
+                                  ", not of [steps,n,features] with 1 to " + std::to_string(kMostSteps) + " steps")
+          .at(line);
+    if (known(what, layer.state, 0, line) != gates * hidden_)
+      throw Error(Code::plan, what + ": weights of the state " + layer.state.shape().str() + " are not [" +
+                                  std::to_string(gates) + " * hidden,hidden]")
+          .at(line);
+    products_ = matmul(x, layer.input, false, true);
+    if (layer.input_bias.defined()) products_ = products_ + layer.input_bias;
+  }
+
+  [[nodiscard]] std::int64_t hidden() const { return hidden_; }
+  [[nodiscard]] Value& products() { return products_; }
+  /// A given state, or zeros.
+  [[nodiscard]] Value initial(const Value& given) const {
+    if (given.defined()) return given;
+    return zeros_like(squeeze(slice(products_, {0, 2}, {0, 0}, {1, hidden_}), {0}));
+  }
+  [[nodiscard]] Value clipped(const Value& x) const {
+    if (layer_.clip <= 0) return x;
+    return minimum(maximum(x, -layer_.clip), layer_.clip);
+  }
+
+  /// Calls step(products of the step's input, [n,gates * hidden]; state), which gives the new state: h, and c if any.
+  template <class Step>
+  Sequence run(Values state, const Step& step) const {
+    const Values inputs = split(products_, 0, Ints(static_cast<std::size_t>(steps_), 1));
+    Values outputs(inputs.size());
+    const Value lengths = layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
+    for (std::int64_t i = 0; i < steps_; ++i) {
+      const std::int64_t t = layer_.reverse ? steps_ - 1 - i : i;
+      const Values next = step(squeeze(inputs[static_cast<std::size_t>(t)], {0}), state);
+      Value y = next[0];
+      if (lengths.defined()) {
+        const Value inside = greater(lengths, t);
+        for (std::size_t k = 0; k < state.size(); ++k) state[k] = select(inside, next[k], state[k]);
+        y = select(inside, y, 0);
+      } else {
+        state = next;
+      }
+      outputs[static_cast<std::size_t>(t)] = expand_dims(y, {0});
+    }
+    return {concat(outputs, 0), state[0], state.back()};
+  }
+
+ private:
+  const Recurrent& layer_;
+  std::int64_t steps_, hidden_;
+  Value products_;
+};
+
+/// A layer of 16 bits, computed with in float32.
+Sequence in_float32(Sequence (*layer_of)(const Value&, const Recurrent&, source_location), const Value& x,
+                    Recurrent layer, source_location at) {
+  for (Value* value :
+       {&layer.input, &layer.state, &layer.input_bias, &layer.state_bias, &layer.peepholes, &layer.h, &layer.c})
+    if (value->defined()) *value = cast(*value, DType::float32);
+  Sequence wide = layer_of(cast(x, DType::float32), layer, at);
+  for (Value* value : {&wide.y, &wide.h, &wide.c})
+    if (value->defined()) *value = cast(*value, x.dtype());
+  return wide;
+}
+
+Ints blocks(std::size_t count, std::int64_t size) {
+  return Ints(count, size);
+}
+
+}  // namespace
+
+Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
+  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(rnn, x, layer, at);
+  Unrolled unrolled("rnn", x, layer, 1, at);
+  if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;
+  const Activation f = or_else(layer.gate, tanh);
+  Sequence sequence = unrolled.run({unrolled.initial(layer.h)}, [&](const Value& input, const Values& state) {
+    return Values{f(unrolled.clipped(input + matmul(state[0], layer.state, false, true)))};
+  });
+  sequence.c = Value();
+  return sequence;
+}
+
+Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
+  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(gru, x, layer, at);
+  Unrolled unrolled("gru", x, layer, 3, at);
+  const std::int64_t n = unrolled.hidden();
+  const bool late_bias = layer.reset_after && layer.state_bias.defined();
+  if (layer.state_bias.defined() && !late_bias) unrolled.products() = unrolled.products() + layer.state_bias;
+  const Values weights = layer.reset_after ? Values{layer.state} : split(layer.state, 0, {2 * n, n});
+  const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh);
+
+  const auto step = [&](const Value& input, const Values& state) {
+    const Value& h = state[0];
+    const Values inputs = split(input, 1, {2 * n, n});
+    Value product = matmul(h, weights[0], false, true);
+    if (late_bias) product = product + layer.state_bias;
+    const Values products = layer.reset_after ? split(product, 1, {2 * n, n}) : Values{product};
+    const Values gates = split(f(unrolled.clipped(inputs[0] + products[0])), 1, blocks(2, n));
+    const Value reset = layer.reset_after ? gates[1] * products[1] : matmul(gates[1] * h, weights[1], false, true);
+    const Value candidate = g(unrolled.clipped(inputs[1] + reset));
+    const Value kept = gates[0] * (h - candidate);
+    return Values{candidate + kept};
+  };
+  Sequence sequence = unrolled.run({unrolled.initial(layer.h)}, step);
+  sequence.c = Value();
+  return sequence;
+}
+
+Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
+  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  if (is_half(x.dtype())) return in_float32(lstm, x, layer, at);
+  Unrolled unrolled("lstm", x, layer, 4, at);
+  const std::int64_t n = unrolled.hidden();
+  if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;
+  const Values peepholes = layer.peepholes.defined() ? split(layer.peepholes, 0, blocks(3, n)) : Values();
+  const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh),
+                   end = or_else(layer.output, tanh);
+  const auto gate = [&](const Value& sum, std::size_t peephole, const Value& c) {
+    const Value seen = peepholes.empty() ? sum : sum + peepholes[peephole] * c;
+    return f(unrolled.clipped(seen));
+  };
+
+  const auto step = [&](const Value& input, const Values& state) {
+    const Value seen = layer.seen ? layer.seen(state[0]) : state[0];
+    const Value sums = input + matmul(seen, layer.state, false, true);
+    const Values parts = split(sums, 1, blocks(4, n));
+    const Value in = gate(parts[0], 0, state[1]);
+    const Value forget = layer.coupled ? 1 - in : gate(parts[2], 2, state[1]);
+    const Value candidate = g(unrolled.clipped(parts[3]));
+    const Value kept = forget * state[1];
+    const Value c = kept + in * candidate;
+    const Value out = gate(parts[1], 1, c);
+    return Values{out * end(c), c};
+  };
+  const Value h = unrolled.initial(layer.h);
+  return unrolled.run({h, unrolled.initial(layer.c)}, step);
+}
+
+}  // namespace ferry

@@ -1,0 +1,397 @@
+// Ops that make, rearrange, join and cut arrays.
+#include "ops/array/array.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/error.hpp"
+#include "ops/array/arrange.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+/// Of what is told by positions, and of padding.
+constexpr std::int64_t kMostPositions = 1 << 28;
+
+// ---- Known while importing ----
+
+/// Dims [first, last) of input 0, some of which the data decide.
+Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
+  const Out given = c.out(0);
+  Values sizes;
+  for (std::int64_t d = first; d < last; ++d) {
+    if (!shape[static_cast<int>(d)].bounded()) {
+      sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
+      continue;
+    }
+    const std::int64_t dim = given.perm.empty() ? d : given.perm[static_cast<std::size_t>(d)];
+    sizes.push_back(expand_dims(size_of(given.value, {dim}, DType::int64), {0}));
+  }
+  return concat(sizes, 0);
+}
+
+Outs to_shape(Context& c) {
+  const std::int64_t rank = c.rank(0);
+  const auto bound = [&](std::int64_t given) {
+    return std::clamp<std::int64_t>(given < 0 ? given + rank : given, 0, rank);
+  };
+  const std::int64_t first = bound(c.integer("start", 0));
+  const std::int64_t last = bound(c.integer("end", rank));
+  const Shape shape = c.type(0).shape;
+  for (std::int64_t d = first; d < last; ++d)
+    if (shape[static_cast<int>(d)].bounded()) return shape_when_run(c, shape, first, last);
+  Ints sizes;
+  for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
+}
+
+Outs to_size(Context& c) {
+  return Tensor::scalar<std::int64_t>(checked_count(c.sizes(0)));
+}
+
+Tensor floats(const Floats& values, std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  std::transform(values.begin(), values.end(), tensor.mutable_data<float>().begin(),
+                 [](double value) { return static_cast<float>(value); });
+  return tensor;
+}
+
+Outs to_constant(Context& c) {
+  for (const std::string_view name : {"value", "sparse_value"})
+    if (c.has_attr(name)) return c.tensor(name);
+  if (c.has_attr("value_int")) return Tensor::scalar<std::int64_t>(c.integer("value_int"));
+  if (c.has_attr("value_float")) return floats({c.real("value_float")}, {});
+  if (c.has_attr("value_floats")) {
+    const Floats values = c.reals("value_floats");
+    return floats(values, {static_cast<std::int64_t>(values.size())});
+  }
+  if (!c.has_attr("value_ints")) Context::fail("it has no value that ferry knows");
+  const Ints values = c.integers("value_ints");
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, std::span<const std::int64_t>(values));
+}
+
+Outs to_constant_of_shape(Context& c) {
+  const Ints sizes = c.ints(0);
+  const Tensor value = c.has_attr("value") ? c.tensor("value") : Tensor::scalar<float>(0);
+  if (value.count() != 1) Context::fail("its value is " + value.type().str() + ", and should be one element");
+  const Value element = reshape(c.graph().constant(value), {});
+  return broadcast_to(element, sizes);
+}
+
+Outs to_range(Context& c) {
+  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
+  const double from = c.number(0), step = c.number(2);
+  if (step == 0) Context::fail("a step of 0");
+  const double steps = std::ceil((c.number(1) - from) / step);
+  if (!(steps <= static_cast<double>(kMostPositions)))
+    Context::fail("a range of " + std::to_string(steps) + " elements");
+  const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
+  Tensor range(c.type(0).dtype, {count});
+  dispatch(range.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    auto out = range.mutable_data<T>();
+    for (std::int64_t i = 0; i < count; ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<T>(from + static_cast<double>(i) * step);
+  });
+  return range;
+}
+
+// ---- Sizes ----
+
+/// Reshape's sizes: 0 is the input's dim, which may be symbolic when what is left over can be computed without it.
+Outs to_reshape(Context& c) {
+  Ints sizes = c.ints_of(1, "shape").value_or(Ints());
+  const Shape from = c.type(0).shape;
+  if (c.integer("allowzero", 0) != 0) return reshape(c.in(0), sizes);
+  std::vector<std::size_t> symbolic;
+  std::int64_t others = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      if (static_cast<int>(i) >= from.rank())
+        Context::fail("size " + std::to_string(i) + " is 0, and its input has no such dim");
+      const Dim& dim = from[static_cast<int>(i)];
+      if (dim.known())
+        sizes[i] = dim.size();
+      else
+        symbolic.push_back(i);
+    }
+    if (sizes[i] > 0) others = checked_count(Ints{others, sizes[i]});
+  }
+  if (symbolic.size() > 1) static_cast<void>(c.size(0, static_cast<std::int64_t>(symbolic[0])));
+  if (symbolic.size() == 1) {
+    if (const auto open = std::find(sizes.begin(), sizes.end(), -1); open != sizes.end()) {
+      std::int64_t rest = 1;
+      for (int d = 0; d < from.rank(); ++d)
+        if (d != static_cast<int>(symbolic[0])) rest *= c.size(0, d);
+      if (others == 0 || rest % others != 0) Context::fail("its elements do not fit the shape");
+      *open = rest / others;
+    }
+    sizes[symbolic[0]] = -1;
+  }
+  return reshape(c.in(0), sizes);
+}
+
+/// Product of dims [begin, end); -1 when one is not known.
+std::int64_t product(const Shape& shape, int begin, int end) {
+  Ints sizes;
+  for (int d = begin; d < end; ++d) {
+    if (!shape[d].known()) return -1;
+    sizes.push_back(shape[d].size());
+  }
+  return checked_count(sizes);
+}
+
+Outs to_flatten(Context& c) {
+  const Shape shape = c.type(0).shape;
+  const std::int64_t given = c.integer("axis", 1);
+  const int axis = static_cast<int>(given < 0 ? given + shape.rank() : given);
+  if (axis < 0 || axis > shape.rank()) Context::fail("axis " + std::to_string(given) + " is out of range");
+  const Ints sizes{product(shape, 0, axis), product(shape, axis, shape.rank())};
+  return reshape(c.in(0), sizes);
+}
+
+/// A value in another order without some dims of it.
+Outs arranged_squeeze(const Out& x, const std::vector<bool>& goes) {
+  Ints gone, left;
+  for (std::size_t d = 0; d < goes.size(); ++d) (goes[d] ? gone : left).push_back(x.perm[d]);
+  for (std::int64_t& dim : left)
+    dim -= std::count_if(gone.begin(), gone.end(), [&](std::int64_t other) { return other < dim; });
+  return arranged(squeeze(x.value, gone), left);
+}
+
+Outs to_squeeze(Context& c) {
+  const auto given = c.ints_of(1, "axes");
+  const Shape shape = c.type(0).shape;
+  Ints axes = given.value_or(Ints());
+  for (int d = 0; d < shape.rank() && !given; ++d)
+    if (shape[d] == Dim(1)) axes.push_back(d);
+  const Out x = c.out(0);
+  if (!x.perm.empty() && !axes.empty()) {
+    std::vector<bool> goes(x.perm.size());
+    for (const std::int64_t axis : axes) goes[static_cast<std::size_t>(c.axis(0, axis))] = true;
+    return arranged_squeeze(x, goes);
+  }
+  return axes.empty() ? identity(c.in(0)) : squeeze(c.in(0), axes);
+}
+
+Outs to_unsqueeze(Context& c) {
+  const auto axes = c.ints_of(1, "axes");
+  if (!axes) Context::fail("it has no axes");
+  return axes->empty() ? identity(c.in(0)) : expand_dims(c.in(0), *axes);
+}
+
+/// Broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape has not.
+Outs to_expand(Context& c) {
+  Ints to = c.ints(1);
+  const auto rank = static_cast<std::size_t>(c.rank(0));
+  if (to.size() < rank) to.insert(to.begin(), rank - to.size(), 1);
+  for (std::size_t d = 0; d < rank; ++d)
+    if (std::int64_t& size = to[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));
+  return broadcast_to(c.in(0), to);
+}
+
+Outs to_tile(Context& c) {
+  return tile(c.in(0), c.ints(1));
+}
+
+// ---- Order and parts ----
+
+Outs to_transpose(Context& c) {
+  Ints perm = c.integers("perm");
+  const Out x = c.out(0);
+  if (x.perm.empty()) return transpose(c.in(0), perm);
+  for (int d = c.rank(0); d-- > 0 && !c.has_attr("perm");) perm.push_back(d);
+  Ints order, seen;
+  for (const std::int64_t dim : perm) order.push_back(x.perm[static_cast<std::size_t>(c.axis(0, dim))]);
+  seen = order;
+  std::sort(seen.begin(), seen.end());
+  if (seen.size() != x.perm.size() || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+    Context::fail("its perm does not have each dim once");
+  return arranged(x.value, order);
+}
+
+Outs to_concat(Context& c) {
+  return concat(c.all(), c.integer("axis", 1));
+}
+
+Outs to_split(Context& c) {
+  const std::int64_t axis = c.axis(0, c.integer("axis", 0));
+  if (const auto sizes = c.ints_of(1, "split")) return split(c.in(0), axis, *sizes);
+  const std::int64_t parts = c.integer("num_outputs", c.outputs());
+  if (parts < 1 || parts != c.outputs())
+    Context::fail("it is cut into " + std::to_string(parts) + " parts, and has " + std::to_string(c.outputs()) +
+                  " outputs");
+  const std::int64_t size = c.size(0, axis);
+  const std::int64_t each = (size + parts - 1) / parts;
+  Ints sizes;
+  for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(size - i * each, 0, each));
+  return split(c.in(0), axis, sizes);
+}
+
+/// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
+Value backwards(Context& c, const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end,
+                std::int64_t step) {
+  const std::int64_t size = c.size(0, axis);
+  const auto turned = [size](std::int64_t at) {
+    const std::int64_t place = at < -size ? -1 : (at < 0 ? at + size : std::min(at, size - 1));
+    return size - 1 - place;
+  };
+  const std::int64_t stride = step == std::numeric_limits<std::int64_t>::min() ? kEnd : -step;
+  return slice(flip(x, {axis}), axis, turned(begin), turned(end), stride);
+}
+
+Outs to_slice(Context& c) {
+  const bool inputs = c.opset() >= 10;
+  const Ints begin = inputs ? c.ints(1) : c.integers("starts");
+  const Ints end = inputs ? c.ints(2) : c.integers("ends");
+  Ints axes = inputs ? (c.has(3) ? c.ints(3) : Ints()) : c.integers("axes");
+  Ints step = inputs && c.has(4) ? c.ints(4) : Ints(begin.size(), 1);
+  if (axes.empty())
+    for (std::size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (end.size() != begin.size() || axes.size() != begin.size() || step.size() != begin.size())
+    Context::fail("its starts, ends, axes and steps are not as many as one another");
+  Value x = c.in(0);
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    if (step[i] == 0) Context::fail("a step of 0");
+    if (step[i] < 0)
+      x = backwards(c, x, c.axis(0, axes[i]), begin[i], end[i], step[i]);
+    else
+      x = slice(x, axes[i], begin[i], end[i], step[i]);
+  }
+  return begin.empty() ? identity(x) : x;
+}
+
+std::optional<PadMode> pad_mode(const std::string& name) {
+  if (name == "constant") return std::nullopt;
+  if (name == "reflect") return PadMode::reflect;
+  if (name == "edge") return PadMode::edge;
+  if (name == "wrap") return PadMode::wrap;
+  Context::fail("its mode is " + name);
+}
+
+/// x without what negative pads cut off; these become 0.
+Value cut(Value x, Ints& low, Ints& high) {
+  for (std::size_t d = 0; d < low.size(); ++d) {
+    if (low[d] < 0 || high[d] < 0)
+      x = slice(x, static_cast<std::int64_t>(d), -std::clamp<std::int64_t>(low[d], -kEnd, 0),
+                high[d] < 0 ? high[d] : kEnd);
+    low[d] = std::max<std::int64_t>(low[d], 0);
+    high[d] = std::max<std::int64_t>(high[d], 0);
+  }
+  return x;
+}
+
+Outs to_pad(Context& c) {
+  const std::optional<PadMode> mode = pad_mode(c.text("mode", "constant"));
+  const auto given = c.ints_of(1, c.opset() == 1 ? "paddings" : "pads");
+  Ints axes = c.has(3) ? c.ints(3) : Ints();
+  const auto rank = static_cast<std::size_t>(c.rank(0));
+  if (!c.has(3))
+    for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
+  if (!given || given->size() != 2 * axes.size()) Context::fail("it has not two pads for each axis");
+  for (const std::int64_t pad : *given)
+    if (std::abs(static_cast<double>(pad)) > static_cast<double>(kMostPositions))
+      Context::fail("a pad of " + std::to_string(pad) + " elements");
+  Ints low(rank), high(rank);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(c.axis(0, axes[i]));
+    low[d] = (*given)[i];
+    high[d] = (*given)[i + axes.size()];
+  }
+  if (mode) {
+    for (std::size_t d = 0; d < rank; ++d)
+      if (low[d] > 0 || high[d] > 0) static_cast<void>(c.size(0, static_cast<std::int64_t>(d)));
+    return identity(pad(c.in(0), low, high, *mode));
+  }
+  const double value = c.has(2) ? c.number(2) : c.real("value", 0);
+  const Value x = cut(c.in(0), low, high);  // which sets the pads that it cuts off to 0
+  return pad(x, low, high, value);
+}
+
+/// Whether the rows and columns of a block stand behind the channel, not in front of it.
+bool channels_first(Context& c) {
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") Context::fail("a mode of '" + mode + "'");
+  return mode == "CRD";
+}
+
+Outs to_depth_to_space(Context& c) {
+  return depth_to_space(c.in(0), c.integer("blocksize"), channels_first(c));
+}
+
+Outs to_space_to_depth(Context& c) {
+  return space_to_depth(c.in(0), c.integer("blocksize"), channels_first(c));
+}
+
+Outs to_trilu(Context& c) {
+  const std::int64_t k = c.has(1) ? c.whole_number(1) : 0;
+  return c.integer("upper", 1) != 0 ? triu(c.in(0), k) : tril(c.in(0), k);
+}
+
+Outs to_reverse_sequence(Context& c) {
+  const Value x = c.in(0);
+  const Value lengths = c.in(1);
+  const std::int64_t time = c.integer("time_axis", 0);
+  if (c.integer("batch_axis", 1) != 1 - time) Context::fail("its time and batch axes are not the first two dims");
+  return reverse_sequence(x, lengths, time);
+}
+
+Outs to_eye_like(Context& c) {
+  const Ints sizes = c.sizes(0);
+  if (sizes.size() != 2) Context::fail("its input is no matrix");
+  const std::int64_t k = std::clamp(c.integer("k", 0), -sizes[0], sizes[1]);
+  Tensor eye(c.dtype("dtype", c.type(0).dtype), sizes);
+  dispatch(eye.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto out = eye.mutable_data<T>();
+    for (std::int64_t row = std::max<std::int64_t>(-k, 0); row < std::min(sizes[0], sizes[1] - k); ++row)
+      out[static_cast<std::size_t>(row * sizes[1] + row + k)] = T(1);
+  });
+  return eye;
+}
+
+Outs to_identity(Context& c) {
+  const Out x = c.out(0);
+  return x.perm.empty() ? Outs(identity(c.in(0))) : Outs(x);
+}
+
+constexpr Converter kArray[] = {
+    {"Concat", 1, to_concat},
+    {"Constant", 1, to_constant},
+    {"ConstantOfShape", 9, to_constant_of_shape},
+    {"DepthToSpace", 1, to_depth_to_space},
+    {"Expand", 8, to_expand},
+    {"EyeLike", 9, to_eye_like},
+    {"Flatten", 1, to_flatten},
+    {"Identity", 1, to_identity},
+    {"Pad", 1, to_pad},
+    {"Range", 11, to_range},
+    {"Reshape", 1, to_reshape},
+    {"ReverseSequence", 10, to_reverse_sequence},
+    {"Shape", 1, to_shape},
+    {"Size", 1, to_size},
+    {"Slice", 1, to_slice},
+    {"SpaceToDepth", 1, to_space_to_depth},
+    {"Split", 1, to_split},
+    {"Squeeze", 1, to_squeeze},
+    {"Tile", 6, to_tile},
+    {"Transpose", 1, to_transpose},
+    {"Trilu", 14, to_trilu},
+    {"Unsqueeze", 1, to_unsqueeze},
+};
+
+}  // namespace
+
+std::span<const Converter> array_converters() {
+  return kArray;
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,249 @@
+// Control flow: bodies of ONNX become bodies of ferry's. A loop that gives something in each iteration, and goes round
+// a number of times that is known, is written out.
+#include "ops/control/control.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+using Results = std::vector<Out>;
+
+Outs outs_of(const Results& results) {
+  Outs outs{};
+  outs.assign(results.begin(), results.end());
+  return outs;
+}
+
+// ---- If ----
+
+/// The outputs of a body as values that the body itself gives.
+Values values_of(Context& c, const Results& results) {
+  Values values;
+  for (const Out& out : results) values.push_back(identity(c.value(out)));
+  return values;
+}
+
+Outs to_if(Context& c) {
+  const GraphDef& yes = c.body("then_branch");
+  const GraphDef& no = c.body("else_branch");
+  if (const Tensor known = c.constant_if(0); known.defined())
+    return outs_of(c.build(Context::only(0, known).integer(0) != 0 ? yes : no, {}));
+  const Value predicate = c.rank(0) == 0 ? c.in(0) : reshape(c.in(0), {});
+  try {
+    return cond(
+        predicate, [&] { return values_of(c, c.build(yes, {})); }, [&] { return values_of(c, c.build(no, {})); });
+  } catch (const Error&) {
+    c.take_by_value(0);  // the branch that is not taken may not fit these shapes
+    throw;
+  }
+}
+
+// ---- Loop ----
+
+/// Each round is an input of the op that joins what they give.
+void check_written(std::int64_t times) {
+  if (times > kMostValues)
+    Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
+                  std::to_string(kMostValues) + " times");
+}
+
+/// One element of each iteration, along a new dim `axis`.
+Value stacked(Context& c, const Results& elements, std::int64_t axis) {
+  Values rows;
+  for (const Out& element : elements) rows.push_back(expand_dims(c.value(element), {axis}));
+  return concat(rows, axis);
+}
+
+struct LoopForm {
+  const GraphDef& body;
+  std::size_t carried;
+  std::size_t collected;  ///< outputs of which each iteration gives an element
+};
+
+LoopForm loop_form(Context& c) {
+  const GraphDef& body = c.body("body");
+  const std::size_t carried = static_cast<std::size_t>(std::max(c.inputs() - 2, 0));
+  if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
+    Context::fail("its body has " + std::to_string(body.inputs.size()) + " inputs and " +
+                  std::to_string(body.outputs.size()) + " outputs for " + std::to_string(carried) + " carried values");
+  return {body, carried, body.outputs.size() - carried - 1};
+}
+
+/// As many copies of the body as it has iterations.
+Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
+  check_written(times);
+  Results state;
+  for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
+  std::vector<Results> elements(form.collected);
+  bool more = !c.has(1) || c.whole_number(1) != 0;
+  for (std::int64_t i = 0; i < times && more; ++i) {
+    Results inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    const Results results = c.build(form.body, inputs);
+    if (!results[0].known.defined())
+      Context::fail("it gives something in each iteration, and whether it goes on is computed in its body");
+    more = Context::only(0, results[0].known).integer(0) != 0;
+    state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(form.carried));
+    for (std::size_t k = 0; k < form.collected; ++k) elements[k].push_back(results[form.carried + 1 + k]);
+  }
+  for (const Results& list : elements) {
+    if (list.empty()) Context::fail("it gives something in each iteration, and has none");
+    state.emplace_back(stacked(c, list, 0));
+  }
+  return outs_of(state);
+}
+
+Outs while_of(Context& c, const LoopForm& form) {
+  Values initial;
+  initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
+  initial.push_back(c.has(1) ? reshape(c.in(1), {}) : c.graph().constant(Tensor::scalar<bool>(true)));
+  for (int i = 2; i < c.inputs(); ++i) initial.push_back(c.in(i));
+  const Value times = c.has(0) ? reshape(c.in(0), {}) : Value();
+  Values end = while_loop(
+      initial,
+      [&](const Values& now) {
+        if (!times.defined()) return identity(now[1]);
+        const Value within = less(now[0], times);
+        return logical_and(now[1], within);
+      },
+      [&](const Values& now) {
+        Values next{now[0] + 1};
+        for (const Value& value : values_of(c, c.build(form.body, Results(now.begin(), now.end()))))
+          next.push_back(next.size() == 1 ? reshape(value, {}) : value);
+        return next;
+      });
+  end.erase(end.begin(), end.begin() + 2);
+  return end;
+}
+
+Outs to_loop(Context& c) {
+  const LoopForm form = loop_form(c);
+  if (form.collected > 0) {
+    if (!c.has(0)) Context::fail("it gives something in each iteration, and has no bound on their number");
+    return written_loop(c, form, c.whole_number(0));
+  }
+  return while_of(c, form);
+}
+
+// ---- Scan ----
+
+/// Element `at` of `x` along `axis`.
+Value element(const Value& x, std::int64_t axis, std::int64_t at) {
+  return squeeze(slice(x, axis, at, at + 1), {axis});
+}
+
+std::int64_t at_or_zero(const Ints& list, std::size_t i) {
+  return i < list.size() ? list[i] : 0;
+}
+
+/// An input that is scanned, backwards or not.
+struct Scanned {
+  Value x;
+  std::int64_t axis;
+  bool backwards;
+};
+
+struct ScanForm {
+  const GraphDef& body;
+  int first;            ///< of the inputs: those before it are no values of the body
+  std::size_t scanned;  ///< inputs
+  std::size_t states;
+  std::size_t collected;  ///< outputs of which each iteration gives an element
+};
+
+ScanForm scan_form(Context& c, int first) {
+  const GraphDef& body = c.body("body");
+  const std::int64_t scanned = c.integer("num_scan_inputs"), inputs = c.inputs() - first;
+  if (scanned < 1 || scanned > inputs || static_cast<std::int64_t>(body.inputs.size()) != inputs ||
+      static_cast<std::int64_t>(body.outputs.size()) + scanned < inputs)
+    Context::fail("its body does not fit its inputs");
+  const auto states = static_cast<std::size_t>(inputs - scanned);
+  return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
+}
+
+/// The body `length` times: the states at the end, and behind them what was collected, stacked along `out_axes`.
+Results scan(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs, std::int64_t length,
+             const Ints& out_axes, const Ints& out_backwards) {
+  std::vector<Results> elements(form.collected);
+  for (std::int64_t t = 0; t < length; ++t) {
+    Results given = state;
+    for (const Scanned& input : inputs)
+      given.emplace_back(element(input.x, input.axis, input.backwards ? length - 1 - t : t));
+    const Results results = c.build(form.body, given);
+    state.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(form.states));
+    for (std::size_t k = 0; k < elements.size(); ++k) elements[k].push_back(results[form.states + k]);
+  }
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    if (elements[k].empty()) Context::fail("it gives something in each iteration, and has none");
+    if (at_or_zero(out_backwards, k) != 0) std::reverse(elements[k].begin(), elements[k].end());
+    state.emplace_back(stacked(c, elements[k], at_or_zero(out_axes, k)));
+  }
+  return state;
+}
+
+Outs to_scan(Context& c) {
+  const ScanForm form = scan_form(c, 0);
+  const Ints axes = c.integers("scan_input_axes"), backwards = c.integers("scan_input_directions");
+  const std::int64_t length = c.size(static_cast<int>(form.states), at_or_zero(axes, 0));
+  check_written(length);
+  Results state;
+  for (std::size_t i = 0; i < form.states; ++i) state.push_back(c.out(static_cast<int>(i)));
+  std::vector<Scanned> inputs;
+  for (std::size_t k = 0; k < form.scanned; ++k) {
+    const int input = static_cast<int>(form.states + k);
+    inputs.push_back({c.in(input), c.axis(input, at_or_zero(axes, k)), at_or_zero(backwards, k) != 0});
+  }
+  return outs_of(
+      scan(c, form, state, inputs, length, c.integers("scan_output_axes"), c.integers("scan_output_directions")));
+}
+
+/// In operator set 8: of states [batch,…] and inputs [batch,length,…], for each of the batch; input 0 may say lengths.
+Outs to_scan_8(Context& c) {
+  const ScanForm form = scan_form(c, 1);
+  const Ints backwards = c.integers("directions");
+  const int first_scanned = form.first + static_cast<int>(form.states);
+  const std::int64_t batch = c.size(first_scanned, 0), length = c.size(first_scanned, 1);
+  check_written(checked_count(Ints{batch, length}));
+  if (c.has(0))
+    for (const std::int64_t one : c.ints(0))
+      if (one != length) Context::fail("a sequence of " + std::to_string(one) + " of " + std::to_string(length));
+  std::vector<Results> rows(form.states + form.collected);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    Results state;
+    for (int i = form.first; i < first_scanned; ++i) state.emplace_back(element(c.in(i), 0, b));
+    std::vector<Scanned> inputs;
+    for (std::size_t k = 0; k < form.scanned; ++k) {
+      const Value x = c.in(first_scanned + static_cast<int>(k));
+      inputs.push_back({element(x, 0, b), 0, at_or_zero(backwards, k) != 0});
+    }
+    const Results results = scan(c, form, state, inputs, length, {}, {});
+    for (std::size_t o = 0; o < rows.size(); ++o) rows[o].push_back(results[o]);
+  }
+  if (batch == 0) Context::fail("a batch of none");
+  Results outs;
+  for (const Results& row : rows) outs.emplace_back(stacked(c, row, 0));
+  return outs_of(outs);
+}
+
+constexpr Converter kControl[] = {
+    {"If", 1, to_if},
+    {"Loop", 1, to_loop},
+    {"Scan", 8, to_scan_8},
+    {"Scan", 9, to_scan},
+};
+
+}  // namespace
+
+std::span<const Converter> control_converters() {
+  return kControl;
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,272 @@
+// Elementwise ops.
+#include "ops/math/math.hpp"
+
+#include <limits>
+
+#include "ops/array/reshape.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/bits.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/trig.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+using Unary = Value (*)(const Value&, source_location);
+using Binary = Value (*)(const Operand&, const Operand&);
+
+template <Unary f>
+Outs unary(Context& c) {
+  return f(c.in(0), source_location::current());
+}
+
+/// Before operator set 7 the second operand was spread by attributes.
+Value second(Context& c, const Value& a) {
+  const Value b = c.in(1);
+  if (c.opset() >= 7) return b;
+  const int axis = c.has_attr("axis") ? c.axis(0, c.integer("axis", 0)) : a.rank() - b.rank();
+  if (c.integer("broadcast", 0) == 0) return b;
+  Ints behind;
+  for (int d = axis + b.rank(); d < a.rank(); ++d) behind.push_back(d - axis);
+  return behind.empty() ? b : expand_dims(b, behind);
+}
+
+template <Binary f>
+Outs binary(Context& c) {
+  const Value a = c.in(0);
+  const Value b = second(c, a);
+  return f(a, b);
+}
+
+/// f(f(a, b), c) ….
+template <Binary f>
+Value joined(Context& c) {
+  if (c.inputs() == 0) Context::fail("it has no inputs");
+  Value result = c.in(0);
+  for (int i = 1; i < c.inputs(); ++i) result = f(result, c.in(i));
+  return c.inputs() == 1 ? identity(result) : result;
+}
+
+template <Binary f>
+Outs variadic(Context& c) {
+  return joined<f>(c);
+}
+
+Outs to_mean(Context& c) {
+  const Value sum = joined<add>(c);
+  return sum / c.inputs();
+}
+
+/// The exponent may have another dtype. An integer to a floating-point power is computed in float64.
+Outs to_pow(Context& c) {
+  const Value a = c.in(0);
+  const DType dtype = a.dtype();
+  const Value b = second(c, a);
+  const bool through_floats = !is_float(dtype) && is_float(b.dtype());
+  const DType within = through_floats ? DType::float64 : dtype;
+  const Value base = cast(a, within);
+  const Value exponent = cast(b, within);
+  return cast(pow(base, exponent), dtype);
+}
+
+/// With fmod the result has the dividend's sign, else the divisor's.
+Outs to_mod(Context& c) {
+  const Value a = c.in(0);
+  const Value b = c.in(1);
+  return c.integer("fmod", 0) != 0 ? fmod(a, b) : mod(a, b);
+}
+
+Outs to_bit_shift(Context& c) {
+  const Value a = c.in(0);
+  const Value b = c.in(1);
+  return c.text("direction") == "LEFT" ? shift_left(a, b) : shift_right(a, b);
+}
+
+/// Bounds were attributes before operator set 11.
+Outs to_clip(Context& c) {
+  Value x = c.in(0);
+  if (c.opset() < 11) {
+    if (c.has_attr("min")) x = maximum(x, c.real("min"));
+    if (c.has_attr("max")) x = minimum(x, c.real("max"));
+    return identity(x);
+  }
+  if (c.has(1)) x = maximum(x, c.in(1));
+  if (c.has(2)) x = minimum(x, c.in(2));
+  return identity(x);
+}
+
+// ---- Activations ----
+
+Outs to_leaky_relu(Context& c) {
+  return leaky_relu(c.in(0), c.real("alpha", 0.01));
+}
+
+/// The slopes are broadcast; before operator set 9 those of one dim were of the channels.
+Outs to_prelu(Context& c) {
+  const Value x = c.in(0);
+  Value slope = c.in(1);
+  if (c.opset() < 9 && slope.rank() == 1 && x.rank() > 2) {
+    Ints behind;
+    for (int d = 2; d < x.rank(); ++d) behind.push_back(d - 1);
+    slope = expand_dims(slope, behind);
+  }
+  return prelu(x, slope);
+}
+
+Outs to_elu(Context& c) {
+  return elu(c.in(0), c.real("alpha", 1));
+}
+Outs to_celu(Context& c) {
+  return celu(c.in(0), c.real("alpha", 1));
+}
+Outs to_selu(Context& c) {
+  return selu(c.in(0), c.real("alpha", 1.67326319217681884765625), c.real("gamma", 1.05070102214813232421875));
+}
+Outs to_hard_sigmoid(Context& c) {
+  return hard_sigmoid(c.in(0), c.real("alpha", 0.2), c.real("beta", 0.5));
+}
+Outs to_swish(Context& c) {
+  return swish(c.in(0), c.real("alpha", 1));
+}
+Outs to_thresholded_relu(Context& c) {
+  return thresholded_relu(c.in(0), c.real("alpha", 1));
+}
+
+/// Of integers too.
+Outs to_shrink(Context& c) {
+  const DType dtype = c.type(0).dtype;
+  const Value x = is_float(dtype) ? c.in(0) : cast(c.in(0), DType::float32);
+  return cast(shrink(x, c.real("lambd", 0.5), c.real("bias", 0)), dtype);
+}
+
+Outs to_gelu(Context& c) {
+  return c.text("approximate", "none") == "tanh" ? gelu_tanh(c.in(0)) : gelu(c.in(0));
+}
+
+// ---- Comparison, logic, conversion ----
+
+Outs to_xor(Context& c) {
+  const Value a = c.in(0);
+  return not_equal(a, second(c, a));
+}
+
+Outs to_is_nan(Context& c) {
+  const Value x = c.in(0);
+  return not_equal(x, x);
+}
+
+Outs to_is_inf(Context& c) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const bool above = c.integer("detect_positive", 1) != 0, below = c.integer("detect_negative", 1) != 0;
+  const Value x = c.in(0);
+  if (above && below) return equal(abs(x), kInf);
+  if (!above && !below) return less(abs(x), 0);
+  return equal(x, above ? kInf : -kInf);
+}
+
+Outs to_where(Context& c) {
+  const Value condition = c.in(0);
+  const Value a = c.in(1);
+  const Value b = c.in(2);
+  return select(condition, a, b);
+}
+
+Outs to_cast(Context& c) {
+  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});  // of float8 alone
+  const DType to = c.dtype("to");
+  const Out x = c.out(0);
+  return x.perm.empty() ? Outs(cast(c.in(0), to)) : Outs(arranged(cast(x.value, to), x.perm));
+}
+Outs to_cast_like(Context& c) {
+  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});
+  return cast(c.in(0), c.type(1).dtype);
+}
+
+Outs to_bit_cast(Context& c) {
+  const DType to = c.dtype("to");
+  const Value x = c.in(0);
+  if (to == DType::boolean && size_of(x.dtype()) == 1) return cast(x, to);  // the bits of a bool are 0 and 1 alone
+  return bit_cast(x, to);
+}
+
+constexpr Converter kMath[] = {
+    {"Abs", 1, unary<abs>},
+    {"Acos", 7, unary<acos>},
+    {"Acosh", 9, unary<acosh>},
+    {"Add", 1, binary<add>},
+    {"And", 1, binary<logical_and>},
+    {"Asin", 7, unary<asin>},
+    {"Asinh", 9, unary<asinh>},
+    {"Atan", 7, unary<atan>},
+    {"Atanh", 9, unary<atanh>},
+    {"BitShift", 11, to_bit_shift},
+    {"BitCast", 26, to_bit_cast},
+    {"BitwiseAnd", 18, binary<bit_and>},
+    {"BitwiseNot", 18, unary<bit_not>},
+    {"BitwiseOr", 18, binary<bit_or>},
+    {"BitwiseXor", 18, binary<bit_xor>},
+    {"Cast", 6, to_cast},
+    {"CastLike", 15, to_cast_like, 0b10},
+    {"Ceil", 1, unary<ceil>},
+    {"Celu", 12, to_celu},
+    {"Clip", 6, to_clip},
+    {"Cos", 7, unary<cos>},
+    {"Cosh", 9, unary<cosh>},
+    {"Div", 1, binary<div>},
+    {"Elu", 1, to_elu},
+    {"Equal", 1, binary<equal>},
+    {"Erf", 9, unary<erf>},
+    {"Exp", 1, unary<exp>},
+    {"Floor", 1, unary<floor>},
+    {"Gelu", 20, to_gelu},
+    {"Greater", 1, binary<greater>},
+    {"GreaterOrEqual", 12, binary<greater_equal>},
+    {"HardSigmoid", 1, to_hard_sigmoid},
+    {"HardSwish", 14, unary<hard_swish>},
+    {"IsInf", 10, to_is_inf},
+    {"IsNaN", 9, to_is_nan},
+    {"LeakyRelu", 1, to_leaky_relu},
+    {"Less", 1, binary<less>},
+    {"LessOrEqual", 12, binary<less_equal>},
+    {"Log", 1, unary<log>},
+    {"Max", 1, variadic<maximum>},
+    {"Mean", 1, to_mean},
+    {"Min", 1, variadic<minimum>},
+    {"Mish", 18, unary<mish>},
+    {"Mod", 10, to_mod},
+    {"Mul", 1, binary<mul>},
+    {"Neg", 1, [](Context& c) -> Outs { return neg(c.in(0)); }},
+    {"Not", 1, unary<logical_not>},
+    {"Or", 1, binary<logical_or>},
+    {"PRelu", 1, to_prelu},
+    {"Pow", 1, to_pow},
+    {"Reciprocal", 1, unary<reciprocal>},
+    {"Relu", 1, unary<relu>},
+    {"Round", 11, unary<round>},
+    {"Selu", 1, to_selu},
+    {"Shrink", 9, to_shrink},
+    {"Sigmoid", 1, unary<sigmoid>},
+    {"Sign", 9, unary<sign>},
+    {"Sin", 7, unary<sin>},
+    {"Sinh", 9, unary<sinh>},
+    {"Softplus", 1, unary<softplus>},
+    {"Softsign", 1, unary<softsign>},
+    {"Sqrt", 1, unary<sqrt>},
+    {"Sub", 1, binary<sub>},
+    {"Sum", 1, variadic<add>},
+    {"Swish", 24, to_swish},
+    {"Tan", 7, unary<tan>},
+    {"Tanh", 1, unary<tanh>},
+    {"ThresholdedRelu", 10, to_thresholded_relu},
+    {"Where", 9, to_where},
+    {"Xor", 1, to_xor},
+};
+
+}  // namespace
+
+std::span<const Converter> math_converters() {
+  return kMath;
+}
+
+}  // namespace ferry::onnx

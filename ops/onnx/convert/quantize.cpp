@@ -1,0 +1,111 @@
+// Numbers as narrow integers, and products of these.
+#include "ops/math/quantize.hpp"
+
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+/// A scale or zero point, as it is broadcast to input 0: of all elements, of each index of the axis, or of each block
+/// of `block_size` elements along it.
+Value spread(Context& c, const Value& given) {
+  const int rank = c.rank(0);
+  const std::int64_t given_axis = c.integer("axis", 1), block = c.integer("block_size", 0);
+  if (given.rank() == 0 || (given.rank() == 1 && given.shape()[0] == Dim(1))) return reshape(given, {});
+  const int axis = c.axis(0, given_axis);
+  if (given.rank() == 1) {
+    Ints axes;
+    for (int d = axis + 1; d < rank; ++d) axes.push_back(d - axis);
+    return expand_dims(given, axes);
+  }
+  if (given.rank() != rank || block < 1 || !given.shape().known() || given.shape().bounded())
+    Context::fail("a scale of " + given.shape().str() + " with blocks of " + std::to_string(block));
+  Ints sizes = given.shape().sizes();
+  const Value apart = expand_dims(given, {axis + 1});
+  sizes.insert(sizes.begin() + axis + 1, block);
+  const Value repeated = broadcast_to(apart, sizes);
+  sizes.erase(sizes.begin() + axis + 1);
+  sizes[static_cast<std::size_t>(axis)] *= block;
+  return slice(reshape(repeated, sizes), axis, 0, c.size(0, axis));
+}
+
+/// Input i so, or nothing.
+Value spread_input(Context& c, int i) {
+  return c.has(i) ? spread(c, c.in(i)) : Value();
+}
+
+Outs to_quantize(Context& c) {
+  const Value given = c.in(0);
+  const Value scale = spread(c, c.in(1));
+  const DType asked = c.dtype("output_dtype", c.has(2) ? c.type(2).dtype : DType::uint8);
+  const DType dtype = c.has(2) ? c.type(2).dtype : asked;
+  c.no_effect({"saturate"});  // of float8 alone
+  const DType precision = c.dtype("precision", scale.dtype());
+  const Value x = cast(given, precision);
+  const Value factor = cast(scale, precision);
+  return quantize(x, factor, spread_input(c, 2), dtype);
+}
+
+Outs to_dequantize(Context& c) {
+  const Value q = c.in(0);
+  const Value scale = spread(c, c.in(1));
+  const Value y = dequantize(q, scale, spread_input(c, 2));
+  return cast(y, c.dtype("output_dtype", scale.dtype()));
+}
+
+Outs to_dynamic_quantize(Context& c) {
+  const Quantized quantized = dynamic_quantize(c.in(0));
+  return {quantized.y, quantized.scale, quantized.zero};
+}
+
+/// Input i less its zero point, of a matrix for each row (or column) or for all.
+Value centred(Context& c, int i, int zero, bool rows, DType dtype) {
+  const Value x = cast(c.in(i), dtype);
+  if (!c.has(zero)) return x;
+  const Value point = cast(c.in(zero), dtype);
+  return x - (rows && point.rank() == 1 ? expand_dims(point, {1}) : point);
+}
+
+/// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`.
+Value product(Context& c, int a, int a_zero, int b, int b_zero) {
+  const DType dtype = exact_sums(c.size(b, c.rank(b) > 1 ? -2 : 0));
+  const Value left = centred(c, a, a_zero, true, dtype);
+  const Value right = centred(c, b, b_zero, false, dtype);
+  return matmul(left, right);
+}
+
+Outs to_matmul_integer(Context& c) {
+  return cast(product(c, 0, 2, 1, 3), DType::int32);
+}
+
+enum Input { kA, kAScale, kAZero, kB, kBScale, kBZero, kYScale, kYZero };
+
+Outs to_qlinear_matmul(Context& c) {
+  const Value sums = cast(product(c, kA, kAZero, kB, kBZero), DType::float64);
+  const Value a_scale = c.in(kAScale);
+  const Value rows = a_scale.rank() == 1 ? expand_dims(a_scale, {1}) : a_scale;
+  const Value scale = rows * c.in(kBScale);
+  const Value y = sums * cast(scale / c.in(kYScale), DType::float64);
+  const Value one = c.scalar(1, DType::float64);
+  return quantize(y, one, c.in(kYZero), c.type(kYZero).dtype);
+}
+
+constexpr Converter kQuantize[] = {
+    {"DequantizeLinear", 10, to_dequantize},  {"DynamicQuantizeLinear", 11, to_dynamic_quantize},
+    {"MatMulInteger", 10, to_matmul_integer}, {"QLinearMatMul", 10, to_qlinear_matmul},
+    {"QuantizeLinear", 10, to_quantize},
+};
+
+}  // namespace
+
+std::span<const Converter> quantize_converters() {
+  return kQuantize;
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,234 @@
+// RNN, GRU and LSTM.
+#include "ops/nn/recurrent.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/quantize.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+/// The node's activations in their order; their numbers are taken from the lists alpha and beta by those that have any.
+class Activations {
+ public:
+  explicit Activations(Context& c)
+      : names_(c.texts("activations")), alphas_(c.reals("activation_alpha")), betas_(c.reals("activation_beta")) {}
+
+  /// The next one; none when the node names none.
+  Activation next() {
+    if (name_ == names_.size()) return {};
+    std::string name = names_[name_++];
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name == "tanh") return [](const Value& x) { return tanh(x); };
+    if (name == "sigmoid") return [](const Value& x) { return sigmoid(x); };
+    if (name == "relu") return [](const Value& x) { return relu(x); };
+    if (name == "softsign") return [](const Value& x) { return softsign(x); };
+    if (name == "softplus") return [](const Value& x) { return softplus(x); };
+    if (name == "leakyrelu") return [a = alpha(0.01)](const Value& x) { return leaky_relu(x, a); };
+    if (name == "thresholdedrelu") return [a = alpha(1)](const Value& x) { return thresholded_relu(x, a); };
+    if (name == "elu") return [a = alpha(1)](const Value& x) { return elu(x, a); };
+    if (name == "affine") return [a = alpha(1), b = beta(0)](const Value& x) { return x * a + b; };
+    if (name == "scaledtanh") return [a = alpha(1), b = beta(1)](const Value& x) { return tanh(x * b) * a; };
+    if (name == "hardsigmoid") return [a = alpha(0.2), b = beta(0.5)](const Value& x) { return hard_sigmoid(x, a, b); };
+    Context::fail("the activation '" + name + "' is not imported");
+  }
+
+ private:
+  double alpha(double otherwise) { return taken(alphas_, alpha_, otherwise); }
+  double beta(double otherwise) { return taken(betas_, beta_, otherwise); }
+  static double taken(const Floats& numbers, std::size_t& at, double otherwise) {
+    return at < numbers.size() ? numbers[at++] : otherwise;
+  }
+
+  Strings names_;
+  Floats alphas_, betas_;
+  std::size_t name_ = 0, alpha_ = 0, beta_ = 0;
+};
+
+/// Dims 0 and 1 changed for one another.
+Value exchanged(const Value& x) {
+  return transpose(x, {1, 0, 2});
+}
+
+/// What a node says for all its directions.
+class Layers {
+ public:
+  Layers(Context& c, std::int64_t gates, bool quantized)
+      : c_(c),
+        gates_(gates),
+        quantized_(quantized),
+        direction_(c.text("direction", "forward")),
+        by_batch_(c.integer("layout", 0) != 0) {
+    if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
+      Context::fail("a direction of '" + direction_ + "'");
+    const std::int64_t hidden = hidden_size();
+    if (c.integer("hidden_size", hidden) != hidden)
+      Context::fail("hidden_size is " + std::to_string(c.integer("hidden_size")) + ", and its weights are for " +
+                    std::to_string(hidden));
+    x = by_batch_ ? exchanged(c.in(kX)) : c.in(kX);
+    if (!c.has(kLengths)) return;
+    const Tensor known = c.constant_if(kLengths);
+    const std::int64_t steps = c.size(kX, by_batch_ ? 1 : 0);
+    bool all = known.defined();
+    for (std::int64_t i = 0; all && i < known.count(); ++i) all = known.integer(i) >= steps;
+    if (!all) lengths_ = c.in(kLengths);
+  }
+  [[nodiscard]] int directions() const { return direction_ == "bidirectional" ? 2 : 1; }
+
+  /// The weights of a direction, without activations.
+  [[nodiscard]] Recurrent layer(int direction) {
+    Recurrent layer;
+    layer.input = quantized_ ? dequantized(kWeights, kScale, direction) : part(kWeights, direction);
+    layer.state = quantized_ ? dequantized(kStateWeights, kStateScale, direction) : part(kStateWeights, direction);
+    if (c_.has(kBias)) {
+      const std::int64_t hidden = hidden_size();
+      check_computed("hidden", hidden, SourceLine());
+      const std::int64_t rows = gates_ * hidden;
+      const Values both = split(part(kBias, direction), 0, {rows, rows});
+      layer.input_bias = both[0];
+      layer.state_bias = both[1];
+    }
+    if (c_.has(kH)) layer.h = state(kH, direction);
+    if (c_.has(kC)) layer.c = state(kC, direction);
+    if (c_.has(kPeepholes)) layer.peepholes = part(kPeepholes, direction);
+    layer.lengths = lengths_;
+    layer.reverse = direction == 1 || direction_ == "reverse";
+    layer.clip = c_.real("clip", 0);
+    return layer;
+  }
+
+  /// The node's outputs from those of its directions.
+  [[nodiscard]] Outs outs(const std::vector<Sequence>& sequences) const {
+    Values y, h, c;
+    for (const Sequence& sequence : sequences) {
+      y.push_back(expand_dims(sequence.y, {by_batch_ ? 2 : 1}));
+      h.push_back(expand_dims(sequence.h, {by_batch_ ? 1 : 0}));
+      if (sequence.c.defined()) c.push_back(expand_dims(sequence.c, {by_batch_ ? 1 : 0}));
+    }
+    const Value all = concat(y, by_batch_ ? 2 : 1);
+    Values outs{by_batch_ ? transpose(all, {1, 0, 2, 3}) : all};
+    outs.push_back(concat(h, by_batch_ ? 1 : 0));
+    if (!c.empty()) outs.push_back(concat(c, by_batch_ ? 1 : 0));
+    return outs;
+  }
+
+  Value x;
+
+ private:
+  /// The inputs that the ops have in one order; those behind them are of quantized layers.
+  enum Input {
+    kX,
+    kWeights,
+    kStateWeights,
+    kBias,
+    kLengths,
+    kH,
+    kC,
+    kPeepholes,
+    kScale,
+    kZero,
+    kStateScale,
+    kStateZero
+  };
+
+  [[nodiscard]] std::int64_t hidden_size() { return c_.size(kStateWeights, quantized_ ? 1 : 2); }
+  [[nodiscard]] Value part(int input, int direction) {
+    return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
+  }
+  /// Quantized weights [directions,from,to] of a direction as numbers [to,from]; the zero is the input behind the
+  /// scale.
+  [[nodiscard]] Value dequantized(int input, int scale, int direction) {
+    const Value zero = c_.has(scale + 1) ? part(scale + 1, direction) : Value();
+    const Value steps = part(input, direction);
+    return transpose(dequantize(steps, part(scale, direction), zero), {1, 0});
+  }
+  [[nodiscard]] Value state(int input, int direction) {
+    const int axis = by_batch_ ? 1 : 0;
+    return squeeze(slice(c_.in(input), axis, direction, direction + 1), {axis});
+  }
+
+  Context& c_;
+  std::int64_t gates_;
+  bool quantized_;
+  std::string direction_;
+  bool by_batch_;
+  Value lengths_;
+};
+
+/// What `run` makes of each direction's layer, with the activations that the node names for it.
+template <class Run>
+Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantized = false) {
+  Layers layers(c, gates, quantized);
+  Activations activations(c);
+  std::vector<Sequence> sequences;
+  for (int d = 0; d < layers.directions(); ++d) {
+    Recurrent layer = layers.layer(d);
+    layer.gate = activations.next();
+    sequences.push_back(run(layers.x, layer, activations));
+  }
+  return layers.outs(sequences);
+}
+
+Outs to_rnn(Context& c) {
+  return in_directions(c, 1, [](const Value& x, const Recurrent& layer, Activations&) { return rnn(x, layer); });
+}
+
+Outs to_gru(Context& c) {
+  return in_directions(c, 3, [&](const Value& x, Recurrent& layer, Activations& activations) {
+    layer.candidate = activations.next();
+    layer.reset_after = c.integer("linear_before_reset", 0) != 0;
+    return gru(x, layer);
+  });
+}
+
+Outs to_lstm(Context& c) {
+  return in_directions(c, 4, [&](const Value& x, Recurrent& layer, Activations& activations) {
+    layer.candidate = activations.next();
+    layer.output = activations.next();
+    layer.coupled = c.integer("input_forget", 0) != 0;
+    return lstm(x, layer);
+  });
+}
+
+/// x as what it is quantized to.
+Value rounded(const Value& x) {
+  const Quantized steps = dynamic_quantize(x);
+  return dequantize(steps.y, steps.scale, steps.zero);
+}
+
+/// Products of quantized numbers, of the inputs together and of the state of each step, are computed in numbers that
+/// hold them exactly enough.
+Outs to_quantized_lstm(Context& c) {
+  const auto run = [&](const Value& x, Recurrent& layer, Activations& activations) {
+    layer.candidate = activations.next();
+    layer.output = activations.next();
+    layer.coupled = c.integer("input_forget", 0) != 0;
+    layer.seen = rounded;
+    return lstm(rounded(x), layer);
+  };
+  return in_directions(c, 4, run, true);
+}
+
+constexpr Converter kRecurrent[] = {
+    {"com.microsoft.DynamicQuantizeLSTM", 1, to_quantized_lstm},
+    {"GRU", 7, to_gru},
+    {"LSTM", 7, to_lstm},
+    {"RNN", 7, to_rnn},
+};
+
+}  // namespace
+
+std::span<const Converter> recurrent_converters() {
+  return kRecurrent;
+}
+
+}  // namespace ferry::onnx

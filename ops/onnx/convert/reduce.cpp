@@ -1,0 +1,120 @@
+// Reductions and running folds.
+#include "ops/math/reduce.hpp"
+
+#include "ops/array/reshape.hpp"
+#include "ops/math/cumulative.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/onnx/converters.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+struct Reduction {
+  Ints axes;
+  bool keep = true;
+  bool none = false;  ///< no axes were given, and that means: over none
+};
+
+Reduction reduction(Context& c) {
+  const Ints axes = c.ints_of(1, "axes").value_or(Ints());
+  const bool none = c.integer("noop_with_empty_axes", 0) != 0;
+  return {axes, c.integer("keepdims", 1) != 0, axes.empty() && none};
+}
+
+using Reduce = Value (*)(const Value&, Ints, bool, source_location);
+
+Value reduced(Reduce reduce, const Value& x, const Reduction& r) {
+  return r.none || x.rank() == 0 ? identity(x) : reduce(x, r.axes, r.keep, source_location::current());
+}
+
+template <Reduce f>
+Outs plain(Context& c) {
+  const Reduction r = reduction(c);
+  return reduced(f, c.in(0), r);
+}
+
+/// The largest and smallest of bools: whether any is true, whether all are.
+template <Reduce f>
+Outs best_of(Context& c) {
+  const Reduction r = reduction(c);
+  const Value x = c.in(0);
+  if (x.dtype() != DType::boolean) return reduced(f, x, r);
+  return cast(reduced(f, cast(x, DType::uint8), r), DType::boolean);
+}
+
+Outs to_l1(Context& c) {
+  const Reduction r = reduction(c);
+  return reduced(sum, abs(c.in(0)), r);
+}
+
+/// Of integers in float64, truncated.
+Outs to_l2(Context& c) {
+  const Reduction r = reduction(c);
+  const Value x = c.in(0);
+  const Value within = is_float(x.dtype()) ? x : cast(x, DType::float64);
+  return cast(sqrt(reduced(sum, square(within), r)), x.dtype());
+}
+
+Outs to_sum_square(Context& c) {
+  const Reduction r = reduction(c);
+  return reduced(sum, square(c.in(0)), r);
+}
+
+Outs to_log_sum(Context& c) {
+  const Reduction r = reduction(c);
+  return log(reduced(sum, c.in(0), r));
+}
+
+/// Over integers too: the quotient is truncated.
+Outs to_mean(Context& c) {
+  const Reduction r = reduction(c);
+  const Value x = c.in(0);
+  const Value within = is_float(x.dtype()) ? x : cast(x, DType::float64);
+  return cast(reduced(mean, within, r), x.dtype());
+}
+
+using ArgBest = Value (*)(const Value&, std::int64_t, bool, source_location);
+
+template <ArgBest f>
+Outs index_of_best(Context& c) {
+  const Value x = c.in(0);
+  const std::int64_t axis = c.axis(0, c.integer("axis", 0));
+  const Value index = f(x, axis, c.integer("select_last_index", 0) != 0, source_location::current());
+  return c.integer("keepdims", 1) != 0 ? expand_dims(index, {axis}) : index;
+}
+
+using Running = Value (*)(const Value&, std::int64_t, bool, bool, source_location);
+
+template <Running f>
+Outs running(Context& c) {
+  const Ints axis = c.ints(1);
+  if (axis.size() != 1) Context::fail("its axis is not one number");
+  return f(c.in(0), c.axis(0, axis[0]), c.integer("exclusive", 0) != 0, c.integer("reverse", 0) != 0,
+           source_location::current());
+}
+
+constexpr Converter kReduce[] = {
+    {"ArgMax", 1, index_of_best<argmax>},
+    {"ArgMin", 1, index_of_best<argmin>},
+    {"CumProd", 26, running<cumprod>},
+    {"CumSum", 11, running<cumsum>},
+    {"ReduceL1", 1, to_l1},
+    {"ReduceL2", 1, to_l2},
+    {"ReduceLogSum", 1, to_log_sum},
+    {"ReduceLogSumExp", 1, plain<log_sum_exp>},
+    {"ReduceMax", 1, best_of<max>},
+    {"ReduceMean", 1, to_mean},
+    {"ReduceMin", 1, best_of<min>},
+    {"ReduceProd", 1, plain<prod>},
+    {"ReduceSum", 1, plain<sum>},
+    {"ReduceSumSquare", 1, to_sum_square},
+};
+
+}  // namespace
+
+std::span<const Converter> reduce_converters() {
+  return kReduce;
+}
+
+}  // namespace ferry::onnx

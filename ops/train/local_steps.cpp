@@ -1,0 +1,124 @@
+#include "ops/train/local_steps.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/train/beside.hpp"
+
+namespace ferry {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const SourceLine& line) {
+  throw Error(Code::plan, "averaged_every: " + what).at(line);
+}
+
+void check_copies(const std::vector<Values>& copies, const SourceLine& line) {
+  if (copies.empty() || copies[0].empty()) fail("no copies of variables", line);
+  for (const Values& copy : copies) {
+    if (copy.size() != copies[0].size())
+      fail("one copy has " + std::to_string(copy.size()) + " variables, another " + std::to_string(copies[0].size()),
+           line);
+    for (std::size_t i = 0; i < copy.size(); ++i) {
+      static_cast<void>(graph_of({{copy[i], copies[0][i]}}, line));
+      if (copy[i].type() != copies[0][i].type())
+        fail(copy[i].op().str() + " is " + copy[i].type().str() + ", its copy " + copies[0][i].op().str() + " " +
+                 copies[0][i].type().str(),
+             line);
+      if (!is_float(copy[i].dtype()))
+        fail(copy[i].op().str() + " is " + copy[i].type().str() + ", which has no mean", line);
+    }
+  }
+}
+
+bool writes(const Value& update, const Value& variable) {
+  return &update.op().def() == &kAssign && update.op().inputs()[0] == variable.id();
+}
+
+/// What the updates make of a variable.
+Value written(const Values& updates, const Value& variable, const SourceLine& line) {
+  const auto found =
+      std::find_if(updates.begin(), updates.end(), [&](const Value& update) { return writes(update, variable); });
+  if (found == updates.end()) fail("there is no update of " + variable.op().str(), line);
+  return variable.graph().value(found->op().inputs()[1]);
+}
+
+/// The mean of each variable's copies, where each copy lies; as the copies stand.
+Values means_of(const std::vector<Values>& copies, const std::vector<Values>& made) {
+  Graph& graph = copies[0][0].graph();
+  Values means;
+  for (std::size_t i = 0; i < copies[0].size(); ++i) {
+    const Scope place = graph.annotated(place_of(copies[0][i]));
+    Value total = made[0][i];
+    for (std::size_t copy = 1; copy < copies.size(); ++copy) total = total + made[copy][i];
+    means.push_back(total / copies.size());
+  }
+  Values result;
+  for (const Values& copy : copies)
+    for (std::size_t i = 0; i < copy.size(); ++i) {
+      const Scope place = graph.annotated(place_of(copy[i]));
+      result.push_back(identity(means[i]));
+    }
+  return result;
+}
+
+/// The same where nothing moves.
+Values each_own(const std::vector<Values>& copies, const std::vector<Values>& made) {
+  Graph& graph = copies[0][0].graph();
+  Values result;
+  for (std::size_t copy = 0; copy < copies.size(); ++copy)
+    for (std::size_t i = 0; i < copies[copy].size(); ++i) {
+      const Scope place = graph.annotated(place_of(copies[copy][i]));
+      result.push_back(identity(made[copy][i]));
+    }
+  return result;
+}
+
+}  // namespace
+
+Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
+                      source_location at) {
+  check_copies(copies, at);
+  if (every < 1) fail("every " + std::to_string(every) + " steps", at);
+  const Value& first = copies[0][0];
+  Graph& graph = first.graph();
+  const Scope here = derived(graph, at);
+
+  std::vector<Values> made;
+  for (const Values& copy : copies) {
+    made.emplace_back();
+    for (const Value& variable : copy) made.back().push_back(written(updates, variable, at));
+  }
+  Values result;
+  for (const Value& update : updates) {
+    const bool replaced = std::any_of(copies.begin(), copies.end(), [&](const Values& copy) {
+      return std::any_of(copy.begin(), copy.end(), [&](const Value& variable) { return writes(update, variable); });
+    });
+    if (!replaced) result.push_back(update);
+  }
+
+  Value full;
+  {
+    const Scope place = graph.annotated(place_of(first));
+    const Value steps =
+        graph.variable(std::string(first.op().name()) + "/averaged_step", number_constant(graph, 0, DType::int64, at));
+    const Value next = steps + 1;
+    full = greater_equal(next, every);
+    result.push_back(assign(steps, select(full, 0, next)));
+  }
+  const Values chosen = cond(
+      full, [&] { return means_of(copies, made); }, [&] { return each_own(copies, made); }, at);
+  for (std::size_t copy = 0; copy < copies.size(); ++copy)
+    for (std::size_t i = 0; i < copies[copy].size(); ++i)
+      result.push_back(assign(copies[copy][i], chosen[copy * copies[copy].size() + i]));
+  return result;
+}
+
+}  // namespace ferry

@@ -1,0 +1,72 @@
+#include "ops/train/loss.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+
+namespace ferry {
+namespace {
+
+/// 0, 1, … of the dtype, as classes lie in scores: [classes,1,…].
+Tensor classes(std::int64_t count, int image_dims, DType dtype) {
+  Ints sizes(static_cast<std::size_t>(image_dims) + 1, 1);
+  sizes[0] = count;
+  Tensor tensor(dtype, sizes);
+  const auto fill = [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t c = 0; c < count; ++c) tensor.mutable_data<T>()[static_cast<std::size_t>(c)] = static_cast<T>(c);
+  };
+  dispatch(dtype, fill);
+  return tensor;
+}
+
+/// The element of each label's class, of `values` that are broadcast to scores.
+Value at_label(const Value& is_label, const Value& values) {
+  return sum(select(is_label, values, 0), {1});
+}
+
+}  // namespace
+
+Value nll_loss(const Value& scores, const Value& labels, const Counted& counted, source_location at) {
+  Graph& graph = graph_of({{scores, labels}}, at);
+  const Scope here = derived(graph, at);
+  const int dims = scores.rank() - 2;
+  if (dims < 0 || labels.rank() != scores.rank() - 1 || !scores.shape()[1].known())
+    throw Error(Code::plan, "nll_loss: labels " + labels.shape().str() + " do not fit scores " + scores.shape().str() +
+                                " of [n,classes,…]")
+        .at(at);
+  if (is_half(scores.dtype())) {
+    Counted wide = counted;
+    if (wide.weights.defined()) wide.weights = cast(wide.weights, DType::float32);
+    return cast(nll_loss(cast(scores, DType::float32), labels, wide, at), scores.dtype());
+  }
+  check_computed("nll_loss: classes", scores.shape()[1].size(), at);
+  const Value numbers = graph.constant(classes(scores.shape()[1].size(), dims, labels.dtype()));
+  const Value is_label = equal(expand_dims(labels, {1}), numbers);
+  Value losses = -at_label(is_label, scores);
+  Value weights;
+  if (counted.weights.defined()) {
+    Ints axes;
+    for (int d = 1; d <= dims; ++d) axes.push_back(d);
+    weights = at_label(is_label, expand_dims(counted.weights, axes));
+    losses = losses * weights;
+  }
+  if (counted.ignored) {
+    const Value ignored = equal(labels, *counted.ignored);
+    losses = select(ignored, 0, losses);
+    weights = select(ignored, 0, weights.defined() ? weights : ones_like(losses));
+  }
+  if (counted.reduction == Reduction::none) return losses;
+  if (counted.reduction == Reduction::sum) return sum(losses);
+  if (!weights.defined()) return mean(losses);
+  const Value total = sum(losses);
+  return total / sum(weights);
+}
+
+}  // namespace ferry

@@ -1,0 +1,74 @@
+// Training in 16 bits, and in batches larger than the memory.
+//
+// Weights stay float32 (master weights); the forward pass works on casts of them, and their gradients come back as
+// float32:
+//
+//     const Value h = relu(matmul(cast(x, DType::float16), cast(w, DType::float16)));
+//     const Value loss = mean(softmax_cross_entropy(cast(h, DType::float32), labels));
+//     const LossScale scale = loss_scale(g);
+//     Values updates = unscaled(gradients_of(loss * scale.value, {w}), scale,
+//                               [](const Gradients& gradients) { return adam(gradients, 0.001); });
+//
+// Errors: Error(plan), with the caller's line, when there are no gradients, or when shapes or dtypes do not fit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "ops/train/optim.hpp"
+
+namespace ferry {
+
+/// What applies gradients: a call of one of ops/train/optim.hpp, with what comes before it.
+using Optimizer = std::function<Values(const Gradients&)>;
+
+/// x as `dtype`, both floating-point, as cast() gives it; but of a sum of the tasks' parts each task rounds its own
+/// part, so that parts are added up as `dtype`.
+Value narrow(const Value& x, DType dtype, source_location at = source_location::current());
+
+/// The gradients, added up over tasks as `dtype` (float16, bfloat16) and of their own dtype again then: half of
+/// float32's bytes go from task to task. Each task's part and each sum of two is rounded; a float16 above 65504 becomes
+/// infinite, which unscaled() notices.
+[[nodiscard]] Gradients on_wire(const Gradients& gradients, DType dtype,
+                                source_location at = source_location::current());
+
+/// How a loss is scaled. The default numbers are PyTorch's.
+struct LossScaling {
+  double first = 65536;       ///< a power of 2, so that nothing is rounded
+  std::int64_t every = 2000;  ///< successive good steps after which the scale is doubled; 0: it stays what it is
+};
+
+/// A number that the loss is multiplied by, so that gradients in float16 do not vanish below its smallest number
+/// (Micikevicius et al., "Mixed precision training", 2018). Of variables "NAME" and "NAME/good_steps".
+struct LossScale {
+  Value value;       ///< float32 scalar: of this step
+  Value good_steps;  ///< int64 scalar: since it was last changed
+  LossScaling options;
+};
+[[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
+                                   source_location at = source_location::current());
+
+/// The updates of an optimizer by gradients of loss * scale, which it is given divided by the scale. A step in which
+/// one of them is infinite or NaN leaves every variable as it was; the scale is halved then, if it changes at all, down
+/// to 1.
+Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
+                source_location at = source_location::current());
+
+/// The updates of an optimizer in every `count`-th step, by the mean of the gradients of `count` steps; in the others
+/// the variables stay as they are. State: the sums ("w/accumulated"), and a count of steps, named after the first
+/// variable. It lets a batch be larger than memory; it saves no messages: the sums are variables, which are the same on
+/// all tasks, so that gradients are summed over the tasks in every step (docs/decisions/accumulated.md).
+///
+///     Values updates = accumulated(gradients_of(loss, weights), 4,
+///                                  [](const Gradients& gradients) { return momentum(gradients, 0.1); });
+Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer,
+                   source_location at = source_location::current());
+
+/// Narrow {dtype}.
+[[nodiscard]] std::span<const OpDef* const> mixed_ops();
+
+}  // namespace ferry

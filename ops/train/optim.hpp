@@ -1,0 +1,153 @@
+// Optimizers: graphs that change variables against the gradients of a loss.
+//
+//     Values updates = adam(loss, {w, b}, 0.001);
+//     for (const Value& update : updates) g.target("train", update);
+//
+// Each function gives the values to run (targets): the assignments of the variables and of the optimizer's own state.
+// State is kept in variables named after the one that they belong to ("w/momentum"), on its device and with its layout,
+// zero at first. The learning rate is a number or a floating-point scalar (ops/train/schedule.hpp).
+//
+// Gradients may be changed before they are applied: limited, decayed (ops/train/regularize.hpp), scaled, sent in 16
+// bits, added up over batches (ops/train/mixed.hpp). An optimizer takes them in either form:
+//
+//     Values updates = momentum(clip_by_norm(gradients_of(loss, {w, b}), 1), 0.1);
+//
+// Variables that are to be treated unlike others are given to calls of their own, and the updates of all are run.
+//
+// Errors: Error(plan), with the caller's line, as gradients() and assign() have.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/source_location.hpp"
+#include "graph/graph.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// A variable and the gradient of the loss in it: to be changed (clipped, averaged) before it is applied.
+struct Gradient {
+  Value variable;
+  Value gradient;
+};
+using Gradients = std::vector<Gradient>;
+
+/// The gradients of `loss` in these variables.
+[[nodiscard]] Gradients gradients_of(const Value& loss, std::span<const Value> variables,
+                                     source_location at = source_location::current());
+[[nodiscard]] inline Gradients gradients_of(const Value& loss, const Values& variables,
+                                            source_location at = source_location::current()) {
+  return gradients_of(loss, std::span<const Value>(variables), at);
+}
+
+/// w := w - rate * g.
+Values sgd(const Gradients& gradients, const Operand& rate, source_location at = source_location::current());
+inline Values sgd(const Value& loss, const Values& variables, const Operand& rate,
+                  source_location at = source_location::current()) {
+  return sgd(gradients_of(loss, variables, at), rate, at);
+}
+
+/// m := momentum * m + g;  w := w - rate * m. Polyak (1964), as Sutskever et al. (2013) write it.
+Values momentum(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
+                source_location at = source_location::current());
+inline Values momentum(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
+                       source_location at = source_location::current()) {
+  return momentum(gradients_of(loss, variables, at), rate, factor, at);
+}
+
+/// m := momentum * m + g;  w := w - rate * (g + momentum * m), with the new m: Nesterov's accelerated gradient (1983)
+/// in the form of Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), at the
+/// weights that the gradient is taken at.
+Values nesterov(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
+                source_location at = source_location::current());
+inline Values nesterov(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
+                       source_location at = source_location::current()) {
+  return nesterov(gradients_of(loss, variables, at), rate, factor, at);
+}
+
+/// s := s + g²;  w := w - rate * g / (sqrt(s) + epsilon). Duchi et al., "Adaptive subgradient methods" (2011).
+Values adagrad(const Gradients& gradients, const Operand& rate, double epsilon = 1e-10,
+               source_location at = source_location::current());
+inline Values adagrad(const Value& loss, const Values& variables, const Operand& rate, double epsilon = 1e-10,
+                      source_location at = source_location::current()) {
+  return adagrad(gradients_of(loss, variables, at), rate, epsilon, at);
+}
+
+struct RmsPropOptions {
+  double decay = 0.99;    ///< of the mean of squares
+  double epsilon = 1e-8;  ///< added to the root
+  double momentum = 0;    ///< 0: none, and no variable for it
+  bool centered = false;  ///< the mean's square is taken from the mean of squares: Graves (2013)
+};
+
+/// v := decay v + (1 - decay) g²;  w := w - rate * g / (sqrt(v) + epsilon). Tieleman and Hinton (2012). With momentum
+/// m := momentum m + g / (sqrt(v) + epsilon);  w := w - rate * m. Centered: a := decay a + (1 - decay) g, and sqrt(v -
+/// a²) in place of sqrt(v).
+Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOptions& options = {},
+               source_location at = source_location::current());
+inline Values rmsprop(const Value& loss, const Values& variables, const Operand& rate,
+                      const RmsPropOptions& options = {}, source_location at = source_location::current()) {
+  return rmsprop(gradients_of(loss, variables, at), rate, options, at);
+}
+
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// Kingma and Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1:
+///     t := t + 1;  m := beta1 m + (1 - beta1) g;  v := beta2 v + (1 - beta2) g²
+///     w := w - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+/// t is one variable for all variables of this call, named after the first ("w/adam_step").
+Values adam(const Gradients& gradients, const Operand& rate, const AdamOptions& options = {},
+            source_location at = source_location::current());
+inline Values adam(const Value& loss, const Values& variables, const Operand& rate, const AdamOptions& options = {},
+                   source_location at = source_location::current()) {
+  return adam(gradients_of(loss, variables, at), rate, options, at);
+}
+
+/// Adam, and each weight loses rate * decay of itself, which the moments do not see: Loshchilov and Hutter, "Decoupled
+/// weight decay regularization" (2019). Its state is adam's.
+Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01, const AdamOptions& options = {},
+             source_location at = source_location::current());
+inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
+                    const AdamOptions& options = {}, source_location at = source_location::current()) {
+  return adamw(gradients_of(loss, variables, at), rate, decay, options, at);
+}
+
+/// For large batches: adam's direction r, with m and v as there ("w/lamb_m"), and as long as the weights are:
+///     u := r + decay w;  w := w - rate * |w| / |u| * u
+/// |.| is the Euclidean norm of all of a variable; where one is 0 the quotient is 1. You et al., "Large batch
+/// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
+Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
+            const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current());
+inline Values lamb(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
+                   const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current()) {
+  return lamb(gradients_of(loss, variables, at), rate, decay, options, at);
+}
+
+struct LarsOptions {
+  double trust = 0.001;  ///< eta of the paper
+  double momentum = 0.9;
+  double decay = 0;  ///< beta of the paper
+};
+
+/// For large batches: each variable has a rate of its own.
+///     q := trust |w| / (|g| + decay |w|), 1 where a norm is 0
+///     m := momentum m + rate q (g + decay w);  w := w - m
+/// You et al., "Large batch training of convolutional networks" (2017), algorithm 1. Biases and scales usually go to
+/// momentum().
+Values lars(const Gradients& gradients, const Operand& rate, const LarsOptions& options = {},
+            source_location at = source_location::current());
+inline Values lars(const Value& loss, const Values& variables, const Operand& rate, const LarsOptions& options = {},
+                   source_location at = source_location::current()) {
+  return lars(gradients_of(loss, variables, at), rate, options, at);
+}
+
+/// The same updates, but that every variable keeps its value in a step in which `condition` (a bool scalar) is false:
+/// the optimizer's state and its count of steps too. To be run instead of those given.
+Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
+
+}  // namespace ferry

@@ -1,0 +1,28 @@
+// What is done to gradients before an optimizer applies them.
+//
+//     Values updates = sgd(clip_by_norm(weight_decay(gradients_of(loss, {w, b}), 5e-4), 1), 0.1);
+//
+// Gradients that are sums of the tasks' parts are added up first. Errors: Error(plan), with the caller's line, when
+// there are no gradients, or when shapes or dtypes do not fit.
+#pragma once
+
+#include "base/source_location.hpp"
+#include "ops/train/optim.hpp"
+
+namespace ferry {
+
+/// g + factor * w for each variable w: the gradient of factor / 2 * |w|² is added (L2 regularization). adamw(), lamb()
+/// and lars() have a decay of their own.
+[[nodiscard]] Gradients weight_decay(const Gradients& gradients, double factor,
+                                     source_location at = source_location::current());
+
+/// The Euclidean norm of all gradients together, a scalar of the first's dtype.
+[[nodiscard]] Value global_norm(const Gradients& gradients, source_location at = source_location::current());
+
+/// The gradients times most / max(most, their global_norm()): none is changed where that norm is at most `most`
+/// (Pascanu et al., "On the difficulty of training recurrent neural networks", 2013). Of a norm that is not finite all
+/// become NaN or 0. `most` is above 0.
+[[nodiscard]] Gradients clip_by_norm(const Gradients& gradients, double most,
+                                     source_location at = source_location::current());
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+// Learning rates that change from step to step: scalars computed from a count of steps.
+//
+//     const StepCount count = count_steps(g);
+//     const Value rate = warm_up(cosine_decay(0.1, count.steps, 10000), count.steps, 500);
+//     Values updates = momentum(loss, weights, rate);
+//     updates.push_back(count.update);
+//
+// A rate that is given may be a number or the scalar of another schedule; results are float64 of a number, else of the
+// scalar's dtype. Steps are an int64 scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when
+// shapes or dtypes do not fit, or when a number of steps is not positive.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/source_location.hpp"
+#include "graph/graph.hpp"
+#include "graph/op/attrs.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// A variable that counts the steps in which `update` runs.
+struct StepCount {
+  Value steps;   ///< int64 scalar: before this step
+  Value update;  ///< to be run with the updates that are counted
+};
+/// The variable is saved with the others: a run that goes on with a model goes on with its schedule.
+[[nodiscard]] StepCount count_steps(Graph& graph, std::string_view name = "steps",
+                                    source_location at = source_location::current());
+
+/// rate * (steps + 1) / count in the first `count` steps, then rate.
+Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
+              source_location at = source_location::current());
+
+/// For a batch that is `tasks` times as large: from rate in the first step to rate * tasks in step `count`, in equal
+/// steps, then rate * tasks (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
+Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
+                      source_location at = source_location::current());
+
+/// rate * factor^(steps / every), rounded down.
+Value step_decay(const Operand& rate, const Value& steps, std::int64_t every, double factor = 0.1,
+                 source_location at = source_location::current());
+/// rate * factor^(the number of `milestones` that are at most steps).
+Value milestone_decay(const Operand& rate, const Value& steps, const Ints& milestones, double factor = 0.1,
+                      source_location at = source_location::current());
+
+/// lowest + (rate - lowest) * (1 + cos(pi * steps / count)) / 2, and `lowest` from step `count` on (Loshchilov and
+/// Hutter, "SGDR", 2017, without restarts).
+Value cosine_decay(const Operand& rate, const Value& steps, std::int64_t count, double lowest = 0,
+                   source_location at = source_location::current());
+
+}  // namespace ferry

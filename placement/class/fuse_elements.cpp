@@ -1,0 +1,430 @@
+#include "placement/class/fuse_elements.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/class/strands.hpp"
+#include "placement/class/touched.hpp"
+
+namespace ferry {
+namespace {
+
+using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
+
+/// Elements of a tile: at most, and a multiple of this where there is room for as many.
+constexpr std::int64_t kMostElements = 4096, kLine = 64;
+
+bool is_plain(const PlanClass& plan, std::uint32_t b) {
+  return !plan.buffers[b].bounded && plan.buffers[b].space != Buffer::Space::none;
+}
+
+bool may_be_tiled(const PlanClass& plan, const Instruction& instruction) {
+  return instruction.what == Do::kernel && instruction.thread == kAnyThread && instruction.outputs.count == 1 &&
+         instruction.inputs.count <= kTileInputs && instruction.scratch == kNone &&
+         is_plain(plan, plan.operands[instruction.outputs.begin]);
+}
+
+bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
+  if (!what.ops.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
+  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
+    if (!is_plain(plan, plan.operands[instruction.inputs.begin + k])) return false;
+  return true;
+}
+
+/// What a group goes over: `elements`, in rows of `row` where a member works by rows (else 0).
+struct Extent {
+  std::int64_t elements = 0;  ///< 0: it cannot be joined
+  std::int64_t row = 0;
+
+  /// Of a value with one element for each row.
+  [[nodiscard]] std::int64_t rows() const { return row == 0 ? elements : elements / row; }
+  [[nodiscard]] bool has(std::int64_t count) const { return count == elements || count == rows(); }
+};
+
+/// Of both together; no elements: they do not fit.
+Extent together(const Extent& a, const Extent& b) {
+  if (a.elements == b.elements && (a.row == b.row || a.row == 0 || b.row == 0))
+    return {a.elements, std::max(a.row, b.row)};
+  if (a.row > 0 && b.row == 0 && a.rows() == b.elements) return a;
+  if (b.row > 0 && a.row == 0 && b.rows() == a.elements) return b;
+  return {};
+}
+
+/// A value of sizes `from` is the same for all elements of a row of one of sizes `to`, if it has an element for each.
+bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
+  std::size_t d = 1;  // from the last dim
+  while (d <= to.size() && (d > from.size() || from[from.size() - d] == 1)) ++d;
+  for (; d <= to.size(); ++d)
+    if ((d > from.size() ? 1 : from[from.size() - d]) != to[to.size() - d]) return false;
+  return true;
+}
+
+/// One instruction of a list, or several that have been joined.
+struct Group : Touched {
+  std::vector<std::uint32_t> members;  ///< places in the list, ascending; none: it is part of another one now
+  Storages whole;                      ///< of `reads`: what has as many elements as the result or the rows
+  Extent extent;
+  std::uint32_t device = 0;
+  bool waits = false;  ///< for a message
+
+  /// It may run on after the wait for a message: it reads no more than what would be read of it there.
+  [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
+  [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
+    return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
+           members.size() + later.members.size() <= kTileKernels &&
+           (meet(writes, later.whole) || meet(whole, later.whole));
+  }
+  void take(Group& other) {
+    const auto middle = members.insert(members.end(), other.members.begin(), other.members.end());
+    std::inplace_merge(members.begin(), middle, members.end());
+    other.members.clear();
+    extent = together(extent, other.extent);
+    touch(other);
+    add(whole, other.whole);
+  }
+};
+
+/// The slots of a tile region, in bytes for each element of a tile, or for each row.
+class Slots {
+ public:
+  /// A free place for `bytes`, a multiple of them.
+  std::uint64_t take(std::uint64_t bytes) {
+    for (std::uint64_t at = 0;; at += bytes) {
+      const auto hit = std::any_of(used_.begin(), used_.end(),
+                                   [&](const Slot& s) { return at < s.at + s.bytes && s.at < at + bytes; });
+      if (hit) continue;
+      used_.push_back({at, bytes});
+      end_ = std::max(end_, at + bytes);
+      return at;
+    }
+  }
+  void give(std::uint64_t at) {
+    std::erase_if(used_, [&](const Slot& s) { return s.at == at; });
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return end_; }
+
+ private:
+  struct Slot {
+    std::uint64_t at, bytes;
+  };
+  std::vector<Slot> used_;
+  std::uint64_t end_ = 0;
+};
+
+class ElementFuser {
+ public:
+  ElementFuser(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what)
+      : plan_(plan), lists_(lists), tables_(tables), what_(what) {}
+
+  void run() {
+    const auto regions = static_cast<std::uint32_t>(lists_.regions());
+    for (std::uint32_t r = 0; r < regions; ++r) {
+      const auto& list = lists_.list(r);
+      const auto can = [&](const Instruction& i) { return is_fusable(plan_, i, what_) || row_of(i) > 0; };
+      if (std::count_if(list.begin(), list.end(), can) < 2) continue;
+      if (touches_.empty()) count_touches(regions);
+      fuse(r);
+    }
+  }
+
+ private:
+  // ---- Groups ----
+
+  void fuse(std::uint32_t region) {
+    const std::vector<Instruction> list = std::move(lists_.list(region));
+    std::vector<Group> groups;
+    std::size_t barrier = 0;
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      groups.push_back(group_of(list[i], i));
+      if (!groups.back().waits && list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles)
+        barrier = groups.size();
+      if (groups.back().extent.elements > 0) join(list, groups, barrier);
+    }
+    std::vector<Instruction> fused;
+    fused.reserve(list.size());
+    for (const Group& group : groups) {
+      if (group.members.size() > 1 && pays(list, group))
+        if (const std::optional<Instruction> tiles = make(list, group)) {
+          fused.push_back(*tiles);
+          continue;
+        }
+      for (std::uint32_t m : group.members) fused.push_back(list[m]);
+    }
+    lists_.list(region) = std::move(fused);
+  }
+
+  /// More than one member goes over all elements, not just over one for each row.
+  bool pays(const std::vector<Instruction>& list, const Group& group) const {
+    return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
+             bool large = false;
+             for (const Range range : {list[m].inputs, list[m].outputs})
+               each(range, [&](std::uint32_t b, std::uint32_t) { large = large || counts(b, group.extent.elements); });
+             return large;
+           }) > 1;
+  }
+
+  /// Elements of a row of the instruction's first input, if it works by rows and may be part of a tile region; else 0.
+  std::int64_t row_of(const Instruction& instruction) const {
+    if (what_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
+    const auto found = what_.rows.find(plan_.operands[instruction.outputs.begin]);
+    if (found == what_.rows.end() || !is_plain(plan_, plan_.operands[instruction.inputs.begin])) return 0;
+    return found->second;
+  }
+
+  Extent extent_of(const Instruction& instruction) const {
+    if (const std::int64_t row = row_of(instruction); row > 0)
+      return {elements_of(plan_.buffers[plan_.operands[instruction.inputs.begin]]), row};
+    if (!is_elementwise(plan_, instruction, what_)) return {};
+    const std::int64_t elements = elements_of(plan_.buffers[plan_.operands[instruction.outputs.begin]]);
+    return {elements >= what_.from || !what_.rows.empty() ? elements : 0, 0};
+  }
+
+  Group group_of(const Instruction& instruction, std::uint32_t place) const {
+    Group group;
+    group.members = {place};
+    group.touch(plan_, instruction);
+    group.extent = extent_of(instruction);
+    group.waits = instruction.what == Do::send_wait || instruction.what == Do::receive_wait ||
+                  instruction.what == Do::collective_wait;
+    if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
+    each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
+      if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, storage_of(plan_, b));
+    });
+    return group;
+  }
+
+  /// Joins the last group with those before it, one after another.
+  void join(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t barrier) const {
+    for (std::size_t at = groups.size() - 1;;) {
+      const std::size_t joined = join_one(list, groups, std::max(barrier, at < kFuseReach ? 0 : at - kFuseReach), at);
+      if (joined == groups.size()) return;
+      at = joined;
+    }
+  }
+
+  /// Where the group at `at` stands after it has been joined with one from `first` on; the number of groups: it was
+  /// not.
+  std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
+                       std::size_t at) const {
+    for (std::size_t before = at; before-- > first;) {
+      if (groups[before].members.empty() || !groups[before].joins(groups[at], what_.from)) continue;
+      const auto free = [&](const Group& moved, bool waits) {
+        for (std::size_t between = before + 1; between < at; ++between) {
+          const Group& other = groups[between];
+          if (!other.members.empty() && ((other.waits && !waits) || other.conflicts(moved))) return false;
+        }
+        return true;
+      };
+      const bool later = free(groups[before], groups[before].may_wait());
+      if ((!later && !free(groups[at], false)) || !keeps_rows(list, groups[before], groups[at])) continue;
+      const std::size_t place = later ? at : before;
+      groups[place].take(groups[later ? before : at]);
+      return place;
+    }
+    return groups.size();
+  }
+
+  /// What one member of both groups writes and another touches is touched row by row: an element needs nothing of other
+  /// rows. Without rows, all that is written has as many elements as what is read of it.
+  bool keeps_rows(const std::vector<Instruction>& list, const Group& a, const Group& b) const {
+    const Extent extent = together(a.extent, b.extent);
+    if (extent.row == 0) return true;
+    bool keeps = true;
+    for (const Group* group : {&a, &b})
+      for (std::uint32_t m : group->members) {
+        const std::uint32_t out = plan_.operands[list[m].outputs.begin];
+        keeps = keeps && extent.has(elements_of(plan_.buffers[out]));
+        each(list[m].inputs, [&](std::uint32_t in, std::uint32_t) {
+          const std::uint32_t storage = storage_of(plan_, in);
+          if (has(a.writes, storage) || has(b.writes, storage)) keeps = keeps && follows(in, out, extent);
+        });
+      }
+    return keeps;
+  }
+
+  /// Row i of `out` needs row i of `in` alone. (A kernel that reads more elements than it makes works by rows.)
+  bool follows(std::uint32_t in, std::uint32_t out, const Extent& extent) const {
+    const std::int64_t made = elements_of(plan_.buffers[out]);
+    if (counts(in, made) || counts(in, extent.elements)) return true;
+    return counts(in, extent.rows()) && is_one_a_row(plan_.buffers[in].sizes, plan_.buffers[out].sizes);
+  }
+
+  // ---- Tile regions ----
+
+  /// Nothing where the slots would need more than there is.
+  std::optional<Instruction> make(const std::vector<Instruction>& list, const Group& group) {
+    std::vector<Instruction> body;
+    for (std::uint32_t m : group.members) body.push_back(list[m]);
+    for (Instruction& member : body) member.thread = 0;
+    const std::int64_t tile = place(body, group.extent);
+    if (tile == 0) return std::nullopt;
+    Instruction tiles = body.back();
+    tiles.what = Do::tiles;
+    tiles.attrs = kNone;
+    tiles.in_place = 0;
+    tiles.op = tables_.string(ops_of(body));
+    tiles.other = static_cast<std::uint32_t>(tile);
+    Storages in, out;
+    for (const Instruction& member : body) {
+      each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
+        const bool read = !is_inside(b) && plan_.buffers[b].space != Buffer::Space::none;
+        if (read && !has(out, whole(b))) add(in, b);
+      });
+      each(member.outputs, [&](std::uint32_t b, std::uint32_t) {
+        if (!is_inside(b)) add(out, whole(b));
+      });
+    }
+    tiles.inputs = operands(in);
+    tiles.outputs = operands(out);
+    tiles.target = lists_.add(Region::Kind::tile);
+    lists_.list(tiles.target) = std::move(body);
+    return tiles;
+  }
+
+  /// "Mul+Add"; of many the first ones.
+  std::string ops_of(const std::vector<Instruction>& body) const {
+    constexpr std::size_t kShown = 6;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(body.size(), kShown); ++i)
+      text.append(i == 0 ? "" : "+").append(tables_.text(body[i].op));
+    return body.size() > kShown ? text + "+" + std::to_string(body.size() - kShown) + " more" : text;
+  }
+
+  /// Gives a slot to each value that is used inside alone. The elements of a tile; 0: they do not fit.
+  std::int64_t place(const std::vector<Instruction>& body, const Extent& extent) {
+    OfBuffers last;  // the last member that touches a buffer
+    Storages outside, inside;
+    std::uint64_t outside_bytes = 0;
+    count_inside(body);
+    for (std::uint32_t m = 0; m < body.size(); ++m)
+      for (const Range range : {body[m].inputs, body[m].outputs})
+        each(range, [&](std::uint32_t b, std::uint32_t) {
+          last[b] = m;
+          Storages& seen = is_inside(b) ? inside : outside;
+          if (has(seen, b)) return;
+          seen.push_back(b);
+          if (&seen == &outside && !is_of_rows(b, extent)) outside_bytes += size_of(plan_.buffers[b].dtype);
+        });
+    Slots slots, of_rows;
+    for (std::uint32_t m = 0; m < body.size(); ++m) place_output(body[m], m, last, slots, of_rows, extent);
+    const std::int64_t tile = tile_of(slots.bytes() + outside_bytes, extent);
+    const auto elements = static_cast<std::uint64_t>(tile), rows = static_cast<std::uint64_t>(extent.rows());
+    const std::uint64_t behind = (slots.bytes() * elements + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+    const std::uint64_t rows_a_tile = rows * elements / static_cast<std::uint64_t>(extent.elements);
+    const bool fits = behind + of_rows.bytes() * rows_a_tile <= kSlotBytes;
+    for (std::uint32_t b : inside) {
+      Buffer& buffer = plan_.buffers[b];
+      if (!fits) buffer.space = Buffer::Space::step;
+      const std::uint64_t at = is_of_rows(b, extent) ? behind + buffer.offset * rows_a_tile : buffer.offset * elements;
+      buffer.offset = fits ? at : 0;
+    }
+    return fits ? tile : 0;
+  }
+
+  /// Elements of a tile of which each needs so many bytes: whole rows, and two tiles at least where there are as many.
+  std::int64_t tile_of(std::uint64_t bytes, const Extent& extent) const {
+    const auto room = static_cast<std::int64_t>((extent.row > 0 ? kSlotBytes : kTileBytes) / bytes);
+    const std::int64_t half = std::max<std::int64_t>(1, what_.from / 2);
+    if (extent.row > 0) return std::max<std::int64_t>(1, std::min(room, half) / extent.row) * extent.row;
+    return std::min(std::max(kLine, std::min(room / kLine * kLine, kMostElements)), half);
+  }
+
+  /// It has one element for each row.
+  [[nodiscard]] bool is_of_rows(std::uint32_t b, const Extent& extent) const {
+    return extent.row > 1 && counts(b, extent.rows());
+  }
+  [[nodiscard]] bool counts(std::uint32_t b, std::int64_t elements) const {
+    return elements_of(plan_.buffers[b]) == elements;
+  }
+
+  /// Its slot may be that of an input which is not needed any more.
+  void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
+                    const Extent& extent) {
+    const std::uint32_t out = plan_.operands[member.outputs.begin];
+    const std::uint64_t bytes = size_of(plan_.buffers[out].dtype);
+    const auto slots_of = [&](std::uint32_t b) -> Slots& { return is_of_rows(b, extent) ? of_rows : slots; };
+    std::uint32_t taken = kNone;
+    const auto ends = [&](std::uint32_t b) { return is_inside(b) && last.at(b) == m && b != out; };
+    if (is_inside(out)) {
+      each(member.inputs, [&](std::uint32_t b, std::uint32_t k) {
+        const bool may = may_take(member, k) && size_of(plan_.buffers[b].dtype) == bytes &&
+                         is_of_rows(b, extent) == is_of_rows(out, extent);
+        if (taken == kNone && may && ends(b)) taken = b;
+      });
+      plan_.buffers[out].offset = taken == kNone ? slots_of(out).take(bytes) : plan_.buffers[taken].offset;
+    }
+    Storages given;
+    each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
+      if (ends(b) && b != taken) add(given, b);
+    });
+    for (std::uint32_t b : given) slots_of(b).give(plan_.buffers[b].offset);
+  }
+
+  // ---- What is inside ----
+
+  void count_touches(std::uint32_t regions) {
+    touches_.assign(plan_.buffers.size(), 0);
+    for (std::uint32_t r = 0; r < regions; ++r)
+      for (const Instruction& i : lists_.list(r))
+        for (const Range range : {i.inputs, i.outputs})
+          each(range, [&](std::uint32_t b, std::uint32_t) { ++touches_[b]; });
+    for (const Buffer& buffer : plan_.buffers)
+      if (buffer.view_of != kNone) ++touches_[buffer.view_of];
+  }
+
+  /// Moves what the region makes and nobody else touches into its slots.
+  void count_inside(const std::vector<Instruction>& body) {
+    OfBuffers here;
+    for (const Instruction& member : body)
+      for (const Range range : {member.inputs, member.outputs})
+        each(range, [&](std::uint32_t b, std::uint32_t) { ++here[b]; });
+    for (const Instruction& member : body) {
+      const std::uint32_t out = plan_.operands[member.outputs.begin];
+      Buffer& buffer = plan_.buffers[out];
+      if (buffer.space == Buffer::Space::step && buffer.view_of == kNone && here[out] == touches_[out] && here[out] > 1)
+        buffer.space = Buffer::Space::tile;
+    }
+  }
+
+  /// The buffer of which this one is another shape; itself when it is none, or only a part of one.
+  [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
+    const std::uint32_t of = storage_of(plan_, b);
+    return plan_.buffers[of].bytes == plan_.buffers[b].bytes ? of : b;
+  }
+  [[nodiscard]] bool is_inside(std::uint32_t b) const { return plan_.buffers[b].space == Buffer::Space::tile; }
+
+  // ---- Operands ----
+
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k], k);
+  }
+
+  Range operands(const Storages& buffers) {
+    const auto begin = static_cast<std::uint32_t>(plan_.operands.size());
+    plan_.operands.insert(plan_.operands.end(), buffers.begin(), buffers.end());
+    return {begin, static_cast<std::uint32_t>(buffers.size())};
+  }
+
+  PlanClass& plan_;
+  RegionLists& lists_;
+  PlanTables& tables_;
+  const Fusable& what_;
+  std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
+};
+
+}  // namespace
+
+bool is_fusable(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
+  return is_elementwise(plan, instruction, what) && what.from > 0 &&
+         elements_of(plan.buffers[plan.operands[instruction.outputs.begin]]) >= what.from;
+}
+
+void fuse_elements(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what) {
+  if (what.from > 0 && !what.ops.empty()) ElementFuser(plan, lists, tables, what).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,226 @@
+#include "placement/class/fuse_epilogues.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/class/strands.hpp"
+#include "placement/class/touched.hpp"
+
+namespace ferry {
+namespace {
+
+/// Elements of an output from which it pays, where tile regions pay later: the head is worth far more than a tile.
+constexpr std::int64_t kPays = 1024;
+
+class Joiner {
+ public:
+  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
+         const std::unordered_set<std::uint32_t>& heads)
+      : plan_(plan),
+        lists_(lists),
+        tables_(tables),
+        elements_{what.ops, {}, std::min(what.from, kPays)},
+        heads_(heads) {}
+
+  void run() {
+    const auto regions = static_cast<std::uint32_t>(lists_.regions());
+    for (std::uint32_t r = 0; r < regions; ++r) {
+      const auto& list = lists_.list(r);
+      if (std::none_of(list.begin(), list.end(), [&](const Instruction& i) { return is_head(i); })) continue;
+      if (touches_.empty()) count_touches(regions);
+      join(r);
+    }
+  }
+
+ private:
+  /// A head and those after it: places in the list, ascending.
+  struct Chain : Touched {
+    std::vector<std::uint32_t> members;
+    std::uint32_t made = kNone;  ///< by the last one
+  };
+
+  using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place where all members are to stand
+
+  // ---- What can be joined ----
+
+  [[nodiscard]] bool is_head(const Instruction& i) const {
+    if (i.what != Do::kernel || i.thread != kAnyThread || !heads_.contains(i.op) || i.outputs.count != 1) return false;
+    bool bounded = false;
+    for (const Range range : {i.inputs, i.outputs})
+      each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
+    const Buffer& out = plan_.buffers[output(i)];
+    return !bounded && elements_of(out) >= elements_.from;
+  }
+
+  /// Where the kernel after the chain has what the chain makes; nothing when it cannot be joined.
+  [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
+    if (!is_fusable(plan_, i, elements_)) return false;
+    const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
+    const bool whole = to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // or a part of its own
+    if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
+        from.device != to.device)
+      return false;
+    bool reads_made = false, fits = true;
+    const std::uint32_t taken = storage_of(plan_, output(i));
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
+      const std::uint32_t b = plan_.operands[i.inputs.begin + k];
+      reads_made = reads_made || b == chain.made;
+      fits = fits && (b == chain.made ? may_take(i, k) : storage_of(plan_, b) != taken);
+    }
+    return reads_made && fits && !has(chain.reads, taken) && !has(chain.writes, taken);
+  }
+
+  /// Only its maker and one instruction have to do with it, and its bytes are its own.
+  [[nodiscard]] bool is_passed_on(std::uint32_t b) const {
+    const Buffer& buffer = plan_.buffers[b];
+    return touches_[b] == 2 && buffer.space == Buffer::Space::step && buffer.view_of == kNone;
+  }
+
+  // ---- Chains ----
+
+  void join(std::uint32_t region) {
+    const std::vector<Instruction> list = std::move(lists_.list(region));
+    Chains starting;
+    std::vector<bool> taken(list.size(), false);
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      if (taken[i] || !is_head(list[i])) continue;
+      Chain chain;
+      extend(chain, list, i);
+      taken[i] = true;
+      std::uint32_t place = i;
+      while (const auto next = next_of(chain, list, place, taken, starting)) {
+        extend(chain, list, next->member);
+        taken[next->member] = true;
+        place = next->place;
+      }
+      if (chain.members.size() > 1)
+        starting[place] = std::move(chain);
+      else
+        taken[i] = false;
+    }
+    std::vector<Instruction> joined;
+    joined.reserve(list.size());
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      if (const auto chain = starting.find(i); chain != starting.end())
+        joined.push_back(make(list, chain->second));
+      else if (!taken[i])
+        joined.push_back(list[i]);
+    }
+    lists_.list(region) = std::move(joined);
+  }
+
+  struct Next {
+    std::uint32_t member, place;  ///< of the whole chain
+  };
+
+  /// The kernel that the chain at `place` goes on with.
+  std::optional<Next> next_of(const Chain& chain, const std::vector<Instruction>& list, std::uint32_t place,
+                              const std::vector<bool>& taken, const Chains& starting) const {
+    if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;
+    const std::size_t end = std::min(list.size(), std::size_t{place} + kFuseReach);
+    for (std::uint32_t at = place + 1; at < end; ++at) {
+      if (list[at].what != Do::kernel && list[at].what != Do::copy) return std::nullopt;
+      if (taken[at] || !reads(list[at], chain.made)) continue;
+      if (!follows(chain, list[at])) return std::nullopt;
+      Chain member;
+      extend(member, list, at);
+      const auto free = [&](const Chain& moved) {
+        for (std::uint32_t between = place + 1; between < at; ++between) {
+          const auto chain = starting.find(between);
+          if (chain != starting.end() && chain->second.conflicts(moved)) return false;
+          if (taken[between]) continue;
+          Touched alone;
+          alone.touch(plan_, list[between]);
+          if (alone.conflicts(moved)) return false;
+        }
+        return true;
+      };
+      if (free(member)) return Next{at, place};
+      if (free(chain)) return Next{at, at};
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  void extend(Chain& chain, const std::vector<Instruction>& list, std::uint32_t i) const {
+    chain.members.push_back(i);
+    chain.touch(plan_, list[i]);
+    if (list[i].outputs.count == 1) chain.made = output(list[i]);
+  }
+
+  [[nodiscard]] bool reads(const Instruction& i, std::uint32_t b) const {
+    bool found = false;
+    each(i.inputs, [&](std::uint32_t input) { found = found || input == b; });
+    return found;
+  }
+
+  // ---- The region ----
+
+  Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
+    const std::uint32_t region = lists_.add(Region::Kind::tile);
+    std::vector<Instruction>& body = lists_.list(region);
+    Storages in, between;
+    std::string ops;
+    for (std::uint32_t m : chain.members) {
+      body.push_back(list[m]);
+      body.back().thread = 0;
+      ops.append(ops.empty() ? "" : "+").append(tables_.text(list[m].op));
+      each(list[m].inputs, [&](std::uint32_t b) {
+        if (plan_.buffers[b].space != Buffer::Space::none && !has(between, b)) add(in, b);
+      });
+      between.push_back(output(list[m]));
+    }
+    for (const Instruction& member : body)
+      for (const Range range : {member.inputs, member.outputs})
+        for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
+          if (has(between, plan_.operands[k])) plan_.operands[k] = chain.made;
+    Instruction tiles = body.back();
+    tiles.what = Do::tiles;
+    tiles.thread = kAnyThread;
+    tiles.attrs = kNone;
+    tiles.in_place = 0;
+    tiles.op = tables_.string(ops);
+    tiles.target = region;
+    tiles.other = 0;
+    tiles.scratch = body.front().scratch;
+    lists_.add_operands(tiles, in, {chain.made});
+    return tiles;
+  }
+
+  // ---- Buffers ----
+
+  void count_touches(std::uint32_t regions) {
+    touches_.assign(plan_.buffers.size(), 0);
+    for (std::uint32_t r = 0; r < regions; ++r)
+      for (const Instruction& i : lists_.list(r))
+        for (const Range range : {i.inputs, i.outputs}) each(range, [&](std::uint32_t b) { ++touches_[b]; });
+    for (const Buffer& buffer : plan_.buffers)
+      if (buffer.view_of != kNone) ++touches_[buffer.view_of];
+  }
+
+  [[nodiscard]] std::uint32_t output(const Instruction& i) const { return plan_.operands[i.outputs.begin]; }
+
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
+  }
+
+  PlanClass& plan_;
+  RegionLists& lists_;
+  PlanTables& tables_;
+  const Fusable elements_;
+  const std::unordered_set<std::uint32_t>& heads_;
+  std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
+};
+
+}  // namespace
+
+void fuse_epilogues(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
+                    const std::unordered_set<std::uint32_t>& heads) {
+  if (what.from > 0 && !heads.empty()) Joiner(plan, lists, tables, what, heads).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,504 @@
+#include "placement/class/memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <queue>
+
+#include "base/error.hpp"
+#include "placement/class/pack.hpp"
+#include "placement/class/thread_clocks.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint32_t kNever = 0xffffffffU;
+/// Buffers of a device that are placed by size at most: packing takes quadratic time.
+constexpr std::size_t kPacked = 6000;
+
+/// Where a region stands: its owner's position, its nesting.
+struct Place {
+  std::uint32_t parent = kNone;
+  std::uint32_t depth = 0;
+  std::uint32_t begin = 0, end = 0;  ///< positions of its owner and of its end
+};
+
+struct Lifetime {
+  std::uint32_t first = kNever, last = 0;
+  std::uint32_t region = kNone;  ///< the innermost region that holds all touches
+  bool in_setup = false, in_step = false;
+};
+
+class Lifetimes {
+ public:
+  explicit Lifetimes(const PlanClass& plan)
+      : plan_(plan),
+        threads_(used_threads(plan)),
+        all_(plan.buffers.size()),
+        last_on_(threads_ > 1 ? plan.buffers.size() * threads_ : 0, 0),
+        places_(plan.regions.size()),
+        position_(plan.instructions.size()) {}
+
+  const std::vector<Lifetime>& find() {
+    for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
+    for (std::uint32_t region : {0U, 1U}) touch_region(region, region == 0);
+    for (std::uint32_t region : {0U, 1U}) extend_region(region);
+    return all_;
+  }
+  [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
+  [[nodiscard]] std::uint32_t threads() const { return threads_; }
+  /// The position of the last touch by that thread; 0 when there is none.
+  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t thread) const {
+    return threads_ == 1 ? all_[buffer].last : last_on_[buffer * threads_ + thread];
+  }
+  /// The last position of an instruction, what is nested in it included.
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const {
+    const Instruction& i = plan_.instructions[instruction];
+    return i.what == Do::loop || i.what == Do::branch ? places_[i.other].end : position_[instruction];
+  }
+
+ private:
+  static std::uint32_t used_threads(const PlanClass& plan) {
+    std::uint32_t threads = 1;
+    for (const Instruction& i : plan.instructions) threads = std::max(threads, i.thread + 1U);
+    return threads;
+  }
+
+  template <class F>
+  void each_nested(const Instruction& instruction, F f) {
+    if (instruction.what != Do::loop && instruction.what != Do::branch) return;
+    f(instruction.target);
+    f(instruction.other);
+  }
+
+  template <class F>
+  void each_instruction(std::uint32_t region, F f) {
+    const Range range = plan_.regions[region].instructions;
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) f(i, plan_.instructions[i]);
+  }
+
+  template <class F>
+  void each_operand(const Instruction& instruction, F f) {
+    for (const Range range : {instruction.inputs, instruction.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) f(storage_of(plan_, plan_.operands[range.begin + k]));
+    if (instruction.scratch != kNone) f(instruction.scratch);
+  }
+
+  void number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth) {
+    places_[region] = {parent, depth, next_, next_};
+    each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
+      position_[i] = next_++;
+      each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
+      if (instruction.what == Do::loop)  // its condition is computed again after its body
+        places_[instruction.target].end = places_[instruction.other].end;
+    });
+    places_[region].end = next_++;
+  }
+
+  void touch_region(std::uint32_t region, bool setup) {
+    each_instruction(region, [&](std::uint32_t, const Instruction& instruction) {
+      each_operand(instruction, [&](std::uint32_t buffer) {
+        Lifetime& life = all_[buffer];
+        life.region = life.region == kNone ? region : common(life.region, region);
+        (setup ? life.in_setup : life.in_step) = true;
+      });
+      each_nested(instruction, [&](std::uint32_t nested) { touch_region(nested, setup); });
+    });
+  }
+
+  std::uint32_t common(std::uint32_t a, std::uint32_t b) const {
+    while (a != b) {
+      std::uint32_t& deeper = places_[a].depth >= places_[b].depth ? a : b;
+      if (places_[deeper].parent == kNone) return a < b ? a : b;  // setup and step: the buffer will be state
+      deeper = places_[deeper].parent;
+    }
+    return a;
+  }
+
+  void extend_region(std::uint32_t region) {
+    each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
+      each_operand(instruction, [&](std::uint32_t buffer) {
+        const std::uint32_t last = extend(all_[buffer], region, position_[i]);
+        if (threads_ == 1) return;
+        std::uint32_t& on_thread = last_on_[buffer * threads_ + instruction.thread];
+        on_thread = std::max(on_thread, last);
+      });
+      each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
+    });
+  }
+
+  /// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated. Returns
+  /// the last position of the touch.
+  std::uint32_t extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
+    std::uint32_t first = position, last = position;
+    while (region != life.region && region != kNone) {
+      first = places_[region].begin;
+      last = places_[region].end;
+      region = places_[region].parent;
+    }
+    life.first = std::min(life.first, first);
+    life.last = std::max(life.last, last);
+    return last;
+  }
+
+  const PlanClass& plan_;
+  const std::uint32_t threads_;  ///< that have instructions
+  std::vector<Lifetime> all_;
+  std::vector<std::uint32_t> last_on_;  ///< of each buffer and thread, where there are several
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> position_;
+  std::uint32_t next_ = 0;
+};
+
+/// Free ranges of one arena.
+class Arena {
+ public:
+  std::uint64_t take(std::uint64_t bytes) {
+    auto best = by_size_.lower_bound(bytes);
+    if (best == by_size_.end()) return grow(bytes);
+    const auto [size, offset] = *best;
+    by_size_.erase(best);
+    free_.erase(offset);
+    if (size > bytes) insert(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void give(std::uint64_t offset, std::uint64_t bytes) {
+    auto next = free_.lower_bound(offset);
+    if (next != free_.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      next = remove(next);
+    }
+    if (next != free_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        bytes += before->second;
+        remove(before);
+      }
+    }
+    insert(offset, bytes);
+  }
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Nothing is to be taken any more.
+  void shrink(std::uint64_t bytes) { size_ = bytes; }
+
+ private:
+  using Free = std::map<std::uint64_t, std::uint64_t>;
+
+  std::uint64_t grow(std::uint64_t bytes) {
+    std::uint64_t offset = size_;
+    if (!free_.empty()) {
+      const auto last = std::prev(free_.end());
+      if (last->first + last->second == size_) {  // the free end of the arena counts
+        offset = last->first;
+        remove(last);
+      }
+    }
+    size_ = offset + bytes;
+    return offset;
+  }
+
+  void insert(std::uint64_t offset, std::uint64_t bytes) {
+    free_[offset] = bytes;
+    by_size_.emplace(bytes, offset);
+  }
+
+  Free::iterator remove(Free::iterator at) {
+    auto [first, last] = by_size_.equal_range(at->second);
+    while (first != last && first->second != at->first) ++first;
+    by_size_.erase(first);
+    return free_.erase(at);
+  }
+
+  Free free_;                                            // offset -> bytes
+  std::multimap<std::uint64_t, std::uint64_t> by_size_;  // bytes -> offset
+  std::uint64_t size_ = 0;
+};
+
+class MemoryPlanner {
+ public:
+  explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan), threads_(lifetimes_.threads()) {}
+
+  void run() {
+    lives_ = lifetimes_.find();
+    if (threads_ > 1) clock_threads();
+    for (PlanDevice& device : plan_.devices) device.step_bytes = device.state_bytes = 0;
+    place_state();
+    find_heirs();
+    place_step();
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      if (is_root(b)) continue;
+      const Buffer& root = plan_.buffers[storage_of(plan_, b)];
+      plan_.buffers[b].offset += root.offset;
+      plan_.buffers[b].space = root.space;
+    }
+  }
+
+ private:
+  static std::uint64_t padded(const Buffer& buffer) {
+    const std::uint64_t header = buffer.bounded ? kBufferAlign : 0;
+    return header + std::max<std::uint64_t>((buffer.bytes + kBufferAlign - 1) / kBufferAlign, 1) * kBufferAlign;
+  }
+  static std::uint64_t header(const Buffer& buffer) { return buffer.bounded ? kBufferAlign : 0; }
+
+  bool is_root(std::uint32_t b) const { return storage_of(plan_, b) == b; }
+  /// Not a part of another buffer.
+  bool is_whole(std::uint32_t b) const { return plan_.buffers[b].bytes == plan_.buffers[storage_of(plan_, b)].bytes; }
+
+  void place_state() {
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      Buffer& buffer = plan_.buffers[b];
+      if (!is_root(b)) continue;
+      if (lives_[b].in_setup && lives_[b].in_step) buffer.space = Buffer::Space::state;
+      if (lives_[b].first == kNever && buffer.space == Buffer::Space::step) buffer.space = Buffer::Space::none;
+      if (buffer.space != Buffer::Space::state) continue;
+      std::uint64_t& end = plan_.devices[buffer.device].state_bytes;
+      buffer.offset = end + header(buffer);
+      end += padded(buffer);
+    }
+  }
+
+  /// heir_[a] = b: b takes a's bytes in the instruction that reads a last and may write in place.
+  void find_heirs() {
+    heir_.assign(plan_.buffers.size(), kNone);
+    inherits_.assign(plan_.buffers.size(), false);
+    for (const Region& region : plan_.regions)
+      for (std::uint32_t k = 0; k < region.instructions.count && region.kind != Region::Kind::tile; ++k)
+        find_heirs(region.instructions.begin + k);
+  }
+
+  void find_heirs(std::uint32_t i) {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.what == Do::collective_wait || (instruction.what != Do::tiles && instruction.in_place == 0)) return;
+    for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
+      const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
+      if (lives_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
+      if (!is_whole(plan_.operands[instruction.outputs.begin + o])) continue;
+      for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
+        if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
+        const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
+        if (!may_write_over(instruction, o, k) || !is_last_in(i, in) || !may_inherit(in, out) || !others_done(in, i))
+          continue;
+        heir_[in] = out;
+        inherits_[out] = true;
+        break;
+      }
+    }
+  }
+
+  /// The instruction is done with input k, or with each element of it, before it writes output o. The first kernel of
+  /// an epilogue needs all of its inputs while the others write; in a tile region with rows, values of fewer elements
+  /// may be needed for other rows.
+  bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
+    if (instruction.what == Do::tiles && instruction.other == 0) return false;
+    const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
+    const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
+    if (instruction.what != Do::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
+    if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
+    const Range members = plan_.regions[instruction.target].instructions;
+    if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
+    bool written = false, free = true;
+    for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+      const Instruction& member = plan_.instructions[m];
+      const bool writes = plan_.operands[member.outputs.begin] == out;
+      written = written || writes;
+      if (!written) continue;
+      free = free && (writes ? reads_in_place(member, storage_of(plan_, in)) : !reads(member, storage_of(plan_, in)));
+    }
+    return written && free;
+  }
+  /// All that the kernel reads of a storage is the whole of it, whose bytes its output may take.
+  bool reads_in_place(const Instruction& kernel, std::uint32_t storage) const {
+    for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
+      const std::uint32_t in = plan_.operands[kernel.inputs.begin + k];
+      if (storage_of(plan_, in) != storage) continue;
+      if (!is_whole(in) || !may_take(kernel, k)) return false;
+    }
+    return true;
+  }
+  bool reads(const Instruction& kernel, std::uint32_t storage) const { return is_among(kernel.inputs, storage); }
+  bool touches(const Instruction& instruction, std::uint32_t storage) const {
+    return is_among(instruction.inputs, storage) || is_among(instruction.outputs, storage);
+  }
+  bool is_among(Range operands, std::uint32_t storage) const {
+    for (std::uint32_t k = 0; k < operands.count; ++k)
+      if (storage_of(plan_, plan_.operands[operands.begin + k]) == storage) return true;
+    return false;
+  }
+
+  bool may_inherit(std::uint32_t in, std::uint32_t out) const {
+    const Buffer& a = plan_.buffers[in];
+    const Buffer& b = plan_.buffers[out];
+    return in != out && heir_[in] == kNone && a.space == Buffer::Space::step && b.space == Buffer::Space::step &&
+           a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
+  }
+
+  /// Nothing touches the buffer after instruction i; after a collective, nothing but its wait.
+  bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.what != Do::collective) return lives_[buffer].last == lifetimes_.position(i);
+    for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lives_[buffer].last; ++next) {
+      const Instruction& later = plan_.instructions[next];
+      if (later.what == Do::collective_wait && later.target == instruction.target)
+        return lives_[buffer].last == lifetimes_.position(next);
+      if (later.what == Do::loop || later.what == Do::branch || touches(later, buffer)) return false;
+    }
+    return false;
+  }
+
+  // ---- Threads: what has happened before an instruction ----
+
+  void clock_threads() {
+    clocks_.emplace(plan_);
+    const Range step = plan_.regions[1].instructions;
+    at_position_.reserve(step.count);
+    ends_.resize(threads_);
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+      at_position_.push_back(lifetimes_.position(step.begin + i));
+      ends_[clocks_->thread(i)].push_back(lifetimes_.end_of(step.begin + i));
+    }
+  }
+
+  /// Position up to which `other` has come for certain when the step's instruction i begins; 0: not begun.
+  [[nodiscard]] std::uint32_t reached(std::uint32_t i, std::uint32_t other) const {
+    const std::uint32_t known = clocks_->known(clocks_->thread(i), clocks_->count(i), other);
+    return known == 0 ? 0 : ends_[other][known - 1];
+  }
+
+  /// The step's instruction around a position; kNone in the setup.
+  [[nodiscard]] std::uint32_t around(std::uint32_t position) const {
+    const auto after = std::upper_bound(at_position_.begin(), at_position_.end(), position);
+    return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
+  }
+
+  /// The other threads have nothing to do with the buffer any more when the instruction begins.
+  [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
+    if (threads_ == 1) return true;
+    const std::uint32_t i = around(lifetimes_.position(instruction));
+    for (std::uint32_t t = 0; i != kNone && t < threads_; ++t)
+      if (t != clocks_->thread(i) && lifetimes_.last_on(buffer, t) > reached(i, t)) return false;
+    return true;
+  }
+
+  // ---- The step's arena ----
+
+  /// Each thread has a part of the arena for the buffers that it touches first. There it takes again what it and all
+  /// others are done with.
+  void place_step() {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (is_root(b) && plan_.buffers[b].space == Buffer::Space::step && lives_[b].first != kNever) order.push_back(b);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return lives_[a].first < lives_[b].first; });
+    arenas_.resize(plan_.devices.size() * threads_);
+    ending_.resize(threads_ * threads_);
+    home_.assign(plan_.buffers.size(), 0);
+    std::vector<std::uint32_t> turn(plan_.buffers.size());
+    for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
+    for (std::uint32_t b : order) {
+      if (inherits_[b]) continue;  // placed together with the buffer whose bytes it takes
+      const std::uint32_t i = threads_ == 1 ? kNone : around(lives_[b].first);
+      const std::uint32_t home = i == kNone ? 0 : clocks_->thread(i);
+      release(home, lives_[b].first, i);
+      Buffer& buffer = plan_.buffers[b];
+      buffer.offset = arena(buffer, home).take(padded(buffer)) + header(buffer);
+      std::uint32_t tail = b;
+      home_[b] = home;
+      for (std::uint32_t heir = heir_[b]; heir != kNone; tail = heir, heir = heir_[heir]) {
+        plan_.buffers[heir].offset = buffer.offset;
+        home_[heir] = home;
+      }
+      ending_[home * threads_ + home].push({lifetimes_.last_on(tail, home), turn[tail], tail});
+    }
+    if (threads_ == 1) pack_devices(order);
+    join_arenas(order);
+  }
+
+  /// In order of first touch large buffers find gaps of small ones. Where that took more than what lives at once, and
+  /// the plan is not too long, the buffers are placed anew by size.
+  void pack_devices(const std::vector<std::uint32_t>& order) {
+    for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
+      std::vector<std::uint32_t> heads;
+      std::vector<Piece> pieces;
+      for (std::uint32_t b : order) {
+        if (inherits_[b] || plan_.buffers[b].device != device) continue;
+        heads.push_back(b);
+        std::uint32_t tail = b;
+        while (heir_[tail] != kNone) tail = heir_[tail];
+        pieces.push_back({lives_[b].first, lives_[tail].last, padded(plan_.buffers[b])});
+      }
+      if (pieces.size() > kPacked || most_alive(pieces) == arenas_[device].size()) continue;
+      const std::uint64_t bytes = pack(pieces);
+      if (bytes >= arenas_[device].size()) continue;
+      arenas_[device].shrink(bytes);
+      for (std::size_t i = 0; i < heads.size(); ++i)
+        for (std::uint32_t b = heads[i]; b != kNone; b = heir_[b])
+          plan_.buffers[b].offset = pieces[i].offset + header(plan_.buffers[b]);
+    }
+  }
+
+  /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from thread to thread
+  /// until it has ended on all of them.
+  void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
+    for (std::uint32_t k = 0; k < threads_; ++k) {
+      const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own first
+      auto& ending = ending_[home * threads_ + t];
+      if (ending.empty()) continue;
+      const std::uint32_t end = t == home ? position : i == kNone ? 0 : reached(i, t) + 1;
+      for (; !ending.empty() && ending.top().last < end; ending.pop()) {
+        const Ending& ended = ending.top();
+        if (k + 1 < threads_) {
+          const std::uint32_t next = k + 1 <= home ? k : k + 1;
+          ending_[home * threads_ + next].push({lifetimes_.last_on(ended.buffer, next), ended.turn, ended.buffer});
+        } else {
+          const Buffer& buffer = plan_.buffers[ended.buffer];
+          arena(buffer, home).give(buffer.offset - header(buffer), padded(buffer));
+        }
+      }
+    }
+  }
+
+  Arena& arena(const Buffer& buffer, std::uint32_t home) { return arenas_[buffer.device * threads_ + home]; }
+
+  /// One after another, the threads' parts of each device's arena.
+  void join_arenas(const std::vector<std::uint32_t>& placed) {
+    std::vector<std::uint64_t> begins(arenas_.size());
+    for (std::size_t a = 0; a < arenas_.size(); ++a) {
+      std::uint64_t& bytes = plan_.devices[a / threads_].step_bytes;
+      begins[a] = bytes;
+      bytes += arenas_[a].size();
+    }
+    for (std::uint32_t b : placed) plan_.buffers[b].offset += begins[plan_.buffers[b].device * threads_ + home_[b]];
+  }
+
+  /// A buffer that a thread touches last at `last`; those that end together in the order in which they began.
+  struct Ending {
+    std::uint32_t last, turn, buffer;
+    bool operator<(const Ending& other) const {
+      return last != other.last ? last > other.last : turn > other.turn;  // the first one on top
+    }
+  };
+
+  PlanClass& plan_;
+  Lifetimes lifetimes_;
+  const std::uint32_t threads_;
+  std::vector<Lifetime> lives_;
+  std::vector<std::uint32_t> heir_;
+  std::vector<bool> inherits_;
+  std::optional<ThreadClocks> clocks_;
+  std::vector<std::uint32_t> at_position_;           // of each instruction of the step
+  std::vector<std::vector<std::uint32_t>> ends_;     // of each thread's instructions
+  std::vector<Arena> arenas_;                        // of each device and thread
+  std::vector<std::priority_queue<Ending>> ending_;  // of each home and thread: not yet known to have ended there
+  std::vector<std::uint32_t> home_;                  // of each buffer: the thread in whose part it lies
+};
+
+}  // namespace
+
+void plan_memory(PlanClass& plan) {
+  MemoryPlanner(plan).run();
+}
+
+}  // namespace ferry

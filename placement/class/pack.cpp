@@ -1,0 +1,139 @@
+#include "placement/class/pack.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+/// The begin of the smallest gap between `taken`, which is sorted by offset, that has `bytes`; else what is behind all.
+std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const Piece*>& taken) {
+  std::uint64_t end = 0, best = UINT64_MAX, smallest = UINT64_MAX;
+  for (const Piece* piece : taken) {
+    if (piece->offset >= end + bytes && piece->offset - end < smallest) {
+      smallest = piece->offset - end;
+      best = end;
+    }
+    end = std::max(end, piece->offset + piece->bytes);
+  }
+  return best == UINT64_MAX ? end : best;
+}
+
+/// One after another in this order.
+std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<Piece> pieces) {
+  std::uint64_t all = 0;
+  std::vector<const Piece*> placed, taken;  // both by offset
+  for (const std::uint32_t i : order) {
+    Piece& piece = pieces[i];
+    taken.clear();
+    std::ranges::copy_if(placed, std::back_inserter(taken),
+                         [&](const Piece* other) { return other->first <= piece.last && piece.first <= other->last; });
+    piece.offset = gap_for(piece.bytes, taken);
+    all = std::max(all, piece.offset + piece.bytes);
+    placed.insert(std::ranges::upper_bound(placed, piece.offset, {}, &Piece::offset), &piece);
+  }
+  return all;
+}
+
+struct Peak {
+  std::uint32_t time = 0;
+  std::uint64_t bytes = 0;
+};
+
+Peak peak_of(std::span<const Piece> pieces) {
+  std::vector<std::pair<std::uint64_t, std::int64_t>> changes;  // begins before ends of the same time
+  for (const Piece& piece : pieces) {
+    changes.emplace_back(2 * std::uint64_t{piece.first}, static_cast<std::int64_t>(piece.bytes));
+    changes.emplace_back(2 * std::uint64_t{piece.last} + 1, -static_cast<std::int64_t>(piece.bytes));
+  }
+  std::ranges::sort(changes);
+  std::int64_t alive = 0;
+  Peak peak;
+  for (const auto& [time, bytes] : changes) {
+    alive += bytes;
+    if (alive > static_cast<std::int64_t>(peak.bytes))
+      peak = {static_cast<std::uint32_t>(time / 2), static_cast<std::uint64_t>(alive)};
+  }
+  return peak;
+}
+
+constexpr std::uint64_t kLoose = 64;
+constexpr std::size_t kMostRounds = 16, kMostWork = std::size_t{1} << 25;
+
+/// The best of some orders.
+class Packing {
+ public:
+  explicit Packing(std::span<Piece> pieces) : pieces_(pieces), now_(pieces.begin(), pieces.end()), best_(now_) {}
+
+  void attempt(const std::vector<std::uint32_t>& order) {
+    const std::uint64_t bytes = pack_in(order, now_);
+    if (bytes >= bytes_) return;
+    bytes_ = bytes;
+    best_ = now_;
+  }
+
+  /// What lies at the end goes first in the next round, until all takes `enough`, or time is up.
+  void improve(std::vector<std::uint32_t>& order, std::uint64_t enough) {
+    const std::size_t n = pieces_.size();
+    const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));
+    for (std::size_t round = 0; round < rounds && bytes_ > enough; ++round) {
+      const std::uint64_t end = end_of(now_);
+      std::stable_partition(order.begin(), order.end(),
+                            [&](std::uint32_t i) { return now_[i].offset + now_[i].bytes == end; });
+      attempt(order);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  std::uint64_t keep() {
+    std::ranges::copy(best_, pieces_.begin());
+    return bytes_;
+  }
+
+ private:
+  static std::uint64_t end_of(const std::vector<Piece>& pieces) {
+    std::uint64_t end = 0;
+    for (const Piece& piece : pieces) end = std::max(end, piece.offset + piece.bytes);
+    return end;
+  }
+
+  std::span<Piece> pieces_;
+  std::vector<Piece> now_, best_;
+  std::uint64_t bytes_ = UINT64_MAX;
+};
+
+}  // namespace
+
+std::uint64_t pack(std::span<Piece> pieces) {
+  Packing packing(pieces);
+  std::vector<std::uint32_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t i) {
+    return std::pair(pieces[i].bytes, pieces[i].last - pieces[i].first);
+  });
+  packing.attempt(order);
+  const Peak peak = peak_of(pieces);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
+  packing.attempt(order);
+  const std::uint64_t enough = peak.bytes + peak.bytes / kLoose;
+  packing.improve(order, enough);
+  if (packing.bytes() > enough) {
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](std::uint32_t i) { return std::pair(pieces[i].last, pieces[i].bytes); });
+    packing.attempt(order);
+    packing.improve(order, enough);
+  }
+  return packing.keep();
+}
+
+std::uint64_t most_alive(std::span<const Piece> pieces) {
+  return peak_of(pieces).bytes;
+}
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+// What instructions that are to be joined read and write: whether they may change places with others.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// Instructions between two that are joined, at most.
+inline constexpr std::size_t kFuseReach = 64;
+
+/// Buffers, each once.
+using Storages = std::vector<std::uint32_t>;
+
+[[nodiscard]] inline bool has(const Storages& some, std::uint32_t one) {
+  return std::find(some.begin(), some.end(), one) != some.end();
+}
+[[nodiscard]] inline bool meet(const Storages& a, const Storages& b) {
+  return std::any_of(a.begin(), a.end(), [&](std::uint32_t s) { return has(b, s); });
+}
+inline void add(Storages& to, std::uint32_t one) {
+  if (!has(to, one)) to.push_back(one);
+}
+inline void add(Storages& to, const Storages& more) {
+  for (std::uint32_t s : more) add(to, s);
+}
+
+/// The storages that some instructions touch.
+struct Touched {
+  Storages reads, writes;
+
+  void touch(const PlanClass& plan, const Instruction& instruction) {
+    const auto storages = [&](Range range, Storages& to) {
+      for (std::uint32_t k = 0; k < range.count; ++k) add(to, storage_of(plan, plan.operands[range.begin + k]));
+    };
+    storages(instruction.inputs, reads);
+    storages(instruction.outputs, writes);
+    if (instruction.scratch != kNone) add(writes, instruction.scratch);
+  }
+  void touch(const Touched& other) {
+    add(reads, other.reads);
+    add(writes, other.writes);
+  }
+  /// The order of the two matters.
+  [[nodiscard]] bool conflicts(const Touched& other) const {
+    return meet(writes, other.reads) || meet(writes, other.writes) || meet(reads, other.writes);
+  }
+};
+
+}  // namespace ferry

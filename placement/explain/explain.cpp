@@ -1,0 +1,71 @@
+#include "placement/explain/explain.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+/// "c" and "c:1" are both of the op c.
+bool concerns(const Reason& reason, std::string_view name) {
+  const std::string_view subject = reason.subject;
+  return subject == name || (subject.starts_with(name) && subject.substr(name.size()).starts_with(":"));
+}
+
+Error unknown(const PlanResult& result, std::string_view name) {
+  std::vector<std::string> subjects;
+  for (const Reason& reason : result.reasons) subjects.push_back(reason.subject);
+  Error error(Code::usage, "explain: the plan has no op named " + in_quotes(name));
+  const std::string like = nearest(name, subjects);
+  return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint(escaped(like) + "?");
+}
+
+/// What each message of several values brings, in plan order.
+using Messages = std::map<std::uint32_t, std::vector<const Reason*>>;
+
+Messages messages_of(const std::vector<Reason>& reasons) {
+  Messages messages;
+  for (const Reason& reason : reasons)
+    if (reason.message > 0) messages[reason.message].push_back(&reason);
+  return messages;
+}
+
+/// "in one message with a at f.cpp:1, b at f.cpp:2 and 3 more".
+std::string company(const Reason& reason, const std::vector<const Reason*>& message) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> named;
+  for (const Reason* other : message)
+    if (other != &reason && named.size() < kNamed)
+      named.push_back(escaped(other->subject) + (other->line.known() ? " at " + escaped(other->line.str()) : ""));
+  const std::size_t more = message.size() - 1 - named.size();
+  return "in one message with " + join(named, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+}  // namespace
+
+std::string explain(const PlanResult& result, std::string_view name) {
+  std::size_t width = 0;
+  std::vector<const Reason*> chosen;
+  for (const Reason& reason : result.reasons) {
+    if (!name.empty() && !concerns(reason, name)) continue;
+    chosen.push_back(&reason);
+    width = std::max(width, std::min<std::size_t>(escaped(reason.subject).size(), 40));
+  }
+  if (chosen.empty() && !name.empty()) throw unknown(result, name);
+  const Messages messages = messages_of(result.reasons);
+  std::string text;
+  for (const Reason* reason : chosen) {
+    const std::string subject = escaped(reason->subject);
+    text += subject + std::string(subject.size() < width ? width - subject.size() : 0, ' ') + "  " + reason->text;
+    if (reason->line.known()) text += "  at " + escaped(reason->line.str());
+    text += "\n";
+    if (reason->message > 0)
+      text += std::string(width, ' ') + "  " + company(*reason, messages.at(reason->message)) + "\n";
+  }
+  for (const std::string& warning : result.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace ferry

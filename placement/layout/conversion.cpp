@@ -1,0 +1,141 @@
+#include "placement/layout/conversion.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+bool splits(const AxisLayout& axis, std::int16_t dim) {
+  return axis.kind == Kind::split && axis.dim == dim;
+}
+
+class Conversion {
+ public:
+  Conversion(const Layout& from, const Layout& to) : now_(from), to_(to) {}
+
+  std::vector<ConversionStep> steps() {
+    while (now_ != to_) {
+      const auto step = next();
+      FERRY_ASSERT(step, "no conversion from " + str(now_) + " to " + str(to_));
+      now_[step->axis] = step->after;
+      steps_.push_back(*step);
+    }
+    return steps_;
+  }
+
+ private:
+  /// In this order less moves: what is cut or joined early makes later steps smaller.
+  std::optional<ConversionStep> next() const {
+    for (const auto kind : {&Conversion::cut, &Conversion::joined_in_parts, &Conversion::exchanged, &Conversion::joined,
+                            &Conversion::gathered})
+      for (std::size_t axis = now_.size(); axis > 0; --axis)
+        if (const auto after = (this->*kind)(axis - 1)) return ConversionStep{axis - 1, now_[axis - 1], *after};
+    return std::nullopt;
+  }
+
+  std::optional<AxisLayout> cut(std::size_t axis) const {
+    if (now_[axis].kind == Kind::replicated && may_split(axis)) return to_[axis];
+    return std::nullopt;
+  }
+  std::optional<AxisLayout> joined_in_parts(std::size_t axis) const {
+    if (now_[axis].kind == Kind::partial && may_split(axis)) return to_[axis];
+    return std::nullopt;
+  }
+  std::optional<AxisLayout> exchanged(std::size_t axis) const {
+    if (now_[axis].kind == Kind::split && now_[axis] != to_[axis] && is_last(axis) && may_split(axis)) return to_[axis];
+    return std::nullopt;
+  }
+  std::optional<AxisLayout> joined(std::size_t axis) const {
+    if (now_[axis].kind == Kind::partial && to_[axis].kind == Kind::replicated) return to_[axis];
+    return std::nullopt;
+  }
+  std::optional<AxisLayout> gathered(std::size_t axis) const {
+    if (now_[axis].kind == Kind::split && is_last(axis) && (now_[axis] != to_[axis] || earlier_changes(axis)))
+      return replicated();
+    return std::nullopt;
+  }
+
+  /// The axis is wanted split along a dim that only the same earlier axes split, now and in the end.
+  bool may_split(std::size_t axis) const {
+    if (to_[axis].kind != Kind::split) return false;
+    const std::int16_t dim = to_[axis].dim;
+    for (std::size_t other = 0; other < now_.size(); ++other) {
+      if (other == axis) continue;
+      if (splits(now_[other], dim) != (other < axis && splits(to_[other], dim))) return false;
+    }
+    return true;
+  }
+  bool is_last(std::size_t axis) const {
+    for (std::size_t later = axis + 1; later < now_.size(); ++later)
+      if (splits(now_[later], now_[axis].dim)) return false;
+    return true;
+  }
+  bool earlier_changes(std::size_t axis) const {
+    const std::int16_t dim = now_[axis].dim;
+    for (std::size_t earlier = 0; earlier < axis; ++earlier)
+      if (splits(now_[earlier], dim) != splits(to_[earlier], dim)) return true;
+    return false;
+  }
+
+  Layout now_;
+  const Layout& to_;
+  std::vector<ConversionStep> steps_;
+};
+
+std::int64_t picoseconds(double seconds) {
+  return std::llround(seconds * 1e12);
+}
+
+/// Bytes that a task sends in a step, of which it holds `bytes` before (of the whole along that axis).
+std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
+  if (step.before.kind == Kind::replicated) return 0;
+  const std::int64_t part = (whole + members - 1) / members;
+  switch (step.after.kind) {
+    case Kind::replicated:
+      return (step.before.kind == Kind::partial ? 2 : 1) * part * (members - 1);
+    default:
+      return step.before.kind == Kind::partial ? part * (members - 1) : part * (members - 1) / members;
+  }
+}
+
+}  // namespace
+
+std::vector<ConversionStep> conversion(const Layout& from, const Layout& to) {
+  return Conversion(from, to).steps();
+}
+
+std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where) {
+  std::vector<std::int64_t> sizes = type.shape.sizes();
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (layout[axis].kind != Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(layout[axis].dim)];
+    size = (size + where.axes[axis] - 1) / where.axes[axis];
+  }
+  return checked_count(sizes) * static_cast<std::int64_t>(size_of(type.dtype));
+}
+
+std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where, const Layout& from,
+                             const Layout& to) {
+  if (from == to) return 0;
+  for (std::size_t axis = 0; axis < to.size(); ++axis)
+    if (to[axis].kind == Kind::partial && from[axis] != to[axis]) return -1;
+  std::int64_t cost = 0;
+  Layout now = from;
+  for (const ConversionStep& step : conversion(from, to)) {
+    Layout unsplit = now;
+    unsplit[step.axis] = replicated();
+    const std::int64_t members = where.axes[step.axis];
+    const std::int64_t bytes = moved(step, part_bytes(type, unsplit, where), members);
+    const LinkCost& link = where.between_hosts[step.axis] ? program.topology->between_hosts : program.topology->on_host;
+    if (bytes > 0) cost += picoseconds(link.latency_seconds) + bytes * picoseconds(1 / link.bytes_per_second);
+    now[step.axis] = step.after;
+  }
+  return cost;
+}
+
+}  // namespace ferry

@@ -1,0 +1,486 @@
+#include "placement/layout/converter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "ops/control/comm.hpp"
+
+namespace ferry {
+
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+Axes only(std::size_t axis, std::size_t axes) {
+  Axes one(axes);
+  one[axis] = true;
+  return one;
+}
+
+/// The layout along these axes.
+Layout of(const Layout& layout, const Axes& axes) {
+  Layout part;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis]) part.push_back(layout[axis]);
+  return part;
+}
+
+}  // namespace
+
+void Converter::place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
+  const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis)
+    if (axes[axis] == 1) layout[axis] = replicated();
+  program_.values[value].where = where;
+  program_.values[value].layout = program_.intern(std::move(layout));
+  if (!program_.options.reasons || causes.empty()) return;
+  for (std::size_t axis = 0; axis < causes.size(); ++axis)
+    if (program_.values[value].layout[axis] == replicated()) causes[axis] = kNone;
+  program_.causes.of_layout[value] = std::move(causes);
+}
+
+NodeId Converter::cause(PValueId value, std::size_t axis) const {
+  const auto found = program_.causes.of_layout.find(value);
+  return found == program_.causes.of_layout.end() ? kNone : found->second[axis];
+}
+
+PValueId Converter::current(PValueId value) const {
+  const auto found = replaced_.find(value);
+  return found == replaced_.end() ? value : found->second;
+}
+
+void Converter::replace(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const PValueId now = need(value, where, layout, why);
+  if (now != value) replaced_[value] = now;
+}
+
+PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted, const Why& why) {
+  const PValueId value = current(original);
+  Layout layout = wanted;
+  for (std::size_t axis = 0; axis < layout.size(); ++axis)
+    if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
+  const PValue& v = program_.values[value];
+  if (v.where == where && v.layout == layout) return value;
+  const auto key = std::make_tuple(value, where, str(layout));
+  if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  const PValueId result =
+      v.where == kNone ? copy_constant(value, where, layout, why) : convert(value, where, layout, why);
+  if (program_.options.reasons) remember(value, result, why);
+  return made_[key] = result;
+}
+
+void Converter::remember(PValueId from, PValueId to, const Why& why) {
+  const PValue& before = program_.values[from];
+  const PValue& after = program_.values[to];
+  std::vector<NodeId> causes(after.layout.size(), kNone);
+  for (std::size_t axis = 0; axis < causes.size(); ++axis) {
+    if (after.layout[axis] == replicated()) continue;
+    const bool kept = before.where == after.where && before.layout[axis] == after.layout[axis];
+    causes[axis] = kept ? cause(from, axis) : of_axis(from, axis, why).node;
+  }
+  program_.causes.of_layout[to] = std::move(causes);
+}
+
+PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const PValue from = program_.values[value];
+  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout, why);
+  if (from.where == where) return convert_axes(value, layout, why);
+  const Where& source = program_.wheres[from.where];
+  const Where& target = program_.wheres[where];
+  if (!source.single()) {
+    if (target.tasks.size() == 1) {
+      if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
+      if (has_device(source, target))
+        return need(value, from.where, Layout(source.axes.size()), why.without_axes());  // its own copy
+    }
+    const Layout all(source.axes.size());
+    if (const PValueId parts = across(value, where, layout, why); parts != kNone) return parts;
+    if (!target.single() && covers(source, target))
+      return cut_after_moving(need(value, from.where, all, why.without_axes()), where, layout);
+    const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
+    const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index), why);
+    return from_device(joined != kNone ? joined : need(value, from.where, all, why.without_axes()), task, where, layout,
+                       why);
+  }
+  return from_device(value, source.tasks[0], where, layout, why);
+}
+
+bool Converter::takes_extent(const PValue& from, WhereId where, const Layout& layout) const {
+  if (!from.type.shape.bounded()) return true;
+  const auto is_whole = [](const AxisLayout& axis) { return axis == replicated(); };
+  if (from.where != where)
+    return std::ranges::all_of(Layout(from.layout), is_whole) && std::ranges::all_of(layout, is_whole);
+  return std::ranges::all_of(conversion(from.layout, layout),
+                             [](const ConversionStep& step) { return step.before == replicated(); });
+}
+
+PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const PValue from = program_.values[value];
+  Type known = from.type;
+  known.shape[0] = known.shape[0].size();
+  Layout extents = from.layout;
+  for (AxisLayout& axis : extents) axis = axis == split(0) ? partial(Reduce::sum) : replicated();
+  const PValueId elements = computed(kFillBound, {&value, 1}, known, from.where, from.layout);
+  const PValueId extent = computed(kExtentOf, {&value, 1}, {DType::int64, Shape{1}}, from.where, extents);
+  if (const auto causes = program_.causes.of_layout.find(value); causes != program_.causes.of_layout.end())
+    program_.causes.of_layout[elements] = causes->second;
+  const PValueId parts[] = {need(elements, where, layout, why),
+                            need(extent, where, Layout(layout.size()), why.without_axes())};
+  return computed(kWithExtent, parts, from.type, where, layout);
+}
+
+bool Converter::has_device(const Where& mesh, const Where& device) {
+  return mesh.has(device.tasks[0]) && mesh.kind == device.kind && mesh.index == device.index;
+}
+
+bool Converter::covers(const Where& source, const Where& target) {
+  return source.kind == target.kind && source.index == target.index &&
+         std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
+}
+
+PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout,
+                                const Why& why) {
+  const Where& target = program_.wheres[where];
+  const Where& source = program_.wheres[program_.values[value].where];
+  if (target.single()) {
+    const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
+    explain(moved, "transfer from /task:" + std::to_string(task) + " to " + target.str(), why, of_place(value, why));
+    return moved;
+  }
+  if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
+    return value;
+  const Layout all(target.axes.size());
+  if (layout == all) {
+    const Members members = with_root(target.tasks, task);
+    return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why, of_place(value, why));
+  }
+  if (made(value, where, all)) return need(need(value, where, all, why), where, layout, why);
+  return spread(value, task, where, layout, why);
+}
+
+PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why) {
+  Axes reached(layout.size()), rest(layout.size(), true);
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (layout[axis].kind != Kind::split) continue;
+    const PValue from = program_.values[value];
+    const std::int64_t parts = program_.wheres[where].axes[axis];
+    const PValueId cut = parts_op(kCutParts, value, layout[axis].dim, parts, from.where, from.layout);
+    const Members members = along(where, task, reached, only(axis, layout.size()));
+    reached[axis] = true;
+    rest[axis] = false;
+    const WhereId at = part_at(where, task, reached);
+    const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
+    value = collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[axis].dim}, at,
+                       at == where ? layout : of(layout, reached), why,
+                       asked ? Cited{why.axes[axis], true} : of_place(value, why));
+    if (at == where) return value;
+  }
+  const ProgramCollective broadcast{CollectiveKind::broadcast, Reduce::none, along(where, task, reached, rest)};
+  return collective(value, broadcast, where, layout, why, of_place(value, why));
+}
+
+PValueId Converter::across(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const WhereId at = program_.values[value].where;
+  const std::vector<std::size_t> alike = axes_alike(value, where, layout);
+  if (alike.empty()) return kNone;
+  Layout there(program_.wheres[at].axes.size());
+  Why why_there{why.user, why.place, std::vector<NodeId>(there.size(), kNone)};
+  Axes source_axes(there.size()), split_axes(layout.size()), copied(layout.size());
+  for (std::size_t axis = 0, k = 0; axis < layout.size(); ++axis) {
+    split_axes[axis] = layout[axis].kind == Kind::split;
+    copied[axis] = !split_axes[axis];
+    if (!split_axes[axis]) continue;
+    source_axes[alike[k]] = true;
+    if (!why.axes.empty()) why_there.axes[alike[k]] = why.axes[axis];
+    there[alike[k++]] = layout[axis];
+  }
+  const PValueId cut = need(value, at, there, why_there);
+  const Where &source = program_.wheres[at], &target = program_.wheres[where];
+  const std::vector<std::size_t> givers = positions(source, 0, source_axes);
+  const std::vector<std::size_t> first_getters = positions(target, 0, split_axes);
+  Grouping groups;
+  for (std::size_t part = 0; part < givers.size(); ++part) {
+    std::vector<std::int32_t>& group = groups.emplace_back();
+    for (const std::size_t getter : positions(target, first_getters[part], copied))
+      group.push_back(target.tasks[getter]);
+    group.push_back(source.tasks[givers[part]]);
+  }
+  const auto root = static_cast<std::int32_t>(groups[0].size() - 1);
+  const Members members{.grouping = program_.intern(std::move(groups)), .root = root, .guest_root = true};
+  return collective(cut, {CollectiveKind::broadcast, Reduce::none, members}, where, layout, why, of_place(value, why));
+}
+
+std::vector<std::size_t> Converter::axes_alike(PValueId value, WhereId where, const Layout& layout) const {
+  const PValue& from = program_.values[value];
+  const Where &source = program_.wheres[from.where], &target = program_.wheres[where];
+  if (std::ranges::any_of(target.tasks, [&](std::int32_t task) { return source.has(task); })) return {};
+  std::vector<std::size_t> chosen, best;
+  std::int64_t least = 0;
+  Layout there(source.axes.size());
+  const auto choose = [&](const auto& self, std::size_t axis, std::size_t next) -> void {
+    while (axis < layout.size() && layout[axis].kind != Kind::split) ++axis;
+    if (axis == layout.size()) {
+      const std::int64_t cost = conversion_cost(program_, from.type, source, from.layout, there);
+      if (chosen.empty() || (!best.empty() && cost >= least)) return;
+      best = chosen;
+      least = cost;
+      return;
+    }
+    for (; next < source.axes.size(); ++next) {
+      if (source.axes[next] != target.axes[axis]) continue;
+      there[next] = layout[axis];
+      chosen.push_back(next);
+      self(self, axis + 1, next + 1);
+      chosen.pop_back();
+      there[next] = replicated();
+    }
+  };
+  choose(choose, 0, 0);
+  return best;
+}
+
+PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout& layout) {
+  const Layout all(layout.size());
+  if (layout == all) return whole;
+  return take_part(whole, where, layout);
+}
+
+PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, const Why& why) {
+  const PValue from = program_.values[original];
+  const Layout layout = from.layout;
+  if (layout == Layout(layout.size()) || made(original, from.where, Layout(layout.size()))) return kNone;
+  Axes left(layout.size());
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) left[axis] = layout[axis] != replicated();
+  PValueId value = original;
+  for (const Kind kind : {Kind::partial, Kind::split})
+    for (std::size_t axis = layout.size(); axis > 0; --axis) {
+      if (layout[axis - 1].kind != kind) continue;
+      left[axis - 1] = false;
+      const NodeId split_by = cause(original, axis - 1);
+      const Cited cited = why.place == kNone && split_by != kNone ? Cited{split_by, true} : of_place(original, why);
+      const Members members = along(from.where, task, left, only(axis - 1, layout.size()));
+      const bool last = std::find(left.begin(), left.end(), true) == left.end();
+      const WhereId at = last ? where : part_at(from.where, task, left);
+      value = join(value, layout[axis - 1], members, at,
+                   last ? Layout(program_.wheres[where].axes.size()) : of(layout, left), why, cited);
+    }
+  return value;
+}
+
+PValueId Converter::join(PValueId value, const AxisLayout& before, const Members& members, WhereId where,
+                         const Layout& layout, const Why& why, Cited cited) {
+  if (before.kind == Kind::partial)
+    return collective(value, {CollectiveKind::reduce, before.reduce, members}, where, layout, why, cited);
+  const auto guests = members.guest_root ? 1 : 0;
+  const auto parts = static_cast<std::int64_t>(program_.groupings[members.grouping][0].size()) - guests;
+  const ProgramCollective gather{CollectiveKind::gather, Reduce::none, members, before.dim};
+  return parts_op(kJoinParts, collective(value, gather, where, layout, why, cited), before.dim, parts, where, layout);
+}
+
+PValueId Converter::convert_axes(PValueId original, const Layout& layout, const Why& why) {
+  PValueId value = nearest(original, layout);
+  for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
+    value = convert_axis(value, step, why, of_axis(original, step.axis, why));
+  return value;
+}
+
+PValueId Converter::nearest(PValueId value, const Layout& layout) const {
+  const PValue& v = program_.values[value];
+  const auto cost = [&](PValueId from) {
+    return conversion_cost(program_, v.type, program_.wheres[v.where], program_.values[from].layout, layout);
+  };
+  PValueId best = value;
+  for (auto it = made_.lower_bound({value, v.where, ""}); it != made_.end(); ++it) {
+    const auto& [of, where, text] = it->first;
+    if (of != value || where != v.where) break;
+    if (const std::int64_t from_here = cost(it->second); from_here >= 0 && from_here < cost(best)) best = it->second;
+  }
+  return best;
+}
+
+PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited) {
+  const PValue from = program_.values[value];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  Layout layout = from.layout;
+  layout[step.axis] = step.after;
+  const bool to_parts = step.after.kind == Kind::split;
+  if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
+  if (step.before.kind == Kind::partial && !to_parts)
+    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why,
+                      cited);
+  if (step.before.kind == Kind::partial) {
+    const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+    return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim}, from.where,
+                      layout, why, cited);
+  }
+  if (to_parts) return exchange(value, step, layout, why, cited);
+  const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
+                                    from.where, layout, why, cited);
+  return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
+}
+
+PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why,
+                             Cited cited) {
+  const PValue from = program_.values[value];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
+  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
+  const PValueId blocks = collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim},
+                                     from.where, layout, why, cited);
+  return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
+}
+
+Node Converter::added(NodeKind kind, PValueId value) const {
+  const PValue& v = program_.values[value];
+  Node node;
+  node.kind = kind;
+  node.once = kind == NodeKind::compute && program_.nodes[v.producer].once;
+  node.graph = v.graph;
+  node.op = v.graph->producer(v.value);
+  return node;
+}
+
+PValueId Converter::finish(Node node, PValueId value, WhereId where, const Layout& layout) {
+  const Type type = program_.values[value].type;
+  return finish(node, {&value, 1}, type, where, layout);
+}
+
+PValueId Converter::finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where,
+                           const Layout& layout) {
+  node.where = where;
+  const ValueId shown = program_.values[inputs[0]].value;
+  const NodeId id = program_.add(node, inputs, {&type, 1});
+  const PValueId result = program_.nodes[id].first_output;
+  program_.values[result].value = shown;
+  place(result, where, layout);
+  emit(id);
+  return result;
+}
+
+PValueId Converter::computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
+                             const Layout& layout) {
+  Node node = added(NodeKind::compute, inputs[0]);
+  node.once =
+      std::ranges::all_of(inputs, [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
+  node.def = &def;
+  static const Attrs kNoAttrs;
+  node.attrs = &kNoAttrs;
+  return finish(node, inputs, type, where, layout);
+}
+
+PValueId Converter::collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
+                               const Why& why, Cited cited) {
+  Node node = added(NodeKind::collective, value);
+  node.detail = static_cast<std::uint32_t>(program_.collectives.size());
+  program_.collectives.push_back(what);
+  const PValueId result = finish(node, value, where, layout);
+  explain(result,
+          std::string(name_of(what.kind)) + " over " +
+              std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks",
+          why, cited);
+  return result;
+}
+
+Members Converter::with_root(std::vector<std::int32_t> group, std::int32_t root) {
+  const auto at = std::find(group.begin(), group.end(), root);
+  Members members{.root = static_cast<std::int32_t>(at - group.begin()), .guest_root = at == group.end()};
+  if (members.guest_root) group.push_back(root);
+  members.grouping = program_.intern(Grouping{std::move(group)});
+  return members;
+}
+
+std::size_t Converter::corner(WhereId mesh, std::int32_t task) const {
+  const Where& where = program_.wheres[mesh];
+  return where.has(task) ? where.position(task) : 0;
+}
+
+WhereId Converter::part_at(WhereId mesh, std::int32_t task, const Axes& axes) {
+  return part_of_mesh(program_, mesh, corner(mesh, task), axes);
+}
+
+Members Converter::along(WhereId mesh, std::int32_t task, const Axes& others, const Axes& axes) {
+  const Members members = groups_along(program_, mesh, corner(mesh, task), others, axes);
+  const bool alone = std::find(others.begin(), others.end(), true) == others.end();
+  return alone ? with_root(program_.groupings[members.grouping][0], task) : members;
+}
+
+bool Converter::made(PValueId value, WhereId where, const Layout& layout) const {
+  return made_.contains(std::make_tuple(value, where, str(layout)));
+}
+
+PValueId Converter::take_part(PValueId value, WhereId where, const Layout& layout) {
+  const Type type = program_.values[value].type;
+  return computed(kTakePart, {&value, 1}, type, where, layout);
+}
+
+PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where,
+                             const Layout& layout) {
+  const Shape& shape = program_.values[value].type.shape;
+  bool contiguous = true;
+  for (int d = 0; d < dim; ++d) contiguous = contiguous && shape[d].size() == 1;
+  if (contiguous) return value;
+  Node node = added(NodeKind::compute, value);
+  node.def = &def;
+  program_.added_attrs.push_back({{"dim", static_cast<std::int64_t>(dim)}, {"parts", parts}});
+  node.attrs = &program_.added_attrs.back();
+  return finish(node, value, where, layout);
+}
+
+PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+  const PValue from = program_.values[value];
+  const Layout whole(program_.wheres[where].axes.size());
+  if (layout != whole) return need(need(value, where, whole, why), where, layout, why);
+  Node node = program_.nodes[from.producer];
+  node.where = where;
+  const NodeId id = program_.add(node, {}, {&from.type, 1});
+  const PValueId result = program_.nodes[id].first_output;
+  program_.values[result].value = from.value;
+  place(result, where, whole);
+  emit(id);
+  return result;
+}
+
+Converter::Cited Converter::of_place(PValueId value, const Why& why) const {
+  const std::vector<NodeId>& causes = program_.causes.of_place;
+  if (why.place != kNone || causes.empty()) return {why.place, false};
+  NodeId producer = program_.values[value].producer;
+  while (producer >= causes.size()) producer = program_.values[program_.inputs(program_.nodes[producer])[0]].producer;
+  return {causes[producer], false};
+}
+
+Converter::Cited Converter::of_axis(PValueId value, std::size_t axis, const Why& why) const {
+  const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
+  return {asked ? why.axes[axis] : cause(value, axis), true};
+}
+
+void Converter::explain(PValueId value, const std::string& what, const Why& why, Cited cited) {
+  if (!program_.options.reasons) return;
+  const Node& user = program_.nodes[why.user];
+  const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
+  Reason reason{program_.name(value),
+                what + ", " + std::to_string(program_.values[value].type.bytes()) + " bytes: " + use + " on " +
+                    program_.where(user).str() + text(why.user, cited),
+                program_.line(user), true};
+  if (cited.node != kNone) {
+    reason.constraint = program_.name(program_.nodes[cited.node]);
+    reason.of_layout = cited.layout;
+  }
+  program_.reason_of[program_.values[value].producer] = program_.reasons.size();
+  program_.reasons.push_back(std::move(reason));
+}
+
+std::string Converter::text(NodeId user, Cited cited) const {
+  if (cited.node == kNone) return "";
+  const Node& node = program_.nodes[cited.node];
+  const Annotation& annotation = node.graph->op(node.op).annotation();
+  if (cited.node == user && !cited.layout) return ", as annotated";
+  std::string how = cited.layout ? "laid" : "annotated " + program_.text(annotation);
+  for (std::size_t i = 0; cited.layout && i < annotation.layouts.size(); ++i)
+    how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
+  if (cited.node == user) return ", which is " + how;
+  return ", because " + program_.name(node) + " is " + how + " at " + escaped(program_.line(node).str());
+}
+
+}  // namespace ferry

@@ -1,0 +1,257 @@
+// propagate: layouts backwards. A value that its inputs would leave whole, though every op that uses it takes a part
+// along the same dim, is wished in those parts: its op then computes a part, and asks the same of its own inputs. So an
+// annotation reaches the values from which the annotated one is made, and a feed is scattered rather than broadcast.
+// The layouts that this starts from are those that reshard would choose, found forwards and without adding a node.
+//
+// A wish binds nobody: reshard counts it among the costs of an op's layouts, and converts nothing for its sake. Values
+// that anybody wants whole have none, nor have variables: they lie as annotated in every plan of a session.
+#include <algorithm>
+#include <optional>
+
+#include "placement/layout/strategy.hpp"
+#include "placement/program/program.hpp"
+#include "placement/program/users.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+class Propagator {
+ public:
+  explicit Propagator(Program& program)
+      : program_(program),
+        users_(program),
+        lies_(program.values.size()),
+        is_result_(program.values.size()),
+        strategies_(program.nodes.size()) {
+    for (const ProgramRegion& region : program.regions)
+      for (PValueId result : region.results) is_result_[result] = true;
+  }
+
+  void run() {
+    forwards(0);
+    backwards(0);
+  }
+
+ private:
+  /// Where a value lies as far as is known, and of each axis whose annotation its layout goes back to.
+  struct Lies {
+    WhereId where = kNone;
+    Layout layout;
+    std::vector<NodeId> causes;
+  };
+
+  // ---- Forwards: as reshard will lay them out ----
+
+  void forwards(RegionId region) {
+    for (NodeId id : program_.regions[region].order) {
+      const Node& node = program_.nodes[id];
+      switch (node.kind) {
+        case NodeKind::compute:
+          if (on_mesh(node)) lay(id);
+          break;
+        case NodeKind::variable:
+          leaf(id, node.where);
+          break;
+        case NodeKind::feed:
+          leaf(id, home(node));
+          break;
+        case NodeKind::loop:
+          loop(node);
+          break;
+        case NodeKind::branch:
+          branch(node);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  bool on_mesh(const Node& node) const { return node.where != kNone && !program_.where(node).single(); }
+
+  WhereId home(const Node& feed) const {
+    const WhereId annotated = program_.feed_homes[feed.detail];
+    return annotated == kNone ? feed.where : annotated;
+  }
+
+  void leaf(NodeId id, WhereId where) {
+    const Node& node = program_.nodes[id];
+    const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
+    const bool free = annotated.empty();
+    put(node.first_output, where, free ? whole(where) : annotated, free ? kNone : id);
+  }
+
+  void lay(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const std::vector<Layout> annotated = annotated_layouts(node, program_.where(node));
+    strategies_[id] = choose_strategy(program_, node, given(node), annotated);
+    for (std::uint32_t o = 0; o < node.outputs; ++o) {
+      const PValueId output = node.first_output + o;
+      if (!annotated[o].empty()) {
+        put(output, node.where, annotated[o], id);
+        continue;
+      }
+      put(output, node.where, strategies_[id].outputs[o], kNone);
+      for (std::size_t axis = 0; axis < lies_[output].causes.size(); ++axis)
+        lies_[output].causes[axis] = cause(id, axis);
+    }
+  }
+
+  void loop(const Node& node) {
+    bodies(node);
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      lies_[node.first_output + i] = lies_[program_.regions[node.detail].parameters[i]];
+  }
+
+  void branch(const Node& node) {
+    bodies(node);
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      lies_[node.first_output + i] = joined(program_.regions[node.detail].results[i]);
+  }
+
+  void bodies(const Node& owner) {
+    for (RegionId body : {owner.detail, owner.detail + 1}) {
+      const std::vector<PValueId>& parameters = program_.regions[body].parameters;
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const WhereId where = program_.nodes[program_.values[parameters[i]].producer].where;
+        lies_[parameters[i]] = joined(program_.inputs(owner)[program_.argument(owner, body, i)]);
+        if (lies_[parameters[i]].where != where) put(parameters[i], where, whole(where), kNone);
+      }
+      forwards(body);
+    }
+  }
+
+  Layout whole(WhereId where) const { return Layout(program_.wheres[where].axes.size()); }
+
+  Lies joined(PValueId value) const {
+    Lies lies = lies_[value];
+    for (AxisLayout& axis : lies.layout)
+      if (axis.kind == Kind::partial) axis = replicated();
+    return lies;
+  }
+
+  void put(PValueId value, WhereId where, Layout layout, NodeId cause) {
+    for (std::size_t axis = 0; axis < layout.size(); ++axis)
+      if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
+    const std::size_t axes = layout.size();
+    lies_[value] = {where, std::move(layout), std::vector<NodeId>(axes, cause)};
+  }
+
+  std::vector<Layout> given(const Node& node) const {
+    std::vector<Layout> layouts;
+    for (PValueId input : program_.inputs(node))
+      layouts.push_back(lies_[input].where == node.where ? lies_[input].layout : whole(node.where));
+    return layouts;
+  }
+
+  // ---- Backwards ----
+
+  void backwards(RegionId region) {
+    const std::vector<NodeId>& order = program_.regions[region].order;
+    for (std::size_t i = order.size(); i > 0; --i) {
+      const NodeId id = order[i - 1];
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
+        backwards(node.detail);
+        backwards(node.detail + 1);
+      } else if (node.kind == NodeKind::feed && !program_.wheres[home(node)].single()) {
+        if (annotated_layouts(node, program_.wheres[home(node)])[0].empty())
+          if (auto wish = wished(node.first_output)) program_.wishes[node.first_output] = std::move(*wish);
+      } else if (node.kind == NodeKind::compute && on_mesh(node)) {
+        compute(id);
+      }
+    }
+  }
+
+  /// Wishes the outputs as their users want them, if the op can make them so.
+  void compute(NodeId id) {
+    const Node& node = program_.nodes[id];
+    std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
+    std::vector<std::optional<Wish>> wishes(node.outputs);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (wanted[o].empty() && (wishes[o] = wished(node.first_output + o))) wanted[o] = wishes[o]->layout;
+    if (std::none_of(wishes.begin(), wishes.end(), [](const auto& wish) { return wish.has_value(); })) return;
+    Strategy strategy = choose_strategy(program_, node, given(node), wanted);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (wishes[o] && strategy.outputs[o] != wishes[o]->layout) return;
+    strategies_[id] = std::move(strategy);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (wishes[o]) program_.wishes[node.first_output + o] = std::move(*wishes[o]);
+  }
+
+  /// The value's layout with the parts that all users take of it, axis by axis; none if they take it as it is.
+  std::optional<Wish> wished(PValueId value) const {
+    if (is_result_[value]) return std::nullopt;
+    Wish wish{lies_[value].layout, std::vector<NodeId>(lies_[value].layout.size(), kNone)};
+    bool any = false;
+    for (std::size_t axis = 0; axis < wish.layout.size(); ++axis) {
+      if (wish.layout[axis] != replicated()) continue;
+      const Taken taken = taken_by_all(value, axis);
+      if (taken.part.kind != Kind::split) continue;
+      wish.layout[axis] = taken.part;
+      wish.causes[axis] = taken.cause;
+      any = true;
+    }
+    return any ? std::optional(std::move(wish)) : std::nullopt;
+  }
+
+  /// How a user takes a value along an axis, and whose annotation that goes back to.
+  struct Taken {
+    AxisLayout part;
+    NodeId cause = kNone;
+  };
+
+  /// Whole when they differ.
+  Taken taken_by_all(PValueId value, std::size_t axis) const {
+    Taken all;
+    for (NodeId user : users_[value]) {
+      const Node& node = program_.nodes[user];
+      for (std::uint32_t i = 0; i < node.inputs; ++i) {
+        if (program_.inputs(node)[i] != value || reads_sizes(node, i)) continue;
+        const Taken taken = take(user, i, lies_[value].where, axis);
+        if (taken.part.kind != Kind::split || (all.part.kind == Kind::split && taken.part != all.part)) return {};
+        if (all.part.kind != Kind::split) all = taken;
+      }
+    }
+    return all;
+  }
+
+  bool reads_sizes(const Node& node, std::uint32_t input) const {
+    return node.kind == NodeKind::compute && is_unread(program_, node, input);
+  }
+
+  Taken take(NodeId user, std::uint32_t input, WhereId where, std::size_t axis) const {
+    const Node& node = program_.nodes[user];
+    if (node.where != where) return {};
+    if (node.kind == NodeKind::compute) return {strategies_[user].inputs[input][axis], cause(user, axis)};
+    if (node.kind != NodeKind::assign || input != 1) return {};
+    const Lies& variable = lies_[program_.inputs(node)[0]];
+    return {variable.layout[axis], variable.causes[axis]};
+  }
+
+  /// Whose annotation the op's layouts along the axis go back to.
+  NodeId cause(NodeId id, std::size_t axis) const {
+    const Node& node = program_.nodes[id];
+    const std::uint32_t asked = strategies_[id].asked[axis];
+    if (asked == kNone) return kNone;
+    if (asked != Strategy::kOutput) return lies_[program_.inputs(node)[asked]].causes[axis];
+    return asking_output(program_, id, strategies_[id], axis);
+  }
+
+  Program& program_;
+  const Users users_;
+  std::vector<Lies> lies_;
+  std::vector<bool> is_result_;  ///< of a region
+  std::vector<Strategy> strategies_;
+};
+
+}  // namespace
+
+void propagate(Program& program) {
+  const auto single = [](const Where& where) { return where.single(); };
+  if (!std::all_of(program.wheres.begin(), program.wheres.end(), single)) Propagator(program).run();
+}
+
+}  // namespace ferry

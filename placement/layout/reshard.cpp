@@ -1,0 +1,347 @@
+// reshard: gives every value its layout, and inserts what brings values to the devices and layouts where they are used.
+// After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by one device
+// of that mesh. What is added, Converter says.
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/text.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/control/comm.hpp"
+#include "placement/layout/converter.hpp"
+#include "placement/layout/strategy.hpp"
+#include "placement/layout/sums.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+class Resharder {
+ public:
+  explicit Resharder(Program& program) : program_(program), to_(program), sums_(program) {}
+
+  void run() { region(0); }
+
+ private:
+  // ---- Walking ----
+
+  void region(RegionId id) {
+    const std::vector<NodeId> order = std::move(program_.regions[id].order);
+    program_.regions[id].order.clear();
+    const RegionId outer = to_.enter(id);
+    for (NodeId node : order) visit(node);
+    to_.enter(outer);
+  }
+
+  void visit(NodeId id) {
+    switch (program_.nodes[id].kind) {
+      case NodeKind::compute:
+        return compute(id);
+      case NodeKind::feed:
+        return leaf(id, true);
+      case NodeKind::variable:
+        return leaf(id, false);
+      case NodeKind::assign:
+        return assign(id);
+      case NodeKind::loop:
+        return loop(id);
+      case NodeKind::branch:
+        return branch(id);
+      case NodeKind::fetch:
+        return fetch(id);
+      default:
+        to_.emit(id);
+    }
+  }
+
+  void compute(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.where == kNone) return;  // a constant that is copied to each of its users
+    if (program_.where(node).single() || !sums_.adds(node)) return lay(id);
+    add_up(id);
+  }
+
+  /// Adds the terms that need no message to be added. The others wait until the sum ends, so that partial sums are
+  /// joined once; then those that are partial along most axes come first.
+  void add_up(NodeId id) {
+    OpenSum sum = sums_.take(id);
+    const WhereId where = program_.nodes[id].where;
+    const bool ends = !sums_.goes_on(id);
+    if (ends && sum.nodes.size() > 1) put_partial_first(sum.terms, where);
+    std::vector<PValueId> kept;
+    std::size_t added = 0;
+    for (const PValueId term : sum.terms) {
+      const auto other = std::ranges::find_if(
+          kept, [&](PValueId value) { return ends || partial_axes(value, where) == partial_axes(term, where); });
+      if (other == kept.end()) {
+        kept.push_back(term);
+        continue;
+      }
+      const NodeId node = sum.nodes[added++];
+      program_.inputs(program_.nodes[node])[0] = *other;
+      program_.inputs(program_.nodes[node])[1] = term;
+      lay(node);
+      *other = program_.nodes[node].first_output;
+    }
+    sum.nodes.erase(sum.nodes.begin(), sum.nodes.begin() + static_cast<std::ptrdiff_t>(added));
+    if (!sum.nodes.empty()) sums_.leave_open(id, {std::move(kept), std::move(sum.nodes)});
+  }
+
+  /// Those that are partial along most axes, then those along fewer.
+  void put_partial_first(std::vector<PValueId>& terms, WhereId where) const {
+    const auto rank = [&](PValueId term) {
+      const std::uint32_t axes = partial_axes(term, where);
+      return std::pair(std::popcount(axes), axes);
+    };
+    std::stable_sort(terms.begin(), terms.end(), [&](PValueId a, PValueId b) { return rank(a) > rank(b); });
+  }
+
+  /// A bit for each axis of `where` along which the value is a partial sum.
+  std::uint32_t partial_axes(PValueId id, WhereId where) const {
+    const Layout layout = layout_on(id, where);
+    std::uint32_t axes = 0;
+    for (std::size_t axis = 0; axis < layout.size(); ++axis)
+      if (layout[axis] == partial(Reduce::sum)) axes |= 1U << axis;
+    return axes;
+  }
+
+  /// The value's layout if it lies on `where`; else it will come there as a whole.
+  Layout layout_on(PValueId id, WhereId where) const {
+    const PValue& value = program_.values[to_.current(id)];
+    return value.where == where ? value.layout : Layout(program_.wheres[where].axes.size());
+  }
+
+  /// Lays the node out and puts it in its place, after the conversions that it needs.
+  void lay(NodeId id) {
+    const Node node = program_.nodes[id];
+    const Where& where = program_.where(node);
+    std::vector<Layout> given;
+    for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
+    const std::vector<Layout> wanted = annotated_layouts(node, where);
+    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
+                                             : choose_strategy(program_, node, given, or_wished(node, wanted));
+    const Why because = why(id, causes(id, strategy));
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      if (!is_unread(program_, node, i)) set_input(i, node.where, strategy.inputs[i], because);
+    program_.nodes[id].once = node.once && inputs_once(id);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      to_.place(node.first_output + o, node.where, strategy.outputs[o], because.axes);
+    to_.emit(id);
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (!wanted[o].empty())
+        to_.replace(node.first_output + o, node.where, wanted[o], why(id, std::vector<NodeId>(wanted[o].size(), id)));
+  }
+
+  /// What is not annotated may be wished.
+  std::vector<Layout> or_wished(const Node& node, std::vector<Layout> wanted) const {
+    for (std::uint32_t o = 0; o < node.outputs; ++o)
+      if (const auto wish = program_.wishes.find(node.first_output + o); wish != program_.wishes.end())
+        wanted[o] = wish->second.layout;
+    return wanted;
+  }
+
+  /// That `user` needs something; `axes`: as in Why.
+  Why why(NodeId user, std::vector<NodeId> axes = {}) const {
+    return program_.options.reasons ? Why{user, program_.causes.of_place[user], std::move(axes)} : Why{user};
+  }
+
+  /// Whose annotations the choice goes back to, axis by axis.
+  std::vector<NodeId> causes(NodeId id, const Strategy& strategy) const {
+    std::vector<NodeId> causes;
+    if (!program_.options.reasons) return causes;
+    for (std::size_t axis = 0; axis < strategy.asked.size(); ++axis) {
+      const std::uint32_t asked = strategy.asked[axis];
+      const bool input = asked < program_.nodes[id].inputs;
+      causes.push_back(input ? to_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
+                             : asking_output(program_, id, strategy, axis));
+    }
+    return causes;
+  }
+
+  /// Whose annotations the value's layout on `where` goes back to.
+  std::vector<NodeId> causes_of(PValueId value, WhereId where) const {
+    const auto found = program_.causes.of_layout.find(value);
+    const bool known = found != program_.causes.of_layout.end() && program_.values[value].where == where;
+    return known ? found->second : std::vector<NodeId>();
+  }
+
+  /// What a collective gives, it gives in every step.
+  bool inputs_once(NodeId id) const {
+    const auto inputs = program_.inputs(program_.nodes[id]);
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
+  }
+
+  /// A feed lies where its giver is and goes on to where the input is annotated; a variable lies as annotated.
+  void leaf(NodeId id, bool moves) {
+    const Node node = program_.nodes[id];
+    const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
+    const bool lies = !moves && !wanted[0].empty();
+    if (lies)
+      to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
+    else
+      to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
+    to_.emit(id);
+    if (moves && program_.feed_homes[node.detail] != kNone) send_home(id, program_.feed_homes[node.detail]);
+  }
+
+  void send_home(NodeId feed, WhereId home) {
+    const Node node = program_.nodes[feed];
+    Layout layout = annotated_layouts(node, program_.wheres[home])[0];
+    Why because{feed, feed, std::vector<NodeId>(layout.size(), feed)};
+    if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
+    if (const auto wish = program_.wishes.find(node.first_output); wish != program_.wishes.end()) {
+      layout = wish->second.layout;
+      because.axes = wish->second.causes;
+    }
+    to_.replace(node.first_output, home, layout, because);
+  }
+
+  void assign(NodeId id) {
+    const Node node = program_.nodes[id];
+    const PValueId read = program_.inputs(node)[0];
+    const PValue variable = program_.values[read];
+    set_input(1, variable.where, variable.layout, why(id, causes_of(read, variable.where)));
+    to_.place(node.first_output, variable.where, variable.layout);
+    to_.emit(id);
+  }
+
+  void fetch(NodeId id) {
+    const WhereId at = program_.nodes[id].where;
+    set_input(0, at, {}, Why{id});
+    to_.emit(id);
+  }
+
+  // ---- Control flow ----
+
+  void loop(NodeId id) {
+    const Node node = program_.nodes[id];
+    const RegionId condition = node.detail, body = node.detail + 1;
+    bind_parameters(id, condition);
+    bind_parameters(id, body);
+    region(condition);
+    region(body);
+    const std::vector<PValueId> carried(program_.regions[body].parameters.begin(),
+                                        program_.regions[body].parameters.begin() + node.outputs);
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      const PValue parameter = program_.values[carried[i]];
+      const Why because = why(id, causes_of(carried[i], parameter.where));
+      PValueId& result = program_.regions[body].results[i];
+      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout, because); });
+      to_.place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout, because.axes);
+    }
+    const WhereId all = participants(node);
+    program_.nodes[id].where = all;
+    PValueId& predicate = program_.regions[condition].results[0];
+    predicate = in_region(
+        condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size()), Why{id}); });
+    to_.emit(id);
+  }
+
+  void branch(NodeId id) {
+    const Node node = program_.nodes[id];
+    const RegionId first = node.detail;
+    bind_parameters(id, first);
+    bind_parameters(id, first + 1);
+    region(first);
+    region(first + 1);
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      PValueId& then_result = program_.regions[first].results[i];
+      PValueId& else_result = program_.regions[first + 1].results[i];
+      const WhereId at = place_of(then_result, else_result, node.where);
+      const Layout layout = whole_layout(then_result, at);
+      const Why because = why(id, causes_of(then_result, at));
+      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout, because); });
+      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout, because); });
+      to_.place(node.first_output + i, at, layout, causes_of(then_result, at));
+    }
+    const WhereId all = participants(node);
+    program_.nodes[id].where = all;
+    set_input(0, all, Layout(program_.wheres[all].axes.size()), Why{id});
+    to_.emit(id);
+  }
+
+  /// Parameters lie as the owner's inputs lie; partial values are joined first.
+  void bind_parameters(NodeId owner, RegionId region_id) {
+    const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const std::uint32_t input = program_.argument(program_.nodes[owner], region_id, i);
+      const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
+      const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
+      set_input(input, at, whole_layout(argument, at), why(owner, causes_of(argument, at)));
+      const PValue bound = program_.values[program_.inputs(program_.nodes[owner])[input]];
+      const bool here = bound.where == at;
+      to_.place(parameters[i], at, here ? bound.layout : Layout(program_.wheres[at].axes.size()),
+                causes_of(program_.inputs(program_.nodes[owner])[input], at));
+    }
+  }
+
+  WhereId place_of(PValueId a, PValueId b, WhereId fallback) const {
+    if (program_.values[a].where != kNone) return program_.values[a].where;
+    return program_.values[b].where != kNone ? program_.values[b].where : fallback;
+  }
+
+  /// The layout of a value if it is on `at`, with partial axes replicated; else replicated.
+  Layout whole_layout(PValueId value, WhereId at) const {
+    Layout layout(program_.wheres[at].axes.size());
+    const PValue& v = program_.values[value];
+    if (v.where != at) return layout;
+    layout = v.layout;
+    for (AxisLayout& axis : layout)
+      if (axis.kind == Kind::partial) axis = replicated();
+    return layout;
+  }
+
+  /// All tasks that take part in the bodies or hold an input or output of the owner.
+  WhereId participants(const Node& owner) {
+    std::set<std::int32_t> tasks;
+    const auto add = [&](WhereId where) {
+      if (where != kNone) tasks.insert(program_.wheres[where].tasks.begin(), program_.wheres[where].tasks.end());
+    };
+    for (std::uint32_t i = 0; i < owner.outputs; ++i) add(program_.values[owner.first_output + i].where);
+    std::vector<RegionId> regions{owner.detail, owner.detail + 1};
+    while (!regions.empty()) {
+      const ProgramRegion& region = program_.regions[regions.back()];
+      regions.pop_back();
+      for (NodeId id : region.order) {
+        const Node& node = program_.nodes[id];
+        if (!node.once) add(node.where);
+        for (PValueId input : program_.inputs(node)) add(program_.values[input].where);
+        if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)
+          regions.insert(regions.end(), {node.detail, node.detail + 1});
+      }
+    }
+    Where where;
+    where.tasks.assign(tasks.begin(), tasks.end());
+    if (where.tasks.size() > 1) where.axes = {static_cast<std::int64_t>(where.tasks.size())};
+    return program_.intern(std::move(where));
+  }
+
+  template <class F>
+  PValueId in_region(RegionId id, F f) {
+    const RegionId outer = to_.enter(id);
+    const PValueId value = f();
+    to_.enter(outer);
+    return value;
+  }
+
+  /// Input `i` of the user that `because` names.
+  void set_input(std::uint32_t i, WhereId where, const Layout& layout, const Why& because) {
+    const PValueId value = to_.need(program_.inputs(program_.nodes[because.user])[i], where, layout, because);
+    program_.inputs(program_.nodes[because.user])[i] = value;
+  }
+
+  Program& program_;
+  Converter to_;
+  Sums sums_;
+};
+
+}  // namespace
+
+void reshard(Program& program) {
+  Resharder(program).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,259 @@
+#include "placement/layout/strategy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "graph/op/index_notation.hpp"
+#include "ops/control/comm.hpp"
+#include "placement/layout/conversion.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+/// One way for one axis.
+struct Choice {
+  std::vector<AxisLayout> inputs, outputs;
+  bool parallel = false;        ///< a letter is split: each task computes its part
+  std::uint32_t asked = kNone;  ///< as in Strategy
+};
+
+// A core of today, roughly: what matters is that messages and redundant computing are weighed at all.
+constexpr std::int64_t kPicosecondsPerByte = 100;
+constexpr double kPicosecondsPerFlop = 20;
+constexpr std::int64_t kPicosecondsPerKernel = 50'000;
+constexpr std::int64_t kPicosecondsPerUnknownByte = 1600;  // of ops without index notation: what they do is not known
+
+std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
+  if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
+  const ProgramFacts facts(program, program.inputs(node), *node.attrs);
+  IndexSpace space = bind_index(notation_of(*node.def, facts), facts);
+  for (std::size_t o = 0; o < node.outputs; ++o)
+    for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
+      Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
+      if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
+    }
+  return space;
+}
+
+/// The slower of arithmetic and memory, in picoseconds.
+std::int64_t computing_cost(std::int64_t bytes, double flops) {
+  return std::max<std::int64_t>(bytes * kPicosecondsPerByte, std::llround(flops * kPicosecondsPerFlop));
+}
+
+double points_of(const IndexSpace& space) {
+  double points = 1;
+  for (const Dim& size : space.sizes) points *= static_cast<double>(size.size());
+  return points;
+}
+
+class Chooser {
+ public:
+  Chooser(const Program& program, const Node& node, const std::vector<Layout>& given, const std::vector<Layout>& wanted)
+      : program_(program),
+        node_(node),
+        where_(program.where(node)),
+        space_(index_space(program, node)),
+        given_(given),
+        wanted_(wanted),
+        tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
+               std::vector<Layout>(node.outputs, Layout(where_.axes.size())),
+               std::vector<std::uint32_t>(where_.axes.size(), kNone)},
+        parallel_(where_.axes.size(), false) {}
+
+  Strategy best() {
+    for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) choices_.push_back(choices(axis));
+    try_from(0);
+    FERRY_ASSERT(best_, "no layout for " + program_.name(node_));
+    return *best_;
+  }
+
+ private:
+  /// The candidates of an axis; on ties the first wins.
+  std::vector<Choice> choices(std::size_t axis) const {
+    std::vector<Choice> found;
+    if (where_.axes[axis] > 1 && space_) {
+      if (auto choice = linear_choice(axis)) found.push_back(std::move(*choice));
+      for (int letter = 0; letter < static_cast<int>(space_->sizes.size()); ++letter)
+        if (auto choice = split_choice(axis, letter)) found.push_back(std::move(*choice));
+    }
+    found.push_back(replicated_choice());
+    return found;
+  }
+
+  Choice replicated_choice() const {
+    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs)};
+  }
+
+  std::optional<Choice> split_choice(std::size_t axis, int letter) const {
+    const auto l = static_cast<std::size_t>(letter);
+    if (space_->whole[l] || space_->sizes[l].bounded()) return std::nullopt;
+    Choice choice = replicated_choice();
+    for (std::uint32_t i = 0; i < node_.inputs; ++i)
+      for (std::size_t d = 0; d < space_->inputs[i].size(); ++d) {
+        if (space_->inputs[i][d] != letter || space_->broadcast[i][d]) continue;
+        choice.inputs[i] = split(static_cast<int>(d));
+        if (choice.asked == kNone && given_[i][axis] == choice.inputs[i]) choice.asked = i;
+      }
+    for (std::size_t o = 0; o < node_.outputs; ++o) {
+      const AxisLayout out = output_layout(letter, o);
+      if (out.kind == Kind::partial && node_.def->reduce == Reduce::none) return std::nullopt;
+      choice.outputs[o] = out;
+      const bool wanted = !wanted_[o].empty() && wanted_[o][axis] == out;
+      if (choice.asked == kNone && wanted) choice.asked = Strategy::kOutput;
+    }
+    if (choice.asked == kNone) return std::nullopt;
+    choice.parallel = true;
+    return choice;
+  }
+
+  AxisLayout output_layout(int letter, std::size_t output) const {
+    const auto& dims = space_->outputs[output];
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] == letter) return split(static_cast<int>(d));
+    return partial(node_.def->reduce);
+  }
+
+  std::optional<Choice> linear_choice(std::size_t axis) const {
+    if (node_.def->linear == 0) return std::nullopt;
+    Choice choice = replicated_choice();
+    for (std::uint32_t i = 0; i < node_.inputs; ++i) {
+      if (i < 32 && (node_.def->linear >> i & 1U) == 0) continue;  // an op of more inputs is linear in all or none
+      choice.inputs[i] = partial(Reduce::sum);
+      if (given_[i][axis] != choice.inputs[i]) return std::nullopt;
+      if (choice.asked == kNone) choice.asked = i;
+    }
+    for (AxisLayout& output : choice.outputs) output = partial(Reduce::sum);
+    return choice;
+  }
+
+  /// Every combination of the axes' choices.
+  void try_from(std::size_t axis) {
+    if (axis == where_.axes.size()) return consider();
+    for (const Choice& choice : choices_[axis]) {
+      for (std::size_t i = 0; i < node_.inputs; ++i) tried_.inputs[i][axis] = choice.inputs[i];
+      for (std::size_t o = 0; o < node_.outputs; ++o) tried_.outputs[o][axis] = choice.outputs[o];
+      parallel_[axis] = choice.parallel;
+      tried_.asked[axis] = choice.asked;
+      try_from(axis + 1);
+    }
+  }
+
+  void consider() {
+    std::int64_t cost = computing();
+    for (std::size_t i = 0; i < node_.inputs; ++i) {
+      if (is_unread(program_, node_, i)) continue;
+      if (!add_cost(cost, program_.inputs(node_)[i], given_[i], tried_.inputs[i])) return;
+    }
+    bool matches = true;
+    for (std::uint32_t o = 0; o < node_.outputs; ++o) {
+      const Layout& to = wanted_[o].empty() ? joined(node_.first_output + o, tried_.outputs[o]) : wanted_[o];
+      if (!add_cost(cost, node_.first_output + o, tried_.outputs[o], to)) return;
+      matches = matches && (wanted_[o].empty() || tried_.outputs[o] == wanted_[o]);
+    }
+    if (best_ && (cost > cost_ || (cost == cost_ && matches <= matches_))) return;
+    best_ = tried_;
+    cost_ = cost;
+    matches_ = matches;
+  }
+
+  /// What the kernel takes on one task, by the slower of arithmetic and memory.
+  std::int64_t computing() const {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < node_.inputs; ++i)
+      if (!is_unread(program_, node_, i))
+        bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
+    for (std::uint32_t o = 0; o < node_.outputs; ++o)
+      bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
+    return computing_cost(bytes, flops());
+  }
+
+  /// Of the index space's part that a task computes.
+  double flops() const {
+    if (!space_) return 0;
+    double points = node_.def->flops * points_of(*space_);
+    for (std::size_t axis = 0; axis < parallel_.size(); ++axis)
+      if (parallel_[axis]) points /= static_cast<double>(where_.axes[axis]);
+    return points;
+  }
+
+  bool add_cost(std::int64_t& cost, PValueId value, const Layout& from, const Layout& to) const {
+    const std::int64_t more = conversion_cost(program_, program_.values[value].type, where_, from, to);
+    cost += more;
+    return more >= 0;
+  }
+
+  /// The least that joining partial sums will take: in parts along the first dim.
+  Layout joined(PValueId value, Layout layout) const {
+    const bool scalar = program_.values[value].type.shape.rank() == 0;
+    for (AxisLayout& axis : layout)
+      if (axis.kind == Kind::partial) axis = scalar ? replicated() : split(0);
+    return layout;
+  }
+
+  const Program& program_;
+  const Node& node_;
+  const Where& where_;
+  const std::optional<IndexSpace> space_;
+  const std::vector<Layout>&given_, &wanted_;
+  std::vector<std::vector<Choice>> choices_;
+  Strategy tried_;
+  std::vector<bool> parallel_;  // of the tried choices, by axis
+
+  std::optional<Strategy> best_;
+  std::int64_t cost_ = 0;
+  bool matches_ = false;
+};
+
+}  // namespace
+
+bool is_unread(const Program& program, const Node& node, std::size_t input) {
+  return input < 32 && (node.def->unread >> input & 1U) != 0 &&
+         !program.values[program.inputs(node)[input]].type.shape.bounded();
+}
+
+std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
+  std::vector<Layout> layouts(node.outputs);
+  const Annotation& annotation = node.graph->op(node.op).annotation();
+  if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
+  if (node.def == nullptr || node.def == &kTakePart) return layouts;
+  std::copy_n(annotation.layouts.begin(), layouts.size(), layouts.begin());
+  return layouts;
+}
+
+NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
+  if (strategy.asked[axis] != Strategy::kOutput) return kNone;
+  const Node& node = program.nodes[id];
+  const std::vector<Layout> annotated = annotated_layouts(node, program.where(node));
+  for (std::uint32_t o = 0; o < node.outputs; ++o) {
+    if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
+    const auto wish = program.wishes.find(node.first_output + o);
+    if (wish != program.wishes.end() && wish->second.layout[axis] == strategy.outputs[o][axis])
+      return wish->second.causes[axis];
+  }
+  return kNone;
+}
+
+std::int64_t computing_cost(const Program& program, const Node& node) {
+  if (node.def->is(kView)) return 0;
+  std::int64_t bytes = 0;
+  const auto add = [&](PValueId id) {
+    const PValue& value = program.values[id];
+    bytes += part_bytes(value.type, value.layout, program.wheres[value.where]);
+  };
+  for (std::size_t i = 0; i < node.inputs; ++i)
+    if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
+  for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
+  const auto space = index_space(program, node);
+  return kPicosecondsPerKernel +
+         (space ? computing_cost(bytes, node.def->flops * points_of(*space)) : bytes * kPicosecondsPerUnknownByte);
+}
+
+Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
+                         const std::vector<Layout>& wanted) {
+  return Chooser(program, node, given, wanted).best();
+}
+
+}  // namespace ferry

@@ -1,0 +1,171 @@
+#include "placement/lower/classes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+
+namespace ferry {
+namespace {
+
+std::int64_t coordinate(const Where& where, std::size_t position, std::size_t axis) {
+  auto rest = static_cast<std::int64_t>(position);
+  for (std::size_t a = where.axes.size(); a > axis + 1; --a) rest /= where.axes[a - 1];
+  return rest % where.axes[axis];
+}
+
+/// Tasks that are alike as far as is known have the same number.
+class Roles {
+ public:
+  Roles(const Program& program, const Plan& plan, const MessageNumbers& messages)
+      : program_(program),
+        plan_(plan),
+        messages_(messages),
+        class_of_(static_cast<std::size_t>(program.topology->size())) {}
+
+  std::vector<std::uint32_t> classes() {
+    std::vector<std::int32_t> all(class_of_.size());
+    std::iota(all.begin(), all.end(), 0);
+    tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
+    for (const Where& where : program_.wheres) tell_apart(where.tasks, [](std::size_t) { return 0; });
+    part_sizes();
+    ends();
+    number_in_order();
+    return std::move(class_of_);
+  }
+
+ private:
+  /// Tasks that are in the list are unlike those that are not, and those with another value.
+  template <class ValueAt>
+  void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
+    using Key = std::pair<std::uint32_t, std::int64_t>;
+    std::map<Key, std::uint32_t> numbers;
+    const std::pair<const Key, std::uint32_t>* last = nullptr;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      std::uint32_t& number = class_of_[static_cast<std::size_t>(tasks[i])];
+      const Key key{number, value_at(i)};
+      if (last == nullptr || last->first != key) {
+        const auto [at, fresh] = numbers.try_emplace(key, next_);
+        if (fresh) ++next_;
+        last = &*at;
+      }
+      number = last->second;
+    }
+  }
+
+  void single_out(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
+
+  void part_sizes() {
+    std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // size of a dim, axes that split it
+    for (const PValue& value : program_.values)
+      for (int dim = 0; dim < value.type.shape.rank(); ++dim) {
+        std::vector<std::size_t> axes;
+        for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
+          if (value.layout[axis] == split(dim)) axes.push_back(axis);
+        if (!axes.empty() && !is_even(value.where, value.type.shape[dim].size(), axes))
+          splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
+      }
+    for (const auto& split : splits) {
+      const auto& [where_id, size, axes] = split;
+      const Where& where = program_.wheres[where_id];
+      tell_apart(where.tasks, [&, whole = size, &cut = axes](std::size_t i) {
+        std::int64_t part = whole;
+        for (std::size_t axis : cut) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
+        return part;
+      });
+    }
+  }
+
+  /// All parts have the same size.
+  [[nodiscard]] bool is_even(WhereId where, std::int64_t size, const std::vector<std::size_t>& axes) const {
+    for (std::size_t axis : axes) {
+      if (size % program_.wheres[where].axes[axis] != 0) return false;
+      size /= program_.wheres[where].axes[axis];
+    }
+    return true;
+  }
+
+  void ends() {
+    std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, their root
+    for (NodeId id = 0; id < program_.nodes.size(); ++id) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::transfer && node.where != kNone) {
+        single_out(sender_of(program_, node));
+        single_out(program_.where(node).tasks[0]);
+      } else if (const auto found = messages_.collectives.find(id); found != messages_.collectives.end()) {
+        const ProgramCollective& collective = program_.collectives[node.detail];
+        const std::int32_t root = is_rooted(collective.kind) ? collective.members.root : -1;
+        std::vector<std::uint32_t> groupings;
+        for (std::uint32_t number : found->second) groupings.push_back(plan_.collectives[number].grouping);
+        if (met.emplace(groupings, root).second) take_part(groupings, root);
+      }
+    }
+  }
+
+  /// Groups that lie on hosts in another way, or whose members have parts of other sizes, have a collective of their
+  /// own.
+  void take_part(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
+    std::vector<std::int32_t> tasks, roots;
+    std::vector<std::size_t> values;
+    for (std::size_t k = 0; k < groupings.size(); ++k)
+      for (const auto& group : plan_.groupings[groupings[k]]) {
+        tasks.insert(tasks.end(), group.begin(), group.end());
+        values.resize(tasks.size(), k);
+        if (root >= 0) roots.push_back(group[static_cast<std::size_t>(root)]);
+      }
+    tell_apart(tasks, [&](std::size_t i) { return static_cast<std::int64_t>(values[i]); });
+    tell_apart(roots, [](std::size_t) { return 0; });
+  }
+
+  void number_in_order() {
+    std::vector<std::uint32_t> numbers(next_, kNone);
+    std::uint32_t count = 0;
+    for (std::uint32_t& number : class_of_) {
+      if (numbers[number] == kNone) numbers[number] = count++;
+      number = numbers[number];
+    }
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  const MessageNumbers& messages_;
+  std::vector<std::uint32_t> class_of_;
+  std::uint32_t next_ = 1;  ///< the next fresh number
+};
+
+}  // namespace
+
+std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task) {
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  const Where& where = program.wheres[value.where];
+  const std::size_t position = where.position(task);
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
+  }
+  return sizes;
+}
+
+bool is_even(const Program& program, const PValue& value) {
+  const Where& where = program.wheres[value.where];
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    if (size % where.axes[axis] != 0) return false;
+    size /= where.axes[axis];
+  }
+  return true;
+}
+
+std::vector<std::uint32_t> task_classes(const Program& program, const Plan& plan, const MessageNumbers& messages) {
+  return Roles(program, plan, messages).classes();
+}
+
+std::int32_t sender_of(const Program& program, const Node& transfer) {
+  return program.wheres[program.values[program.inputs(transfer)[0]].where].tasks[0];
+}
+
+}  // namespace ferry

@@ -1,0 +1,441 @@
+// lower: from the program, which speaks of all tasks, to the instructions of each plan class.
+//
+// Every class's list is a projection of one global order. A transfer's send and receive start where its value is made,
+// a joined one and a collective where they stand; what they bring is waited for where it is first used, so that they
+// overlap what lies between. Who gets nothing waits a few messages later or at the region's end. So the least
+// unfinished instruction of the job can always run, also when nothing is buffered.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include "graph/op/core_ops.hpp"
+#include "placement/class/memory.hpp"
+#include "placement/class/region_lists.hpp"
+#include "placement/class/strands.hpp"
+#include "placement/layout/strategy.hpp"
+#include "placement/lower/class_kernels.hpp"
+#include "placement/lower/classes.hpp"
+#include "placement/lower/under_way.hpp"
+#include "placement/lower/variable_updates.hpp"
+#include "placement/messages/messages.hpp"
+#include "placement/plan/plan_tables.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+namespace {
+
+/// Makes one class's part of the plan.
+class ClassBuilder {
+ public:
+  ClassBuilder(const Lowering& shared, std::int32_t task)
+      : shared_(shared),
+        program_(shared.program),
+        tables_(shared.tables),
+        task_(task),
+        buffers_(program_, tables_, task, plan_class_),
+        lists_(plan_class_),
+        kernels_(shared, plan_class_, buffers_, lists_),
+        under_way_(lists_, program_, shared.plan, shared.messages) {}
+
+  PlanClass build() {
+    plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
+    reserve();
+    place_joined();
+    emit_region(0, 1);
+    finish_step();
+    in_region(0, [&] { under_way_.finish(); });
+    kernels_.finish();
+    lists_.join();
+    place_strands(plan_class_, kernels_.work());
+    plan_memory(plan_class_);
+    return std::move(plan_class_);
+  }
+
+ private:
+  PlanClass& plan() { return plan_class_; }
+
+  /// Room for what the step will have, so that nothing is moved while the lists grow.
+  void reserve() {
+    std::size_t nodes = 0, operands = 0;
+    for (const Node& node : program_.nodes) {
+      if (node.where == kNone || !buffers_.on(node.where)) continue;
+      ++nodes;
+      operands += node.inputs + node.outputs;
+    }
+    plan().buffers.reserve(nodes + nodes / 8);
+    lists_.reserve(nodes + nodes / 8, operands + operands / 8);
+  }
+
+  /// What kernels make for a message of several values lies there from the start.
+  void place_joined() {
+    std::vector<PValueId> stored;
+    for (const ProgramRegion& region : program_.regions)
+      for (NodeId id : region.order) {
+        const Node& node = program_.nodes[id];
+        if (!is_joined(node)) continue;
+        stored.clear();
+        for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
+        if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
+      }
+  }
+
+  // ---- Regions ----
+
+  template <class F>
+  void in_region(std::uint32_t region, F f) {
+    const std::uint32_t outer = lists_.enter(region);
+    f();
+    lists_.enter(outer);
+  }
+
+  void emit_region(RegionId from, std::uint32_t to) {
+    const std::uint32_t outer = lists_.enter(to);
+    for (NodeId id : program_.regions[from].order) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::transfer && !is_joined(node)) continue;  // starts where its value is made
+      emit(id);
+      start_transfers(id);
+    }
+    lists_.enter(outer);
+  }
+
+  void start_transfers(NodeId id) {
+    if (!shared_.messages.sent_on[id]) return;
+    for (NodeId transfer : shared_.messages.transfers_after.at(id)) {
+      emit(transfer);
+      start_transfers(transfer);
+    }
+  }
+
+  void emit(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const std::uint32_t outer = lists_.region();
+    if (node.once) lists_.enter(0);
+    switch (node.kind) {
+      case NodeKind::compute:
+        if (here(node)) compute(node);
+        break;
+      case NodeKind::feed:
+        if (here(node)) port(node, Do::feed);
+        break;
+      case NodeKind::fetch:
+        if (here(node)) port(node, Do::fetch);
+        break;
+      case NodeKind::variable:
+        if (here(node)) variable(node);
+        break;
+      case NodeKind::assign:
+        if (here(node)) assign(node);
+        break;
+      case NodeKind::transfer:
+        transfer(id);
+        break;
+      case NodeKind::collective:
+        collective(id);
+        break;
+      case NodeKind::loop:
+        if (here(node)) loop(node);
+        break;
+      case NodeKind::branch:
+        if (here(node)) branch(node);
+        break;
+      case NodeKind::parameter:
+        break;
+    }
+    lists_.enter(outer);
+  }
+
+  [[nodiscard]] bool here(const Node& node) const { return buffers_.on(node.where); }
+
+  // ---- Nodes ----
+
+  void compute(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    if (node.def->is(kView)) {
+      buffers_.view(node.first_output, buffers_.of(inputs[0]));
+      if (under_way_.brings(inputs[0])) under_way_.bring_too(node.first_output, inputs[0]);
+      return;
+    }
+    in_.clear();
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
+    kernels_.add(node, named(Do::kernel, node), in_);
+  }
+
+  void port(const Node& node, Do what) {
+    Instruction instruction = named(what, node);
+    instruction.target = node.detail;
+    if (what == Do::feed)
+      lists_.push(instruction, {}, {buffers_.define(node.first_output)});
+    else
+      lists_.push(instruction, {use(program_.inputs(node)[0])}, {});
+  }
+
+  void variable(const Node& node) {
+    const std::uint32_t buffer = buffers_.define(node.first_output);
+    plan().buffers[buffer].space = Buffer::Space::state;
+    plan().variables.push_back({name_of(node), buffer});
+  }
+
+  void assign(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const std::uint32_t value = use(inputs[1]);
+    buffers_.alias(node.first_output, value);
+    assigns_.push_back({buffers_.of(inputs[0]), value, named(Do::copy, node)});
+  }
+
+  void finish_step() {
+    in_region(1, [&] {
+      under_way_.finish();
+      update_variables(plan_class_, lists_.step(), std::move(assigns_));
+    });
+  }
+
+  // ---- Messages ----
+
+  void transfer(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const std::uint32_t channel = shared_.messages.channels.at(id);
+    if (sender_of(program_, node) == task_) {
+      Instruction send = named(Do::send, node);
+      send.target = channel;
+      under_way_.start(send, {given(node)}, {}, {});
+    }
+    if (program_.where(node).tasks[0] == task_) {
+      Instruction receive = named(Do::receive, node);
+      receive.target = channel;
+      const std::vector<PValueId> brought = results(node);
+      under_way_.start(receive, {}, {defined(node, brought)}, brought);
+    }
+  }
+
+  void collective(NodeId id) {
+    const Node& node = program_.nodes[id];
+    for (std::uint32_t number : shared_.messages.collectives.at(id)) {
+      const Collective& collective = shared_.plan.collectives[number];
+      const Membership& place = place_in(collective.grouping);
+      if (place.group == nullptr) continue;
+      const Schedule& schedule = shared_.plan.schedules[collective.schedule];
+      Instruction instruction = named(Do::collective, node);
+      instruction.target = number;
+      instruction.in_place = schedule.in_place() ? 1 : 0;
+      std::vector<std::uint32_t> in, out;
+      std::vector<PValueId> brought;
+      if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
+      if (schedule.gets(place.member) && buffers_.holds(node.first_output)) {
+        brought = results(node);
+        out.push_back(defined(node, brought));
+      }
+      const std::int64_t staging = staging_of(schedule, collective, place.member);
+      if (staging > 0) instruction.scratch = buffers_.scratch(node.where, staging);
+      under_way_.start(instruction, in, out, brought);
+    }
+  }
+
+  const Membership& place_in(std::uint32_t grouping) {
+    const auto [at, fresh] = places_.try_emplace(grouping);
+    if (fresh) at->second = membership(shared_.plan.groupings[grouping], task_);
+    return at->second;
+  }
+
+  static bool is_joined(const Node& node) {
+    return (node.kind == NodeKind::collective || node.kind == NodeKind::transfer) && node.inputs > 1;
+  }
+
+  static std::vector<PValueId> results(const Node& node) {
+    std::vector<PValueId> values(node.outputs);
+    std::iota(values.begin(), values.end(), node.first_output);
+    return values;
+  }
+
+  /// The buffer that a message works on: of one value, or of several.
+  std::uint32_t given(const Node& node) {
+    const PValueId first = program_.inputs(node)[0];
+    return node.inputs == 1 ? use(first) : storage_of(plan_class_, buffers_.of(first));
+  }
+
+  /// The buffer for what it brings.
+  std::uint32_t defined(const Node& node, const std::vector<PValueId>& brought) {
+    if (brought.size() == 1) return buffers_.define(brought[0]);
+    buffers_.join(brought, name_of(node));
+    for (PValueId value : brought) buffers_.define(value);
+    return storage_of(plan_class_, buffers_.of(brought[0]));
+  }
+
+  /// What every member needs that may be of the class: only roots are of classes of their own.
+  static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
+    const bool at_root = member == schedule.root && is_rooted(schedule.kind);
+    const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();
+    return staged ? schedule.slots * slot_bytes(schedule, collective.parts, collective.dtype) : 0;
+  }
+
+  // ---- Control flow ----
+
+  void loop(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const ProgramRegion& condition = program_.regions[node.detail];
+    const ProgramRegion& body = program_.regions[node.detail + 1];
+    const std::size_t captures = condition.parameters.size() - node.outputs;
+    std::vector<std::uint32_t> carried;
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      const PValueId output = node.first_output + i;
+      if (!buffers_.holds(output)) continue;
+      const std::uint32_t from = use(inputs[i]);
+      const std::uint32_t buffer = buffers_.define(output);
+      lists_.push(named(Do::copy, node), {from}, {buffer});
+      carried.push_back(buffer);
+      buffers_.alias(condition.parameters[i], buffer);
+      buffers_.alias(body.parameters[i], buffer);
+    }
+    alias_captures(condition, node.outputs, inputs.subspan(node.outputs, captures));
+    alias_captures(body, node.outputs, inputs.subspan(node.outputs + captures));
+    const auto [first, second] = lists_.add(Region::Kind::condition, Region::Kind::body);
+    emit_region(node.detail, first);
+    std::uint32_t predicate = kNone;
+    in_region(first, [&] {
+      predicate = use(condition.results[0]);
+      under_way_.finish();
+    });
+    emit_region(node.detail + 1, second);
+    in_region(second, [&] { carry_over(node, body); });
+    Instruction instruction = named(Do::loop, node);
+    instruction.target = first;
+    instruction.other = second;
+    lists_.push(instruction, {predicate}, carried);
+  }
+
+  /// The body's results become the carried values, all at once and when no message needs the old ones any more.
+  void carry_over(const Node& node, const ProgramRegion& body) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      if (!buffers_.holds(node.first_output + i)) continue;
+      std::uint32_t from = use(body.results[i]);
+      const std::uint32_t to = buffers_.of(body.parameters[i]);
+      if (from == to) continue;
+      const bool is_parameter =
+          std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
+            return buffers_.known(p) && storage_of(plan_class_, buffers_.of(p)) == storage_of(plan_class_, from);
+          });
+      if (is_parameter) {
+        const std::uint32_t kept = buffers_.copy_of(from);
+        lists_.push(named(Do::copy, node), {from}, {kept});
+        from = kept;
+      }
+      copies.emplace_back(from, to);
+    }
+    under_way_.finish();
+    for (const auto& [from, to] : copies) lists_.push(named(Do::copy, node), {from}, {to});
+  }
+
+  void branch(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    const ProgramRegion& then_branch = program_.regions[node.detail];
+    const ProgramRegion& else_branch = program_.regions[node.detail + 1];
+    const std::uint32_t predicate = use(inputs[0]);
+    alias_captures(then_branch, 0, inputs.subspan(1, then_branch.parameters.size()));
+    alias_captures(else_branch, 0, inputs.subspan(1 + then_branch.parameters.size()));
+    std::vector<std::uint32_t> outputs;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      if (buffers_.holds(node.first_output + i)) outputs.push_back(buffers_.define(node.first_output + i));
+    const auto [first, second] = lists_.add(Region::Kind::branch, Region::Kind::branch);
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      const ProgramRegion& from = program_.regions[node.detail + k];
+      const std::uint32_t to = k == 0 ? first : second;
+      emit_region(node.detail + k, to);
+      in_region(to, [&] {
+        for (std::uint32_t i = 0; i < node.outputs; ++i)
+          if (buffers_.holds(node.first_output + i))
+            lists_.push(named(Do::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
+        under_way_.finish();
+      });
+    }
+    Instruction instruction = named(Do::branch, node);
+    instruction.target = first;
+    instruction.other = second;
+    lists_.push(instruction, {predicate}, outputs);
+  }
+
+  void alias_captures(const ProgramRegion& region, std::size_t carried, std::span<const PValueId> arguments) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (buffers_.holds(region.parameters[carried + i]))
+        buffers_.alias(region.parameters[carried + i], use(arguments[i]));
+  }
+
+  /// The buffer of a value that is about to be read: a message that brings it is waited for.
+  std::uint32_t use(PValueId value) {
+    if (under_way_.brings(value)) under_way_.wait_for(value);
+    return buffers_.of(value);
+  }
+
+  // ---- Instructions ----
+
+  Instruction named(Do what, const Node& node) {
+    Instruction instruction;
+    instruction.what = what;
+    instruction.name = name_of(node);
+    instruction.line = tables_.line(program_.line(node));
+    return instruction;
+  }
+
+  std::uint32_t name_of(const Node& node) {
+    if (is_joined(node)) return tables_.string(program_.name(node));
+    if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
+      return buffers_.name_of(program_.inputs(node)[0]);
+    return tables_.op_name(*node.graph, node.op);
+  }
+
+  const Lowering& shared_;
+  const Program& program_;
+  PlanTables& tables_;
+  std::int32_t task_;
+  PlanClass plan_class_;
+  ClassBuffers buffers_;
+  RegionLists lists_;
+  ClassKernels kernels_;
+  UnderWay under_way_;
+  std::vector<std::uint32_t> in_;  // of the kernel at hand
+  std::vector<VariableUpdate> assigns_;
+  std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
+};
+
+/// The ops after which the user wants others to run.
+std::vector<bool> followed(const Graph& graph) {
+  std::vector<bool> result(graph.size());
+  for (OpId id = 0; id < graph.size(); ++id)
+    for (OpId earlier : graph.op(id).after()) result[earlier] = true;
+  return result;
+}
+
+void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
+  const Signature& signature = *program.signature;
+  for (const Signature::Feed& feed : signature.feeds) {
+    const Type& type = program.graph->type(feed.value);
+    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), feed.task, type.dtype, feed.sizes, false});
+  }
+  plan.fetches.resize(signature.fetches.size());
+  for (const Node& node : program.nodes) {
+    if (node.kind != NodeKind::fetch) continue;
+    const Type& type = program.values[program.inputs(node)[0]].type;
+    plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]), signature.fetch_to,
+                                 type.dtype, type.shape.sizes(), type.shape.bounded()};
+  }
+}
+
+}  // namespace
+
+Plan lower(const Program& program) {
+  Plan plan;
+  plan.topology = *program.topology;
+  PlanTables tables(plan);
+  add_ports(program, plan, tables);
+  HostPatterns hosts(program);
+  const Lowering shared{program, plan, tables, number_messages(program, plan, tables, hosts), followed(*program.graph)};
+  plan.class_of = task_classes(program, plan, shared.messages);
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
+    if (plan.class_of[task] == plan.classes.size())
+      plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());
+  return plan;
+}
+
+}  // namespace ferry

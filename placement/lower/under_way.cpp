@@ -1,0 +1,89 @@
+#include "placement/lower/under_way.hpp"
+
+namespace ferry {
+namespace {
+
+/// More would keep more buffers from being used again.
+constexpr std::size_t kLeaving = 16, kCollected = 8;
+
+Do wait_of(Do start) {
+  switch (start) {
+    case Do::send:
+      return Do::send_wait;
+    case Do::receive:
+      return Do::receive_wait;
+    default:
+      return Do::collective_wait;
+  }
+}
+
+}  // namespace
+
+void UnderWay::start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
+                     const std::vector<std::uint32_t>& out, std::span<const PValueId> brings) {
+  lists_.push(instruction, in, out);
+  if (instruction.what == Do::send) wait_for_answered();
+  Started& started = started_[lists_.region()];
+  Messages& list = brings.empty()                    ? started.leaving
+                   : instruction.what == Do::receive ? started.received
+                                                     : started.collected;
+  Message message{instruction, in, out, {brings.begin(), brings.end()}, false};
+  message.wait.what = wait_of(instruction.what);
+  list.push_back(std::move(message));
+  for (PValueId value : brings) {
+    coming_[value] = true;
+    places_[value] = {lists_.region(), &list, std::prev(list.end())};
+  }
+  if (started.leaving.size() > kLeaving) wait(started.leaving, started.leaving.begin());
+  if (started.collected.size() > kCollected) wait(started.collected, started.collected.begin());
+}
+
+void UnderWay::bring_too(PValueId view, PValueId value) {
+  const Place place = places_.at(value);
+  place.message->brings.push_back(view);
+  coming_[view] = true;
+  places_[view] = place;
+}
+
+void UnderWay::wait_for(PValueId value) {
+  const Place place = places_.at(value);
+  const std::uint32_t outer = lists_.enter(place.region);
+  wait(*place.list, place.message);
+  lists_.enter(outer);
+}
+
+void UnderWay::finish() {
+  Started& started = started_[lists_.region()];
+  for (Messages* list : {&started.received, &started.collected, &started.leaving})
+    while (!list->empty()) wait(*list, list->begin());
+}
+
+void UnderWay::wait(Messages& list, Messages::iterator message) {
+  const Instruction wait_for = message->wait;
+  lists_.push(wait_for, message->in, message->out);
+  for (PValueId value : message->brings) {
+    coming_[value] = false;
+    places_.erase(value);
+  }
+  list.erase(message);
+  if (wait_for.what != Do::receive_wait) return;
+  for (Message& other : started_[lists_.region()].leaving)
+    other.answered = other.answered || is_over(other.wait, wait_for);
+}
+
+void UnderWay::wait_for_answered() {
+  Messages& leaving = started_[lists_.region()].leaving;
+  for (auto message = leaving.begin(); message != leaving.end();) {
+    const auto next = std::next(message);
+    if (message->answered) wait(leaving, message);
+    message = next;
+  }
+}
+
+/// Who sent what was received had got what was sent before.
+bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
+  return sent.what == Do::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
+         messages_.journeys[sent.target].used <= messages_.journeys[received.target].made;
+}
+
+}  // namespace ferry

@@ -1,0 +1,126 @@
+#include "placement/lower/variable_updates.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace ferry {
+namespace {
+
+class Updater {
+ public:
+  Updater(PlanClass& plan, std::vector<Instruction>& step, std::vector<VariableUpdate> updates)
+      : plan_(plan), step_(step), updates_(std::move(updates)) {}
+
+  void run() {
+    if (updates_.empty()) return;
+    index();
+    for (VariableUpdate& update : updates_) {
+      if (!is_state(update.value) || update.value == update.variable) continue;
+      const std::uint32_t kept = add_copy_of(update.value);
+      push(update.instruction, update.value, kept);
+      update.value = kept;
+    }
+    for (const VariableUpdate& update : updates_)
+      if (update.value != update.variable && !write_in_place(update))
+        push(update.instruction, update.value, update.variable);
+    if (renamed_.empty()) return;
+    for (std::uint32_t& operand : plan_.operands) operand = named(operand);
+  }
+
+ private:
+  /// What the step does to a buffer's bytes.
+  struct Uses {
+    std::uint32_t maker = kNone, last = kNone;  ///< positions in the step: of the last that writes, that touches
+    bool viewed = false;
+  };
+
+  void index() {
+    uses_.resize(plan_.buffers.size());
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (storage_of(plan_, b) != b) uses_[storage_of(plan_, b)].viewed = true;
+    for (std::uint32_t i = 0; i < step_.size(); ++i) note(i);
+  }
+
+  void note(std::uint32_t position) {
+    const Instruction& instruction = step_[position];
+    if (instruction.what == Do::loop || instruction.what == Do::branch) last_control_ = position;
+    for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) uses(operand(instruction.inputs, k)).last = position;
+    for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
+      Uses& used = uses(operand(instruction.outputs, k));
+      used.maker = used.last = position;
+    }
+  }
+
+  /// Not possible when the variable is read later, by the maker in another way than element by element, or when the
+  /// value has bytes of something else.
+  bool write_in_place(const VariableUpdate& update) {
+    if (is_state(update.value) || storage_of(plan_, update.value) != update.value) return false;
+    const Uses value = uses_[update.value];
+    if (value.viewed || value.maker == kNone) return false;
+    const Instruction& maker = step_[value.maker];
+    if (maker.what != Do::kernel || maker.outputs.count != 1) return false;
+    for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
+      if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && !may_take(maker, k)) return false;
+    if (last_control_ != kNone && last_control_ > value.maker) return false;
+    Uses& variable = uses_[update.variable];
+    if (variable.last != kNone && variable.last > value.maker) return false;
+    variable.maker = value.maker;
+    variable.last = value.last;
+    rename(update.value, update.variable);
+    return true;
+  }
+
+  void rename(std::uint32_t from, std::uint32_t to) {
+    renamed_.emplace(from, to);
+    for (VariableUpdate& update : updates_)
+      if (update.value == from) update.value = to;
+  }
+
+  [[nodiscard]] std::uint32_t named(std::uint32_t buffer) const {
+    const auto found = renamed_.find(buffer);
+    return found == renamed_.end() ? buffer : found->second;
+  }
+  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
+    return named(plan_.operands[range.begin + k]);
+  }
+  Uses& uses(std::uint32_t buffer) { return uses_[storage_of(plan_, buffer)]; }
+  [[nodiscard]] bool is_state(std::uint32_t buffer) const {
+    return plan_.buffers[storage_of(plan_, buffer)].space == Buffer::Space::state;
+  }
+
+  /// A buffer like `other`, with bytes of its own.
+  std::uint32_t add_copy_of(std::uint32_t other) {
+    Buffer buffer = plan_.buffers[other];
+    buffer.space = Buffer::Space::step;
+    buffer.view_of = kNone;
+    buffer.offset = 0;
+    plan_.buffers.push_back(std::move(buffer));
+    uses_.emplace_back();
+    return static_cast<std::uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  void push(Instruction copy, std::uint32_t from, std::uint32_t to) {
+    const auto at = static_cast<std::uint32_t>(plan_.operands.size());
+    plan_.operands.insert(plan_.operands.end(), {from, to});
+    copy.inputs = {at, 1};
+    copy.outputs = {at + 1, 1};
+    step_.push_back(copy);
+    note(static_cast<std::uint32_t>(step_.size() - 1));
+  }
+
+  PlanClass& plan_;
+  std::vector<Instruction>& step_;
+  std::vector<VariableUpdate> updates_;
+  std::vector<Uses> uses_;  // of each buffer
+  std::uint32_t last_control_ = kNone;
+  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;
+};
+
+}  // namespace
+
+void update_variables(PlanClass& plan, std::vector<Instruction>& step, std::vector<VariableUpdate> updates) {
+  Updater(plan, step, std::move(updates)).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,109 @@
+#include "placement/messages/choose_schedule.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+/// A way to do it, and what it costs.
+struct Choice {
+  double seconds = 0;
+  std::function<Schedule()> make;
+};
+
+/// Rounds in which n members double up: log2 n, rounded up.
+double rounds(std::int64_t n) {
+  double count = 0;
+  for (std::int64_t reached = 1; reached < n; reached *= 2) ++count;
+  return count;
+}
+
+/// The cost of each algorithm for one call, by the formulas in the header.
+class Costs {
+ public:
+  Costs(const CollectiveCall& call, const Topology& topology)
+      : on_(topology.on_host), between_(topology.between_hosts), bytes_(static_cast<double>(call.bytes)) {
+    std::vector<std::int64_t> sizes;
+    for (std::int32_t host : call.hosts) {
+      sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(host) + 1), 0);
+      ++sizes[static_cast<std::size_t>(host)];
+    }
+    n_ = static_cast<std::int64_t>(call.hosts.size());
+    h_ = static_cast<std::int64_t>(sizes.size());
+    k_ = *std::max_element(sizes.begin(), sizes.end());
+    even_ = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == k_; });
+  }
+
+  [[nodiscard]] bool even() const { return even_; }
+
+  [[nodiscard]] double direct_parts() const {
+    const double k = num(k_), others = num(n_ - k_), part = bytes_ / num(n_);
+    return (k - 1) * on(part) + others * between_.latency_seconds + k * others * part / between_.bytes_per_second;
+  }
+  [[nodiscard]] double doubling() const {
+    const bool whole = (n_ & (n_ - 1)) == 0;
+    const double inside = rounds(k_), outside = rounds(n_) - inside;
+    return inside * on(bytes_) + outside * between(num(k_) * bytes_) + (whole ? 0 : 2 * between(bytes_));
+  }
+  [[nodiscard]] double ring() const { return num(n_ - 1) * between(bytes_ / num(n_)); }
+  [[nodiscard]] double hierarchical_parts() const {
+    const double k = num(k_), h = num(h_);
+    return (k - 1) * h * on_.latency_seconds + (k - 1) / k * bytes_ / on_.bytes_per_second +
+           (h - 1) * between(bytes_ / h);
+  }
+  [[nodiscard]] double direct_whole() const { return num(k_ - 1) * on(bytes_) + num(n_ - k_) * between(bytes_); }
+  [[nodiscard]] double tree() const { return rounds(n_) * between(bytes_); }
+  [[nodiscard]] double hierarchical_tree() const { return rounds(k_) * on(bytes_) + rounds(h_) * between(bytes_); }
+
+ private:
+  static double num(std::int64_t n) { return static_cast<double>(n); }
+  [[nodiscard]] double on(double bytes) const { return on_.latency_seconds + bytes / on_.bytes_per_second; }
+  [[nodiscard]] double between(double bytes) const {
+    return between_.latency_seconds + bytes / between_.bytes_per_second;
+  }
+
+  LinkCost on_, between_;
+  double bytes_;
+  std::int64_t n_ = 0, h_ = 0, k_ = 0;
+  bool even_ = false;
+};
+
+/// From the simplest on.
+std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
+  const auto members = static_cast<int>(call.hosts.size());
+  const auto direct = [=] { return direct_schedule(call.kind, members, call.root, call.guest_root); };
+  const auto hierarchical = [=] { return hierarchical_schedule(call.kind, call.hosts, call.root, call.guest_root); };
+  switch (call.kind) {
+    case CollectiveKind::all_reduce: {
+      std::vector<Choice> all{{2 * costs.direct_parts(), direct},
+                              {costs.doubling(), [=] { return doubling_schedule(members); }},
+                              {2 * costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
+      if (costs.even()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
+      return all;
+    }
+    case CollectiveKind::all_gather:
+      return {{costs.direct_parts(), direct}, {costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return {{costs.direct_whole(), direct},
+              {costs.tree(), [=] { return tree_schedule(call.kind, members, call.root, call.guest_root); }},
+              {costs.hierarchical_tree(), hierarchical}};
+    default:
+      return {{0, direct}};
+  }
+}
+
+}  // namespace
+
+Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
+  const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
+  if (one_host) return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
+  const std::vector<Choice> all = choices(call, Costs(call, topology));
+  const auto best =
+      std::min_element(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
+  return best->make();
+}
+
+}  // namespace ferry

@@ -1,0 +1,38 @@
+// choose_schedule: which algorithm a collective takes, by its size and by where its members are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "placement/plan/schedule.hpp"
+#include "placement/topology/topology.hpp"
+
+namespace ferry {
+
+/// A collective without its schedule.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::span<const std::int32_t> hosts;  ///< of each member, numbered in order of their first member
+  std::int32_t root = 0;
+  bool guest_root = false;
+  std::int64_t bytes = 0;  ///< of the whole vector
+};
+
+/// The algorithm that takes the least time by the topology's links; at a tie the simpler one. On one host it is the
+/// direct one, so that a job in one process and one under MPI on a host give the same bits.
+///
+/// A message costs its link's latency, its bytes the link's bandwidth, which the members on a host share to the
+/// outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds a byte on a host, A
+/// and B between hosts:
+///
+///     all_reduce    direct        2 ((k-1) a + (n-k) A + (k-1) N/n b + k (n-k) N/n B)
+///                   doubling      (log2 k) (a + N b) + (log2 n/k) (A + k N B), and two rounds when n is no power of 2
+///                   ring          2 (n-1) (A + N/n B)
+///                   hierarchical  2 ((k-1) h a + (k-1)/k N b + (h-1) (A + N/h B)), for k members on each host
+///     broadcast     direct        (k-1) (a + N b) + (n-k) (A + N B); a reduce alike
+///                   tree          (log2 n) (A + N B)
+///                   hierarchical  (log2 k) (a + N b) + (log2 h) (A + N B)
+///     all_gather    direct        half of an all_reduce; ring alike
+[[nodiscard]] Schedule choose_schedule(const CollectiveCall& call, const Topology& topology);
+
+}  // namespace ferry

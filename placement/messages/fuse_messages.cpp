@@ -1,0 +1,141 @@
+// fuse_messages: sums of one dtype over the same members, by the same operator, become one collective: a bucket. And a
+// collective of a value that the step computes stands right after that, so that it starts there. What is gathered of
+// variables stays where it is used: the whole of it takes memory only there.
+//
+// Buckets fill in the order in which their values are made; of gradients that is the order of the backward pass. A
+// bucket is closed once it has kFull latencies' worth of bytes (kFull × latency × bandwidth of the links between its
+// members), or before a value that is made no sooner than one of its results is used. So what waits for company is
+// always less than kFull latencies' worth, and of the time that a full bucket takes at most 1/kFull is latency. Only
+// the program and the topology are looked at: all tasks come to the same buckets.
+//
+// A bucket is one vector in memory. Kernels write their results to their places in it and read the sums where they lie:
+// nothing is copied. So only sums of whole vectors are fused (all_reduce, reduce), of values that a kernel of the same
+// region computes in the step, or views of such; not what is bounded, computed once, or brought by another message, a
+// loop or a branch.
+//
+// An element is folded by the schedule of the bucket, over the same members as before: on one host, where schedules
+// are direct, the bits are those of the sums alone. Between hosts the schedule depends on the bytes of the bucket.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+
+#include "placement/messages/regroup.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr double kFull = 8;
+
+class MessageFuser {
+ public:
+  explicit MessageFuser(Program& program) : program_(program), regroup_(program) {}
+
+  void run() {
+    for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(region);
+    regroup_.finish();
+  }
+
+ private:
+  /// A sum that may share a collective with others.
+  struct Sum {
+    NodeId node = 0;
+    std::size_t made = 0;  ///< position of what makes its value
+    std::size_t used = 0;  ///< position where its result is used first
+  };
+  struct Bucket {
+    std::vector<NodeId> sums;
+    std::int64_t bytes = 0;
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< the last value, the first result
+  };
+  /// Sums with equal keys may share: dtype, where the values and the results are, kind, operator, members.
+  using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
+
+  void fuse(RegionId region) {
+    const std::vector<NodeId>& order = program_.regions[region].order;
+    const auto is_collective = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::collective; };
+    if (std::none_of(order.begin(), order.end(), is_collective)) return;
+    regroup_.enter(region);
+    std::vector<Sum> sums;
+    for (const NodeId id : order)
+      if (is_collective(id)) start_early(id, sums);
+    std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.made < b.made; });
+    std::map<Key, Bucket> open;
+    for (const Sum& sum : sums) fill(open[key_of(sum.node)], sum);
+    for (auto& [key, bucket] : open) close(bucket);
+    regroup_.leave();
+  }
+
+  /// What is there from the start would take memory all the time, and what another message brings would have to be
+  /// waited for at once: such collectives stay where they are.
+  void start_early(NodeId id, std::vector<Sum>& sums) {
+    const Node& node = program_.nodes[id];
+    const PValueId given = program_.inputs(node)[0];
+    const Node& source = program_.nodes[program_.values[program_.stored(given)].producer];
+    const bool is_made =
+        source.kind == NodeKind::compute || source.kind == NodeKind::loop || source.kind == NodeKind::branch;
+    const std::size_t made = regroup_.place(program_.values[given].producer);
+    if (!is_made || source.once || made == Regroup::kNowhere) return;
+    if (may_share(node))
+      sums.push_back({id, made, regroup_.used(node.first_output)});
+    else
+      regroup_.put(id, made);
+  }
+
+  /// Its value can be made at a place in a bucket.
+  bool may_share(const Node& node) {
+    const CollectiveKind kind = program_.collectives[node.detail].kind;
+    if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) return false;
+    const PValueId given = program_.inputs(node)[0];
+    const PValueId stored = program_.stored(given);
+    const PValue& value = program_.values[stored];
+    const Node& maker = program_.nodes[value.producer];
+    return maker.kind == NodeKind::compute && !maker.once && regroup_.place(value.producer) != Regroup::kNowhere &&
+           value.where == program_.values[given].where && !value.type.shape.bounded() &&
+           in_buckets_.insert(stored).second;
+  }
+
+  Key key_of(NodeId id) const {
+    const Node& node = program_.nodes[id];
+    const ProgramCollective& what = program_.collectives[node.detail];
+    const PValue& value = program_.values[program_.inputs(node)[0]];
+    return {value.type.dtype, value.where,           node.where,        what.kind,
+            what.reduce,      what.members.grouping, what.members.root, what.members.guest_root};
+  }
+
+  void fill(Bucket& bucket, const Sum& sum) {
+    if (sum.made >= bucket.used) close(bucket);
+    bucket.sums.push_back(sum.node);
+    bucket.bytes += regroup_.bytes_of(sum.node);
+    bucket.made = sum.made;
+    bucket.used = std::min(bucket.used, sum.used);
+    if (bucket.bytes >= full_bytes(sum.node)) close(bucket);
+  }
+
+  std::int64_t full_bytes(NodeId id) const {
+    if (program_.options.bucket_bytes) return *program_.options.bucket_bytes;
+    const ProgramCollective& what = program_.collectives[program_.nodes[id].detail];
+    const bool far = program_.crosses_hosts(program_.groupings[what.members.grouping]);
+    const LinkCost& link = far ? program_.topology->between_hosts : program_.topology->on_host;
+    return static_cast<std::int64_t>(kFull * link.latency_seconds * link.bytes_per_second);
+  }
+
+  void close(Bucket& bucket) {
+    if (bucket.sums.size() == 1) regroup_.put(bucket.sums[0], bucket.made);
+    if (bucket.sums.size() > 1) regroup_.join(std::move(bucket.sums), bucket.made);
+    bucket = {};
+  }
+
+  Program& program_;
+  Regroup regroup_;
+  std::unordered_set<PValueId> in_buckets_;  // what is made at a place in a bucket
+};
+
+}  // namespace
+
+void fuse_messages(Program& program) {
+  MessageFuser(program).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// HostPatterns: how the groups of a program's groupings lie on hosts.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Groups with equal patterns (the hosts of their members, numbered in order of their first member) have equal
+/// schedules. Each grouping is looked at once. Not thread-safe; the program must outlive it.
+class HostPatterns {
+ public:
+  struct OfGrouping {
+    std::vector<std::vector<std::int32_t>> patterns;  ///< sorted
+    std::vector<std::uint32_t> of_group;              ///< the number of each group's pattern
+  };
+
+  explicit HostPatterns(const Program& program);
+  /// Of Program::groupings[grouping]. The reference stays valid.
+  const OfGrouping& of(std::uint32_t grouping);
+
+ private:
+  /// Until the next call.
+  const std::vector<std::int32_t>& pattern_of(const std::vector<std::int32_t>& group);
+
+  const Program& program_;
+  std::vector<std::uint32_t> host_of_;  // of each task, counted from 0
+  struct Seen {
+    std::uint32_t group = 0;  // the last one (counted from 1) with a member there
+    std::int32_t number = 0;
+  };
+  std::vector<Seen> seen_;  // of each host
+  std::uint32_t groups_ = 0;
+  std::vector<std::int32_t> pattern_;
+  std::unordered_map<std::uint32_t, OfGrouping> known_;
+};
+
+}  // namespace ferry

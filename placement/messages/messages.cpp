@@ -1,0 +1,278 @@
+#include "placement/messages/messages.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "placement/lower/classes.hpp"
+#include "placement/messages/choose_schedule.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kExtentBytes = 8;
+/// Parts of all exchanges of a plan, of which each takes 8 bytes.
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 26;
+
+/// Numbers the channels and collectives in global order.
+class Numberer {
+ public:
+  Numberer(const Program& program, Plan& plan, PlanTables& tables, HostPatterns& hosts)
+      : program_(program), plan_(plan), tables_(tables), hosts_(hosts) {}
+
+  MessageNumbers run() {
+    numbers_.sent_on.resize(program_.nodes.size());
+    numbers_.carried.resize(program_.values.size());
+    place_.resize(program_.nodes.size());
+    region(0);
+    return std::move(numbers_);
+  }
+
+ private:
+  void region(RegionId id) {
+    std::uint32_t at = 0;
+    for (NodeId node_id : program_.regions[id].order) {
+      const Node& node = program_.nodes[node_id];
+      place_[node_id] = at++;
+      if (node.kind == NodeKind::transfer) {
+        channel(node_id);
+        carry(node);
+      } else if (node.kind == NodeKind::collective) {
+        collective(node_id);
+        carry(node);
+      } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
+        region(node.detail);
+        region(node.detail + 1);
+      }
+    }
+  }
+
+  void carry(const Node& message) {
+    for (PValueId value : program_.inputs(message)) {
+      while (!numbers_.carried[value]) {
+        numbers_.carried[value] = true;
+        const Node& made = program_.nodes[program_.values[value].producer];
+        if (made.kind == NodeKind::compute && made.def->is(kView)) value = program_.inputs(made)[0];
+      }
+    }
+  }
+
+  void channel(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const PValue& value = program_.values[node.first_output];
+    Channel channel;
+    channel.from = sender_of(program_, node);
+    channel.to = program_.where(node).tasks[0];
+    channel.dtype = value.type.dtype;
+    for (std::uint32_t k = 0; k < node.outputs; ++k)
+      channel.bytes += message_bytes(program_.values[node.first_output + k].type);
+    channel.name = name_of(node);
+    channel.line = tables_.line(program_.line(node));
+    numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
+    plan_.channels.push_back(channel);
+    const PValueId sent = program_.inputs(node)[0];
+    numbers_.journeys.push_back({place_[starter(id)], used(node)});
+    if (node.inputs > 1) return;
+    numbers_.transfers_after[program_.values[sent].producer].push_back(id);
+    numbers_.sent_on[program_.values[sent].producer] = true;
+  }
+
+  /// The node after which a transfer starts: what makes its value, be it brought by other transfers.
+  NodeId starter(NodeId id) const {
+    for (;;) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::transfer || node.inputs > 1) return id;
+      id = program_.values[program_.inputs(node)[0]].producer;
+    }
+  }
+
+  std::uint32_t used(const Node& node) const {
+    std::uint32_t first = kNone;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) first = std::min(first, used_[node.first_output + k]);
+    return first;
+  }
+
+  std::uint32_t name_of(const Node& node) {
+    if (node.inputs > 1) return tables_.string(program_.name(node));
+    const PValue& value = program_.values[program_.inputs(node)[0]];
+    return tables_.value_name(*value.graph, value.value);
+  }
+
+  static std::uint64_t message_bytes(const Type& type) {
+    return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
+  }
+
+  /// Groups that have parts of equal sizes and lie alike on hosts.
+  struct Alike {
+    std::vector<std::int64_t> parts;
+    std::uint32_t pattern = 0;   ///< of HostPatterns
+    std::uint32_t grouping = 0;  ///< of the plan
+  };
+
+  void collective(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const ProgramCollective& wanted = program_.collectives[node.detail];
+    require_room(node, wanted);
+    for (Alike& groups : alike(node, wanted)) {
+      Collective collective;
+      const Type& type = program_.values[node.first_output].type;
+      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
+      const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
+      const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
+      collective.schedule = schedule(wanted, groups.pattern, bytes);
+      collective.grouping = groups.grouping;
+      collective.reduce = wanted.reduce;
+      const bool whole = plan_.schedules[collective.schedule].whole;
+      collective.parts = whole ? std::vector<std::int64_t>{elements} : std::move(groups.parts);
+      collective.name = name_of(node);
+      collective.line = tables_.line(program_.line(node));
+      numbers_.collectives[id].push_back(static_cast<std::uint32_t>(plan_.collectives.size()));
+      plan_.collectives.push_back(std::move(collective));
+    }
+  }
+
+  /// An exchange has a part for each pair of its members: more than a plan may have is refused before it is made.
+  void require_room(const Node& node, const ProgramCollective& wanted) {
+    if (wanted.kind != CollectiveKind::all_to_all) return;
+    const auto members = static_cast<std::int64_t>(program_.groupings[wanted.members.grouping][0].size());
+    blocks_ += members * members;
+    if (blocks_ <= kMostBlocks) return;
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+    throw Error(Code::plan, "an all-to-all of '" + program_.name(program_.inputs(node)[0]) + "' over " +
+                                std::to_string(members) + " tasks has " + std::to_string(members * members) +
+                                " parts; with those of others the plan would take " + std::to_string(blocks_ * kBytes) +
+                                " bytes for them, of " + std::to_string(kMostBlocks * kBytes))
+        .at(program_.line(node))
+        .hint("lay the value out over a mesh of two axes, or keep one layout");
+  }
+
+  /// Sorted by their parts, then by pattern.
+  std::vector<Alike> alike(const Node& node, const ProgramCollective& wanted) {
+    const std::uint32_t grouping = wanted.members.grouping;
+    const Grouping& groups = program_.groupings[grouping];
+    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
+    std::vector<Alike> result;
+    if (groups_alike(node, wanted.kind)) {
+      const std::vector<std::int64_t> sizes = parts(node, wanted, groups[0]);
+      for (std::uint32_t p = 0; p < patterns.patterns.size(); ++p)
+        result.push_back({sizes, p, with_pattern(grouping, p)});
+      return result;
+    }
+    std::map<std::pair<std::vector<std::int64_t>, std::uint32_t>, Grouping> found;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      found[{parts(node, wanted, groups[g]), patterns.of_group[g]}].push_back(groups[g]);
+    for (const auto& [key, alike] : found) result.push_back({key.first, key.second, tables_.grouping(alike)});
+    return result;
+  }
+
+  /// The plan's number of the groups with that pattern.
+  std::uint32_t with_pattern(std::uint32_t grouping, std::uint32_t pattern) {
+    const auto [at, fresh] = groupings_.try_emplace({grouping, pattern});
+    if (!fresh) return at->second;
+    const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
+    Grouping groups;
+    for (std::size_t g = 0; g < patterns.of_group.size(); ++g)
+      if (patterns.of_group[g] == pattern) groups.push_back(program_.groupings[grouping][g]);
+    return at->second = tables_.grouping(groups);
+  }
+
+  /// The plan's number of the schedule for groups with that pattern.
+  std::uint32_t schedule(const ProgramCollective& wanted, std::uint32_t pattern, std::int64_t bytes) {
+    const Members& members = wanted.members;
+    const auto [at, fresh] =
+        schedules_.try_emplace({wanted.kind, members.grouping, pattern, members.root, members.guest_root, bytes});
+    if (!fresh) return at->second;
+    return at->second = tables_.schedule(choose_schedule({.kind = wanted.kind,
+                                                          .hosts = hosts_.of(members.grouping).patterns[pattern],
+                                                          .root = members.root,
+                                                          .guest_root = members.guest_root,
+                                                          .bytes = bytes},
+                                                         *program_.topology));
+  }
+
+  /// The parts have the same sizes in all groups.
+  bool groups_alike(const Node& node, CollectiveKind kind) const {
+    const auto inputs = program_.inputs(node);
+    if (inputs.size() == 1) return is_even(program_, cut_value(node, kind));
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](PValueId input) { return is_even(program_, program_.values[input]); });
+  }
+
+  /// The value whose parts the collective moves.
+  const PValue& cut_value(const Node& node, CollectiveKind kind) const {
+    const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
+    return program_.values[into_parts ? node.first_output : program_.inputs(node)[0]];
+  }
+
+  /// Elements of each member's part.
+  std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
+                                  const std::vector<std::int32_t>& group) const {
+    const PValue& value = cut_value(node, wanted.kind);
+    const auto members = static_cast<std::int64_t>(group.size());
+    std::vector<std::int64_t> sizes;
+    switch (wanted.kind) {
+      case CollectiveKind::broadcast:
+        if (value.type.shape.bounded()) return {static_cast<std::int64_t>(message_bytes(value.type))};
+        return {part_on(value, group[static_cast<std::size_t>(wanted.members.root)])};
+      case CollectiveKind::reduce:
+        return {count_on(node, group[0])};
+      case CollectiveKind::all_reduce: {
+        const std::int64_t count = count_on(node, group[0]);
+        for (std::int64_t i = 0; i < members; ++i) sizes.push_back(part_of(count, members, i).size);
+        return sizes;
+      }
+      case CollectiveKind::all_to_all:
+        for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, value, task), wanted.dim, members);
+        return sizes;
+      default:
+        for (std::int32_t task : group) sizes.push_back(part_on(value, task));
+        return sizes;
+    }
+  }
+
+  /// Elements that `task` gives to a sum.
+  std::int64_t count_on(const Node& node, std::int32_t task) const {
+    std::int64_t count = 0;
+    for (const PValueId input : program_.inputs(node))
+      count += checked_count(local_sizes(program_, program_.values[input], task));
+    return count;
+  }
+
+  /// Elements of the part that `task` holds; none outside the value's mesh.
+  std::int64_t part_on(const PValue& value, std::int32_t task) const {
+    return program_.wheres[value.where].has(task) ? checked_count(local_sizes(program_, value, task)) : 0;
+  }
+
+  /// Elements of the blocks that a member cuts along `dim`, one for each member.
+  static void append_blocks(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, std::int16_t dim,
+                            std::int64_t members) {
+    std::int64_t& extent = local[static_cast<std::size_t>(dim)];
+    const std::int64_t whole = extent;
+    for (std::int64_t i = 0; i < members; ++i) {
+      extent = part_of(whole, members, i).size;
+      sizes.push_back(checked_count(local));
+    }
+  }
+
+  const Program& program_;
+  Plan& plan_;
+  PlanTables& tables_;
+  HostPatterns& hosts_;
+  MessageNumbers numbers_;
+  std::int64_t blocks_ = 0;                                                     // of all-to-alls so far
+  const std::vector<std::uint32_t> used_ = first_uses(program_);                // of each value
+  std::vector<std::uint32_t> place_;                                            // of each node
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern
+  std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int32_t, bool, std::int64_t>, std::uint32_t>
+      schedules_;
+};
+
+}  // namespace
+
+MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables, HostPatterns& hosts) {
+  return Numberer(program, plan, tables, hosts).run();
+}
+
+}  // namespace ferry

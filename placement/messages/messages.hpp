@@ -1,0 +1,35 @@
+// number_messages: the channels and collectives of a plan, which all tasks number alike.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/messages/host_patterns.hpp"
+#include "placement/plan/plan_tables.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Where a channel's value is made, and where its receiver uses it first: positions in the order of their region.
+struct Journey {
+  std::uint32_t made = 0, used = 0;
+};
+
+/// Which channel or collectives a node of the program became.
+struct MessageNumbers {
+  std::unordered_map<NodeId, std::uint32_t> channels;
+  /// A collective whose groups have parts of different sizes becomes several.
+  std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
+  std::vector<Journey> journeys;  ///< of each channel
+  std::vector<bool> sent_on;      ///< of each node: a transfer has its value
+  std::vector<bool> carried;      ///< of each value: a message takes its bytes, as they are or as a view of them
+  /// Transfers of one value, by the node that makes it.
+  std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
+};
+
+/// Adds the program's channels and collectives to the plan, in global order.
+[[nodiscard]] MessageNumbers number_messages(const Program& program, Plan& plan, PlanTables& tables,
+                                             HostPatterns& hosts);
+
+}  // namespace ferry

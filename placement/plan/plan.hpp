@@ -1,0 +1,288 @@
+// Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
+//
+// All tasks of a job hold the same plan. Tasks that do the same share a plan class; what differs between them (their
+// member index in a collective, where their part of a split value begins) follows from their number.
+// docs/plan_format.md describes the file; `ferry plan` prints it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/op/attrs.hpp"
+#include "graph/types/shape.hpp"
+#include "graph/types/shared_list.hpp"
+#include "graph/types/string_list.hpp"
+#include "placement/plan/schedule.hpp"
+#include "placement/topology/topology.hpp"
+
+namespace ferry {
+
+inline constexpr std::uint32_t kPlanVersion = 2;
+inline constexpr std::uint32_t kNone = 0xffffffffU;
+
+/// A range of a table.
+struct Range {
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Range&) const = default;
+};
+
+/// Disjoint groups of tasks, for example the rows of a mesh. A task's position in its group is its member index.
+using Grouping = std::vector<std::vector<std::int32_t>>;
+
+/// A dim that is cut over the members of a group of tasks: member i has part_of(size, members, i).
+struct SplitDim {
+  std::uint32_t dim = 0;
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings
+  bool operator==(const SplitDim&) const = default;
+};
+
+/// Where a part lies in the whole value.
+struct Window {
+  std::vector<std::int64_t> sizes;  ///< of the whole value
+  std::vector<SplitDim> splits;
+  bool operator==(const Window&) const = default;
+};
+
+/// Sizes of dims; buffers of the same shape share them.
+using Sizes = SharedList<std::int64_t>;
+
+/// Bytes for one value on one task.
+struct Buffer {
+  enum class Space : std::uint8_t {
+    step,   ///< in the step's arena: reused by others once its last reader is done
+    state,  ///< kept from step to step: variables, values computed once
+    none,   ///< sizes only: an input whose elements the kernel does not read
+    tile    ///< only the elements of one tile are ever there, at this place among kSlotBytes that each thread has
+  };
+  Space space = Space::step;
+  DType dtype = DType::float32;
+  /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
+  bool bounded = false;
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  /// In the arena of its space and device, a multiple of kBufferAlign; of a part of another buffer, of its dtype's
+  /// size.
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;       ///< of the value at its bounds, without the header of a bounded value
+  Sizes sizes;                   ///< local; the bound of a bounded dim
+  std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
+  /// Buffer whose bytes this one has, under another shape; or some of its bytes: such parts lie side by side and make
+  /// it up.
+  std::uint32_t view_of = kNone;
+  std::uint32_t name = kNone;  ///< string: the value's name in the graph
+  bool operator==(const Buffer&) const = default;
+};
+inline constexpr std::uint64_t kBufferAlign = 64;
+/// What the buffers of a tile region, and what it reads and writes, take in the first cache; where a row needs more,
+/// the buffers may take as much as a thread has for them.
+inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
+/// Kernels of a tile region, and inputs of each of them, at most.
+inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
+
+/// What an instruction does.
+enum class Do : std::uint8_t {
+  kernel,        ///< runs the kernel of `op` on its inputs and outputs
+  feed,          ///< copies feed `target` into output 0
+  fetch,         ///< copies input 0 out as fetch `target`
+  copy,          ///< output 0 = input 0
+  send,          ///< starts sending input 0 on channel `target`; input 0 must not be written before its send_wait
+  send_wait,     ///< until the last send on channel `target` has left its buffer
+  receive,       ///< makes output 0 ready for channel `target`; it must not be touched before its receive_wait
+  receive_wait,  ///< until the value of channel `target` is in output 0
+  /// Starts collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends). Before
+  /// its collective_wait input 0 must not be written, output 0 and scratch must not be touched.
+  collective,
+  loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
+  branch,           ///< region `target` when input 0 (bool) is true, else region `other`
+  collective_wait,  ///< until collective `target` is done: same input, output and scratch
+  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values of fewer
+  /// elements have one for each row of the others: of these there are whole rows then. other == 0: its
+  /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
+  /// soon as it is there; `scratch` is the first one's.
+  tiles
+};
+
+[[nodiscard]] std::string_view name_of(Do what);
+
+/// A flag across threads: thread `thread` has finished `count` of its instructions of this step.
+struct Wait {
+  std::uint32_t thread = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Wait&) const = default;
+};
+
+struct Instruction {
+  Do what = Do::kernel;
+  std::uint16_t thread = 0;
+  std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
+  std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
+  std::uint32_t attrs = kNone;      ///< index into Plan::attrs
+  std::uint32_t line = kNone;       ///< index into Plan::lines: the user's line
+  std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
+  std::uint32_t other = kNone;      ///< second region
+  Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
+  std::uint32_t in_place = 0;  ///< mask of the inputs whose bytes output 0 may take: the kernel or schedule allows it
+  /// Buffer for the instruction alone: a kernel's workspace, a collective's staging slots.
+  std::uint32_t scratch = kNone;
+  Range waits = {};  ///< into PlanClass::waits
+  bool operator==(const Instruction&) const = default;
+};
+
+/// Instructions with an order of their own.
+struct Region {
+  /// tile: elementwise kernels, and those that work by rows, on values of as many elements or rows, each run for a few
+  /// of them after another; or elementwise ones that follow one kernel of any kind.
+  enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
+  Kind kind = Kind::step;
+  Range instructions;  ///< into PlanClass::instructions
+  bool operator==(const Region&) const = default;
+};
+
+/// State of a task: a variable, or its part of one.
+struct PlanVariable {
+  std::uint32_t name = kNone;  ///< string
+  std::uint32_t buffer = kNone;
+  bool operator==(const PlanVariable&) const = default;
+};
+
+/// A device of a task and the bytes that its arenas need.
+struct PlanDevice {
+  DeviceKind kind = DeviceKind::cpu;
+  std::uint32_t index = 0;
+  std::uint64_t step_bytes = 0;
+  std::uint64_t state_bytes = 0;
+  bool operator==(const PlanDevice&) const = default;
+};
+
+/// What the tasks of one role do.
+struct PlanClass {
+  std::vector<PlanDevice> devices;
+  std::vector<Buffer> buffers;
+  std::vector<std::uint32_t> operands;
+  std::vector<Wait> waits;
+  std::vector<Instruction> instructions;
+  std::vector<Region> regions;  ///< region 0 is the setup (run once a session), region 1 the step
+  std::vector<PlanVariable> variables;
+  std::uint32_t threads = 1;
+  bool operator==(const PlanClass&) const = default;
+};
+
+/// Elements of a value at its bounds.
+[[nodiscard]] inline std::int64_t elements_of(const Buffer& buffer) {
+  return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
+}
+
+/// What the kernels of a tile region go over: the elements of the largest value that they touch.
+[[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
+
+/// Output 0 of the kernel or collective may take the bytes of its input k.
+[[nodiscard]] inline bool may_take(const Instruction& instruction, std::uint32_t k) {
+  return k < 32 && (instruction.in_place >> k & 1U) != 0;
+}
+
+/// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.
+[[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
+  const std::uint32_t viewed = plan.buffers[buffer].view_of;
+  return viewed == kNone ? buffer : viewed;
+}
+
+/// A matched send and receive, made once and used in every step.
+struct Channel {
+  std::int32_t from = 0, to = 0;  ///< tasks
+  DType dtype = DType::float32;
+  std::uint64_t bytes = 0;     ///< of a message, at the bound; a bounded value's 8-byte extent included
+  std::uint32_t slots = 1;     ///< steps by which the sender may be ahead
+  std::uint32_t name = kNone;  ///< string: the value
+  std::uint32_t line = kNone;
+  bool operator==(const Channel&) const = default;
+};
+
+/// A collective over each of several groups of tasks.
+struct Collective {
+  std::uint32_t schedule = 0;  ///< index into Plan::schedules
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings: each group does one collective
+  Reduce reduce = Reduce::none;
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> parts;  ///< elements of each member's part
+  std::uint32_t name = kNone;       ///< string: the value
+  std::uint32_t line = kNone;
+  bool operator==(const Collective&) const = default;
+};
+
+/// A value that the caller gives or gets.
+struct PlanPort {
+  std::uint32_t name = kNone;  ///< string
+  std::int32_t task = 0;       ///< who gives it, or to whom it comes
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;
+  bool bounded = false;
+  bool operator==(const PlanPort&) const = default;
+};
+
+/// The user's line, as numbers.
+struct PlanLine {
+  std::uint32_t file = kNone;  ///< string
+  std::int32_t line = 0;
+  bool operator==(const PlanLine&) const = default;
+};
+
+struct Plan {
+  std::uint32_t version = kPlanVersion;
+  Topology topology;
+  StringList strings;
+  std::vector<PlanLine> lines;
+  std::vector<Attrs> attrs;
+  std::vector<Grouping> groupings;
+  std::vector<Window> windows;
+  std::vector<PlanPort> feeds, fetches;
+  std::vector<Channel> channels;
+  std::vector<Schedule> schedules;
+  std::vector<Collective> collectives;
+  std::vector<PlanClass> classes;
+  std::vector<std::uint32_t> class_of;  ///< of each task
+  /// PlanOptions::bucket_bytes with which it was made: as measured (`--tune`) or asked for. None: by the links.
+  std::optional<std::int64_t> bucket_bytes;
+
+  [[nodiscard]] std::string_view string(std::uint32_t id) const {
+    return id == kNone ? std::string_view() : strings[id];
+  }
+  [[nodiscard]] SourceLine line(std::uint32_t id) const {
+    return id == kNone ? SourceLine() : SourceLine(string(lines[id].file), lines[id].line);
+  }
+  [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[static_cast<std::size_t>(task)]]; }
+  bool operator==(const Plan& other) const = delete;  // compare files (plan_file.hpp): attrs hold tensors
+};
+
+/// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
+/// transfers, those of collectives included; copies are its copy instructions (what feeds and fetches bring in and out
+/// is not counted).
+struct Traffic {
+  std::int64_t sent_messages = 0, sent_bytes = 0;
+  std::int64_t received_messages = 0, received_bytes = 0;
+  std::int64_t copies = 0;
+  bool operator==(const Traffic&) const = default;
+  Traffic& operator+=(const Traffic& other);
+};
+
+/// What running a region of a task's class once moves, without the regions nested in it.
+[[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
+
+/// Where a task stands in a grouping; `group` is null when it is in none of the groups.
+struct Membership {
+  const std::vector<std::int32_t>* group = nullptr;
+  int member = -1;
+};
+[[nodiscard]] Membership membership(const Grouping& grouping, int task);
+
+/// First element of the task's part in each dim of the whole value. Splits of one dim nest: the second cuts what the
+/// first left.
+[[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
+
+/// A hash of the plan that is equal if and only if (but for chance, 2^-64) the files are: what tasks compare before the
+/// first step. Thread-safe.
+[[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+// Plan files: a plan as bytes, and back. The format is described in docs/plan_format.md.
+//
+// Equal plans give equal bytes, on every machine and from every compiler. What is read is hostile until it has passed:
+// length and hash of the whole (so any cut and any flipped bit is refused), the flatbuffers verifier, then every index,
+// number and size (the first part of verify(); the rest of it is for who runs the plan).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/files/files.hpp"
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// The bytes of a `.plan` file. Error(resource) when they would exceed kMaxPlanBytes. Thread-safe.
+[[nodiscard]] std::vector<std::byte> encode_plan(const Plan& plan);
+
+/// The plan in `bytes`; `source` names them in messages. It shares nothing with `bytes`. Error(file) says what is
+/// wrong: not a plan, made by a newer ferry (both versions), cut short, damaged, or not well-formed; Error(resource):
+/// no memory. Thread-safe.
+///
+///     Plan same = decode_plan(encode_plan(plan), "memory");
+[[nodiscard]] Plan decode_plan(std::span<const std::byte> bytes, std::string_view source);
+
+/// The plan in a file, of which no more than its head is read before that fits the file's size. Errors as above.
+[[nodiscard]] Plan read_plan(FileSystem& files, const std::string& path);
+
+/// Largest file: offsets inside are 32 bits with a sign.
+inline constexpr std::uint64_t kMaxPlanBytes = 0x7ff00000;
+
+/// The numbers of the file's head, 32 bytes, all little-endian: magic, version (u32), zero (u32), bytes that follow the
+/// head (u64), XXH3 of those bytes seeded with the version (u64).
+inline constexpr std::string_view kPlanMagic = "FERRYPLN";
+inline constexpr std::size_t kPlanHeadBytes = 32;
+
+}  // namespace ferry

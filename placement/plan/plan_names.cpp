@@ -1,0 +1,34 @@
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+std::string_view name_of(Do what) {
+  static constexpr std::string_view kNames[] = {
+      "kernel", "feed",   "fetch",           "copy", "send", "send_wait", "receive", "receive_wait", "collective",
+      "loop",   "branch", "collective_wait", "tiles"};
+  return kNames[static_cast<std::size_t>(what)];
+}
+
+std::string_view name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::scatter:
+      return "scatter";
+    case CollectiveKind::gather:
+      return "gather";
+    case CollectiveKind::reduce:
+      return "reduce";
+  }
+  return "?";
+}
+
+}  // namespace ferry

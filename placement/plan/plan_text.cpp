@@ -1,0 +1,253 @@
+#include "placement/plan/plan_text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ranges.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
+constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch", "tile"};
+
+std::string count(std::uint64_t n, std::string_view noun) {
+  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
+}
+
+std::string at(const Plan& plan, std::uint32_t line) {
+  const SourceLine where = plan.line(line);
+  return where.known() ? "  at " + escaped(where.str()) : std::string();
+}
+
+std::string type(DType dtype, const std::vector<std::int64_t>& sizes, bool bounded) {
+  std::string text(name_of(dtype));
+  text += '[';
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    text += (i == 0 ? "" : ",") + std::string(i == 0 && bounded ? "<=" : "") + std::to_string(sizes[i]);
+  return text + "]";
+}
+
+std::string name(const Plan& plan, std::uint32_t id) {
+  return escaped(plan.string(id));
+}
+
+std::string operands(const PlanClass& role, Range range) {
+  std::string text;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
+    text += (i == range.begin ? "%" : ", %") + std::to_string(role.operands[i]);
+  return text;
+}
+
+std::string device(const PlanDevice& device) {
+  return std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " " +
+         count(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
+}
+
+std::string groups(const Grouping& grouping) {
+  std::string text;
+  for (const auto& group : grouping) text += (text.empty() ? "{" : " {") + ranges(group) + "}";
+  return text;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan) {}
+
+  std::string text() {
+    totals();
+    if (plan_.bucket_bytes)
+      line("sums in buckets of " + count(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
+    ports("feeds", plan_.feeds, " from task ");
+    ports("fetches", plan_.fetches, " to task ");
+    channels();
+    collectives();
+    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c);
+    return std::move(out_);
+  }
+
+ private:
+  void line(const std::string& text) { out_.append(text).append("\n"); }
+
+  void totals() {
+    count_of("a step");
+    for (int task = 0; task < plan_.topology.size(); ++task) count_task(task, plan_.class_for(task), 1, "a step");
+    std::string head = "plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
+                       (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
+                       "; ";
+    for (const auto& [what, traffic] : traffic_) {
+      line(head + what + " sends " + count(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
+           count(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
+           count(static_cast<std::uint64_t>(traffic.copies), "value"));
+      head = "  ";
+    }
+  }
+
+  /// Adds what a task does in the region; beside it what it does in each turn of a loop and on each side of a branch
+  /// there, where that is anything: the plan does not say how often they run.
+  void count_task(int task, const PlanClass& role, std::uint32_t region, const std::string& what) {
+    const Traffic here = traffic_of(plan_, task, region);
+    if (here != Traffic{}) count_of(what) += here;
+    const Range range = role.regions[region].instructions;
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+      const Instruction& owner = role.instructions[i];
+      if (owner.what != Do::loop && owner.what != Do::branch) continue;
+      const bool loops = owner.what == Do::loop;
+      const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
+      count_task(task, role, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
+      count_task(task, role, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
+    }
+  }
+
+  Traffic& count_of(const std::string& what) {
+    const auto at = std::ranges::find(traffic_, what, &std::pair<std::string, Traffic>::first);
+    return at != traffic_.end() ? at->second : traffic_.emplace_back(what, Traffic{}).second;
+  }
+
+  void ports(const std::string& title, const std::vector<PlanPort>& ports, const std::string& where) {
+    if (!ports.empty()) line(title);
+    for (const PlanPort& port : ports)
+      line("  " + name(plan_, port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where +
+           std::to_string(port.task));
+  }
+
+  void channels() {
+    if (!plan_.channels.empty()) line("channels");
+    for (std::size_t i = 0; i < plan_.channels.size(); ++i) {
+      const Channel& channel = plan_.channels[i];
+      line("  " + std::to_string(i) + " " + name(plan_, channel.name) + " task " + std::to_string(channel.from) +
+           " -> task " + std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
+           count(channel.bytes, "byte") + " " + count(channel.slots, "slot") + at(plan_, channel.line));
+    }
+  }
+
+  void collectives() {
+    if (!plan_.collectives.empty()) line("collectives");
+    for (std::size_t i = 0; i < plan_.collectives.size(); ++i) {
+      const Collective& collective = plan_.collectives[i];
+      const Schedule& schedule = plan_.schedules[collective.schedule];
+      std::string text = "  " + std::to_string(i) + " " + std::string(name_of(schedule.kind));
+      if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
+      std::int64_t elements = 0;
+      for (std::int64_t part : collective.parts) elements += part;
+      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + " " +
+           std::string(name_of(collective.dtype)) + " " + count(static_cast<std::uint64_t>(elements), "element") +
+           " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
+    }
+  }
+
+  void role(std::uint32_t index) {
+    const PlanClass& role = plan_.classes[index];
+    const auto tasks = tasks_of_class(plan_, index);
+    std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
+                       ", " + count(role.threads, "thread");
+    for (const PlanDevice& d : role.devices) head += ", " + device(d);
+    line(head);
+    for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);
+    for (const PlanVariable& variable : role.variables)
+      line("  variable " + name(plan_, variable.name) + " in %" + std::to_string(variable.buffer));
+    for (std::size_t r = 0; r < role.regions.size(); ++r) region(role, r);
+  }
+
+  void buffer(const PlanClass& role, std::size_t index) {
+    const Buffer& b = role.buffers[index];
+    std::string text =
+        "  %" + std::to_string(index) + " " + name(plan_, b.name) + " " + type(b.dtype, b.sizes, b.bounded);
+    if (b.view_of != kNone)
+      text += view(b, role.buffers[b.view_of]);
+    else if (b.space == Buffer::Space::none)
+      text += " sizes only";
+    else
+      text += " " + std::string(kSpaces[static_cast<std::size_t>(b.space)]) + "+" + std::to_string(b.offset);
+    if (role.devices.size() > 1) text += " device " + std::to_string(b.device);
+    if (b.window != kNone) text += window(plan_.windows[b.window]);
+    line(text);
+  }
+
+  static std::string view(const Buffer& b, const Buffer& of) {
+    const std::string whole = "%" + std::to_string(b.view_of);
+    if (b.bytes == of.bytes) return " view of " + whole;
+    return " in " + whole + " from byte " + std::to_string(b.offset - of.offset);
+  }
+
+  std::string window(const Window& w) const {
+    std::string text = " part of [";
+    for (std::size_t i = 0; i < w.sizes.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(w.sizes[i]);
+    text += "]";
+    for (const SplitDim& split : w.splits)
+      text += " cut in dim " + std::to_string(split.dim) + " over " + groups(plan_.groupings[split.grouping]);
+    return text;
+  }
+
+  void region(const PlanClass& role, std::size_t index) {
+    const Region& region = role.regions[index];
+    if (index > 1 || region.instructions.count > 0)
+      line("  " + (index > 1 ? "region " + std::to_string(index) + " " : std::string()) +
+           std::string(kRegions[static_cast<std::size_t>(region.kind)]));
+    for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
+      const Instruction& instruction = role.instructions[region.instructions.begin + i];
+      std::string text = "    " + std::to_string(i) + " ";
+      if (role.threads > 1) text += "t" + std::to_string(instruction.thread) + " ";
+      text += text_of(plan_, role, instruction);
+      for (std::uint32_t w = 0; w < instruction.waits.count; ++w) {
+        const Wait& wait = role.waits[instruction.waits.begin + w];
+        text += (w == 0 ? "  after t" : ", t") + std::to_string(wait.thread) + ":" + std::to_string(wait.count);
+      }
+      line(text + at(plan_, instruction.line));
+    }
+  }
+
+  const Plan& plan_;
+  std::string out_;
+  std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
+};
+
+}  // namespace
+
+std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+  std::string text;
+  switch (instruction.what) {
+    case Do::kernel:
+      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ")";
+      break;
+    case Do::feed:
+      text = "feed " + name(plan, plan.feeds[instruction.target].name);
+      break;
+    case Do::fetch:
+      text = "fetch " + name(plan, plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) +
+             ")";
+      break;
+    case Do::loop:
+    case Do::branch:
+      text = std::string(name_of(instruction.what)) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
+             std::to_string(instruction.other);
+      break;
+    case Do::tiles:
+      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
+             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
+      break;
+    default:
+      text = std::string(name_of(instruction.what));
+      if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
+      if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
+  }
+  if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
+  return text;
+}
+
+std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index) {
+  std::vector<int> tasks;
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
+    if (plan.class_of[task] == index) tasks.push_back(static_cast<int>(task));
+  return tasks;
+}
+
+std::string text_of(const Plan& plan) {
+  return Printer(plan).text();
+}
+
+}  // namespace ferry

@@ -1,0 +1,27 @@
+// Plan text: what `ferry plan` prints, and what tests compare.
+#pragma once
+
+#include <string>
+
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// The plan in lines: totals, tasks, feeds and fetches, channels, collectives, then each class with its arenas, buffers
+/// and instructions. Equal plans give equal text. Host names are left out. Linear in the plan's size; thread-safe.
+///
+///     class 2: task 2, 1 thread, cpu:0 192 bytes a step and 0 kept
+///       %0 a int32[3] step+0
+///       step
+///         0 receive 0 -> %0
+///         1 receive_wait 0 -> %0
+///         2 Add c (%0, %1) -> %2  at add.cpp:12
+[[nodiscard]] std::string text_of(const Plan& plan);
+
+/// What an instruction does, in one line without number and line of the user: "Add c (%0, %1) -> %2".
+[[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction);
+
+/// The tasks of class `index`, in order.
+[[nodiscard]] std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index);
+
+}  // namespace ferry

@@ -1,0 +1,350 @@
+// assign_devices: every node gets its devices. Explicit annotations first; an assign goes with its variable; an op
+// without an annotation goes to the mesh of an input, else to the one device that moves the fewest bytes; a constant
+// goes to whoever uses it.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "graph/op/core_ops.hpp"
+#include "placement/program/program.hpp"
+#include "placement/program/users.hpp"
+
+namespace ferry {
+namespace {
+
+class Assigner {
+ public:
+  explicit Assigner(Program& program) : program_(program), users_(program) {}
+
+  void run() {
+    check_default_device();
+    if (program_.options.reasons) program_.causes.of_place.assign(program_.nodes.size(), kNone);
+    region(0);
+    if (program_.options.reasons) tell_of_constants();
+    for (Node& node : program_.nodes) node.once = runs_once(node);
+  }
+
+ private:
+  /// Those that are on no device of their own.
+  void tell_of_constants() {
+    for (const Node& node : program_.nodes)
+      if (node.where == kNone && node.def == &kConstant)
+        program_.reasons.push_back({program_.name(node), "made wherever it is used", program_.line(node)});
+  }
+
+  /// Ops that say nothing of a device can be on any task: each must have one of the default kind.
+  void check_default_device() const {
+    if (program_.options.default_device == DeviceKind::cpu || program_.options.soft_placement) return;
+    Error error(Code::plan, "the default device is gpu, and not every task has one");
+    bool missing = false;
+    const std::vector<TaskInfo>& tasks = program_.topology->tasks;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      missing = missing || tasks[t].gpus == 0;
+      if (t < 12)
+        error.note("task " + std::to_string(t) + " on " + escaped(tasks[t].host_name) + " has cpu:0" +
+                   (tasks[t].gpus == 0 ? " and no GPU" : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
+    }
+    if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
+    if (missing) throw error.hint("--device auto or --device cpu");
+  }
+
+  void region(RegionId id) {
+    const std::vector<NodeId>& order = program_.regions[id].order;
+    for (NodeId node : order) explicitly(node);
+    for (NodeId node : order) by_inputs(node);
+    for (std::size_t i = order.size(); i > 0; --i) by_users(order[i - 1]);
+    for (NodeId node : order) with_variable(node);
+    for (NodeId node : order) check_kernel(node);
+  }
+
+  void explicitly(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::fetch) return;
+    if (node.kind == NodeKind::feed) {
+      const Op op = node.graph->op(node.op);
+      const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
+      program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
+      program_.feed_homes[node.detail] = home.value_or(kNone);
+      place(id, program_.single(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
+      return;
+    }
+    if (node.kind == NodeKind::assign) return;
+    const Op op = node.graph->op(node.op);
+    if (node.def->is(kLocal)) check_local(op);
+    if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
+    const auto where = resolved(op);
+    if (where) place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
+  }
+
+  static void check_local(const Op& op) {
+    const Annotation& annotation = op.annotation();
+    const bool several = annotation.mesh != kNoMesh || annotation.device.all_tasks();
+    if (!annotation.empty() && !several) return;
+    throw Error(Code::plan, op.str() + " has another value on each task, and " +
+                                (several ? "is annotated with several" : "is annotated with none"))
+        .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
+  }
+
+  /// resolve(), once for each annotation; soft placement tells of every op that it moves.
+  std::optional<WhereId> resolved(const Op& op) {
+    if (program_.options.soft_placement) return resolve(op);
+    const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
+    if (fresh) at->second = resolve(op);
+    return at->second;
+  }
+
+  /// The devices that the op's annotation names; none when it names only a kind of device.
+  std::optional<WhereId> resolve(const Op& op) {
+    const Annotation& annotation = op.annotation();
+    try {
+      if (annotation.mesh != kNoMesh) return mesh_where(program_.graph->meshes()[annotation.mesh], annotation.device);
+      if (annotation.device.all_tasks())
+        return mesh_where(Mesh{{{"tasks", Mesh::kOpen}}, annotation.device}, annotation.device);
+      const DeviceSpec& device = annotation.device;
+      if (!device.task && !device.job && program_.topology->size() > 1 && !device.kind) return std::nullopt;
+      DeviceSpec task = device;
+      if (!task.task) task.task = 0;
+      const int number = program_.topology->resolve(task);
+      return program_.single(number, kind_on(op, number, device), device.index.value_or(0));
+    } catch (Error& error) {
+      throw error.note("for " + op.str());
+    }
+  }
+
+  WhereId mesh_where(const Mesh& mesh, const DeviceSpec& device) {
+    Where where;
+    for (int task : program_.topology->tasks_of(mesh.devices)) where.tasks.push_back(task);
+    const auto total = static_cast<std::int64_t>(where.tasks.size());
+    std::int64_t fixed = 1;
+    for (const Mesh::Axis& axis : mesh.axes)
+      if (axis.size != Mesh::kOpen) fixed *= axis.size;
+    bool open = false;
+    for (const Mesh::Axis& axis : mesh.axes) {
+      open = open || axis.size == Mesh::kOpen;
+      where.axes.push_back(axis.size == Mesh::kOpen ? total / fixed : axis.size);
+    }
+    if (total == 0 || (open ? total % fixed != 0 : fixed != total))
+      throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit: there are " + std::to_string(total) + " tasks")
+          .hint(open ? "use a number of tasks that is a multiple of " + std::to_string(fixed)
+                     : "use " + std::to_string(fixed) + " tasks");
+    where.kind = device.kind.value_or(program_.options.default_device);
+    return program_.intern(std::move(where));
+  }
+
+  DeviceKind kind_on(const Op& op, int task, const DeviceSpec& device) {
+    const DeviceKind kind = device.kind.value_or(program_.options.default_device);
+    const int present = kind == DeviceKind::cpu ? 1 : program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+    const int index = device.index.value_or(0);
+    if (index < present) return kind;
+    const std::string missing =
+        "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
+    const int gpus = program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+    const std::string there = "task " + std::to_string(task) + " has cpu:0" +
+                              (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has no GPU");
+    if (!program_.options.soft_placement || kind == DeviceKind::cpu)
+      throw Error(Code::plan, "there is no device " + missing)
+          .note(there)
+          .at(op.line())
+          .hint("--soft-placement moves such ops to the CPU");
+    program_.warnings.push_back("moved " + op.str() + " from " + missing + " to cpu:0: " + there);
+    return DeviceKind::cpu;
+  }
+
+  /// Bytes that move when the node runs on `where`.
+  std::int64_t moved_bytes(const Node& node, WhereId where) const {
+    std::int64_t bytes = 0;
+    for (PValueId input : program_.inputs(node)) {
+      const WhereId at = program_.nodes[program_.values[input].producer].where;
+      if (at != kNone && at != where) bytes += program_.values[input].type.bytes();
+    }
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      const PValueId output = node.first_output + i;
+      for (NodeId user : users_[output]) {
+        const WhereId at = program_.nodes[user].where;
+        if (at == kNone || at == where) continue;
+        bytes += program_.values[output].type.bytes();
+        break;
+      }
+    }
+    return bytes;
+  }
+
+  void by_inputs(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) bodies(id);
+    if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign) return;
+    std::vector<WhereId>& candidates = candidates_;
+    candidates.clear();
+    for (PValueId input : program_.inputs(node)) {
+      const NodeId producer = program_.values[input].producer;
+      const WhereId at = program_.nodes[producer].where;
+      if (at == kNone) continue;
+      if (!program_.wheres[at].single())
+        return place(id, at, producer, [&] { return "on the mesh of its input " + program_.name(input); });
+      if (std::find(candidates.begin(), candidates.end(), at) == candidates.end()) candidates.push_back(at);
+    }
+    if (candidates.empty()) return;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i]) {
+        const Node& using_node = program_.nodes[user];
+        if (using_node.where != kNone && using_node.kind != NodeKind::fetch &&
+            program_.wheres[using_node.where].single() &&
+            std::find(candidates.begin(), candidates.end(), using_node.where) == candidates.end())
+          candidates.push_back(using_node.where);
+      }
+    choose(id, candidates);
+  }
+
+  void choose(NodeId id, std::span<const WhereId> candidates) {
+    const Node& node = program_.nodes[id];
+    if (candidates.size() == 1)
+      return place(id, candidates[0], neighbour(node, candidates[0]), [] { return "where its inputs are"; });
+    WhereId best = candidates[0];
+    std::int64_t least = moved_bytes(node, best);
+    for (WhereId candidate : candidates.subspan(1)) {
+      const std::int64_t bytes = moved_bytes(node, candidate);
+      if (bytes >= least) continue;
+      least = bytes;
+      best = candidate;
+    }
+    // Told before the node counts as placed: the others' bytes are those of this choice.
+    std::string why;
+    if (program_.options.reasons) why = told(node, best, least, candidates);
+    place(id, best, neighbour(node, best), [&] { return why; });
+  }
+
+  /// The first that makes an input of the node or uses an output, and is on `where`.
+  NodeId neighbour(const Node& node, WhereId where) const {
+    if (!program_.options.reasons) return kNone;
+    for (PValueId input : program_.inputs(node))
+      if (program_.nodes[program_.values[input].producer].where == where) return program_.values[input].producer;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i])
+        if (program_.nodes[user].where == where) return user;
+    return kNone;
+  }
+
+  std::string told(const Node& node, WhereId best, std::int64_t least, std::span<const WhereId> candidates) const {
+    std::string why = "moves the fewest bytes (" + std::to_string(least) + ")";
+    for (WhereId candidate : candidates)
+      if (candidate != best)
+        why += "; rejected " + program_.wheres[candidate].str() + ": " + std::to_string(moved_bytes(node, candidate)) +
+               " bytes";
+    return why;
+  }
+
+  void by_users(NodeId id) {
+    Node& node = program_.nodes[id];
+    if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign ||
+        node.def == &kConstant)
+      return;
+    for (std::uint32_t i = 0; i < node.outputs; ++i)
+      for (NodeId user : users_[node.first_output + i]) {
+        const WhereId at = program_.nodes[user].where;
+        if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
+          return place(id, at, user, [&] { return "with its user " + program_.name(program_.nodes[user]); });
+      }
+    place(id, program_.single(0, program_.options.default_device), kNone,
+          [] { return "no annotation, no placed input or user: the default"; });
+  }
+
+  void with_variable(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.kind != NodeKind::assign) return;
+    const NodeId variable = program_.values[program_.inputs(node)[0]].producer;
+    place(id, program_.nodes[variable].where, variable, [] { return "with its variable"; });
+  }
+
+  /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.
+  void bodies(NodeId id) {
+    const Node owner = program_.nodes[id];
+    const auto inputs = program_.inputs(owner);
+    for (RegionId region_id : {owner.detail, owner.detail + 1}) {
+      const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const PValueId argument = inputs[program_.argument(owner, region_id, i)];
+        WhereId at = program_.nodes[program_.values[argument].producer].where;
+        if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
+        place(program_.values[parameters[i]].producer, at, program_.values[argument].producer,
+              [] { return "where the owner's input is"; });
+      }
+      region(region_id);
+    }
+    if (program_.nodes[id].where == kNone) {
+      const PValueId first = inputs[0];
+      const WhereId at = program_.nodes[program_.values[first].producer].where;
+      place(id, at == kNone ? default_where() : at, program_.values[first].producer,
+            [] { return "where its first input is"; });
+    }
+  }
+
+  WhereId default_where() { return program_.single(0, program_.options.default_device); }
+
+  /// `why` gives the reason as text, if anybody wants it; `from` is the node from whose place it follows: itself when
+  /// it is annotated.
+  template <class Why>
+  void place(NodeId id, WhereId where, NodeId from, const Why& why) {
+    Node& node = program_.nodes[id];
+    node.where = where;
+    if (!program_.options.reasons) return;
+    std::vector<NodeId>& causes = program_.causes.of_place;
+    causes[id] = from == id || from == kNone ? from : causes[from];
+    if (node.kind == NodeKind::parameter) return;
+    program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why(), program_.line(node)});
+  }
+
+  /// An op that gives the same value in every step, and pure ops of such values on the same devices, are computed in
+  /// the setup. What crosses devices is sent in every step, as the graph says.
+  bool runs_once(const Node& node) const {
+    if (node.kind != NodeKind::compute) return false;
+    if (node.def->is(kOnce)) return true;
+    if (node.inputs == 0 || node.def->is(kStateful) || node.def->is(kRandom) || node.def->is(kEffect)) return false;
+    const auto inputs = program_.inputs(node);
+    return std::all_of(inputs.begin(), inputs.end(), [&](PValueId input) {
+      const Node& producer = program_.nodes[program_.values[input].producer];
+      return producer.once && (producer.where == kNone || producer.where == node.where);
+    });
+  }
+
+  void check_kernel(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.kind != NodeKind::compute || node.where == kNone) return;
+    if (node.def == checked_def_ && node.where == checked_where_) return;
+    const DeviceKind kind = program_.where(node).kind;
+    if (node.def->is(kView) || program_.capabilities->has_kernel(node.def->name, kind)) {
+      checked_def_ = node.def;
+      checked_where_ = node.where;
+      return;
+    }
+    const Op op = node.graph->op(node.op);
+    if (kind == DeviceKind::gpu && program_.options.soft_placement &&
+        program_.capabilities->has_kernel(node.def->name, DeviceKind::cpu)) {
+      Where cpu = program_.where(node);
+      cpu.kind = DeviceKind::cpu;
+      program_.warnings.push_back("moved " + op.str() + " from " + program_.where(node).str() +
+                                  " to the CPU: no kernel");
+      program_.nodes[id].where = program_.intern(std::move(cpu));
+      return;
+    }
+    throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
+        .hint(kind == DeviceKind::gpu
+                  ? "place it on cpu:0, or use --soft-placement"
+                  : "load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
+  }
+
+  Program& program_;
+  const Users users_;
+  std::unordered_map<const Annotation*, std::optional<WhereId>> resolved_;
+  std::vector<WhereId> candidates_;
+  const OpDef* checked_def_ = nullptr;  // has a kernel on checked_where_
+  WhereId checked_where_ = kNone;
+};
+
+}  // namespace
+
+void assign_devices(Program& program) {
+  Assigner(program).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,247 @@
+// Program: what the passes work on. The ops of a graph that one run needs, with concrete types, each on its devices,
+// and the transfers that placement adds. It speaks of whole values and of all tasks at once; `lower` makes each task's
+// plan from it.
+//
+// Nodes stand in a global order: every input is made by an earlier node of the same region. A pass that adds nodes
+// keeps it so.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "placement/capabilities.hpp"
+#include "placement/plan/plan.hpp"
+#include "placement/plan/schedule.hpp"
+#include "placement/planner.hpp"
+
+namespace ferry {
+
+using NodeId = std::uint32_t;
+using PValueId = std::uint32_t;  ///< a value of the program
+using WhereId = std::uint32_t;
+using RegionId = std::uint32_t;
+
+/// A set of devices: one, or a mesh of them.
+struct Where {
+  std::vector<std::int32_t> tasks;  ///< in mesh order (row-major)
+  std::vector<std::int64_t> axes;   ///< sizes; empty for one device
+  DeviceKind kind = DeviceKind::cpu;
+  std::int32_t index = 0;
+  WhereId whole = kNone;                 ///< the mesh that it is a part of (mesh_parts.hpp), whose groupings it shares
+  std::vector<std::uint32_t> groupings;  ///< of each axis: the tasks that differ in it alone
+  std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
+
+  [[nodiscard]] bool single() const { return axes.empty(); }
+  [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
+  /// Where the task stands in `tasks`; their number when it is not there. At once where they are consecutive.
+  [[nodiscard]] std::size_t position(std::int32_t task) const;
+  /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
+  [[nodiscard]] std::string str() const;
+  bool operator==(const Where& other) const {
+    return tasks == other.tasks && axes == other.axes && kind == other.kind && index == other.index &&
+           whole == other.whole;
+  }
+};
+
+/// What a node does; compute and the control kinds come from the graph, the others from placement.
+enum class NodeKind : std::uint8_t {
+  compute,     ///< an op with a kernel
+  feed,        ///< a value that the caller gives
+  variable,    ///< reads a variable
+  assign,      ///< sets a variable: inputs variable, value
+  parameter,   ///< of a region
+  loop,        ///< inputs carried values and captures; outputs the carried values
+  branch,      ///< inputs predicate and captures; outputs the results
+  transfer,    ///< one device to another
+  collective,  ///< over the groups of a mesh axis, or between a device and a mesh; of several values at once: a bucket
+  fetch        ///< a value that the caller gets
+};
+
+struct Node {
+  NodeKind kind = NodeKind::compute;
+  bool once = false;  ///< computed in the setup region
+  OpId op = 0;
+  const OpDef* def = nullptr;    ///< null for those that placement adds
+  const Graph* graph = nullptr;  ///< where `op` is; of added nodes: where the op is that made them necessary
+  const Attrs* attrs = nullptr;
+  std::uint32_t first_input = 0, inputs = 0;  ///< into Program::operands
+  PValueId first_output = 0;
+  std::uint32_t outputs = 0;
+  WhereId where = kNone;
+  std::uint32_t detail = kNone;  ///< collective, region (the first of two), feed or fetch
+};
+
+/// A layout that many values share, in Program::layouts; by default that of one device.
+class LayoutRef {
+ public:
+  LayoutRef() = default;
+  explicit LayoutRef(const Layout& shared) : layout_(&shared) {}
+  operator const Layout&() const {  // NOLINT: it is that layout
+    static const Layout kNone;
+    return layout_ == nullptr ? kNone : *layout_;
+  }
+  [[nodiscard]] std::size_t size() const { return layout_ == nullptr ? 0 : layout_->size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] const AxisLayout& operator[](std::size_t axis) const { return (*layout_)[axis]; }
+  bool operator==(const Layout& other) const { return static_cast<const Layout&>(*this) == other; }
+
+ private:
+  const Layout* layout_ = nullptr;
+};
+
+/// A value of the program.
+struct PValue {
+  Type type;  ///< of the whole value; all dims known or bounded
+  NodeId producer = 0;
+  WhereId where = kNone;
+  LayoutRef layout;              ///< one entry for each axis of `where`
+  const Graph* graph = nullptr;  ///< the value it stands for, for names and lines
+  ValueId value = 0;
+};
+
+/// Who takes part in a collective.
+struct Members {
+  std::uint32_t grouping = 0;
+  std::int32_t root = 0;    ///< member index
+  bool guest_root = false;  ///< the root is outside the value's mesh, the last member
+};
+
+/// A collective that placement decided on.
+struct ProgramCollective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Reduce reduce = Reduce::none;
+  Members members;
+  std::int16_t dim = 0;  ///< of gathers, scatters and all-to-all: the dim that is joined or cut
+};
+
+/// A region of the program: the step, or a body of control flow.
+struct ProgramRegion {
+  Region::Kind kind = Region::Kind::step;
+  std::vector<NodeId> order;  ///< the nodes, in global order
+  std::vector<PValueId> parameters;
+  std::vector<PValueId> results;
+};
+
+/// Whose annotations placement goes back to. Kept when reasons are asked for, for `ferry explain`.
+struct Causes {
+  std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
+  std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
+};
+
+/// What all users of a value want of its layout though its op's inputs do not ask for it; and whose annotations that
+/// goes back to, axis by axis.
+struct Wish {
+  Layout layout;
+  std::vector<NodeId> causes;
+};
+
+struct Program {
+  const Graph* graph = nullptr;
+  const Signature* signature = nullptr;
+  const Topology* topology = nullptr;
+  const Capabilities* capabilities = nullptr;
+  PlanOptions options;
+
+  std::vector<Node> nodes;
+  std::vector<PValueId> operands;
+  std::vector<PValue> values;
+  std::deque<Where> wheres;    ///< references to them stay valid
+  std::deque<Layout> layouts;  ///< of values, each once
+  std::vector<Grouping> groupings;
+  std::vector<ProgramCollective> collectives;
+  std::vector<ProgramRegion> regions;  ///< region 0 is the step
+  std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
+  std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given
+  std::unordered_map<PValueId, Wish> wishes;
+  Causes causes;
+  std::vector<Reason> reasons;
+  std::unordered_map<NodeId, std::size_t> reason_of;  ///< of transfers and collectives: index into `reasons`
+  std::vector<std::string> warnings;
+
+  [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {
+    return {operands.data() + node.first_input, node.inputs};
+  }
+  [[nodiscard]] std::span<PValueId> inputs(const Node& node) {
+    return {operands.data() + node.first_input, node.inputs};
+  }
+  /// The input of a loop or branch that a parameter of its body stands for.
+  [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
+  [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
+  /// The op's name, or the name of the value that an added node moves.
+  [[nodiscard]] std::string name(const Node& node) const;
+  [[nodiscard]] std::string name(PValueId value) const;
+  [[nodiscard]] SourceLine line(const Node& node) const;
+  /// The value whose bytes a value has: itself, or what it is a view of.
+  [[nodiscard]] PValueId stored(PValueId value) const;
+  /// "mesh dp=* on /task:*", "/task:2".
+  [[nodiscard]] std::string text(const Annotation& annotation) const;
+
+  /// Appends a node with fresh outputs of these types; it is not yet in any region's order.
+  NodeId add(Node node, std::span<const PValueId> inputs, std::span<const Type> outputs);
+  /// The number of that device set; equal sets have equal numbers.
+  WhereId intern(Where where);
+  WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
+  std::uint32_t intern(Grouping grouping);
+  LayoutRef intern(Layout layout);
+  /// Members of one group are on different hosts.
+  [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
+  /// The program as text, a line for each node in order: what pass tests compare.
+  [[nodiscard]] std::string str() const;
+
+ private:
+  /// Finds the groups of each axis: the tasks that differ in it alone.
+  void group_axes(Where& where);
+
+  std::unordered_multimap<std::uint64_t, WhereId> where_index_;  // by hash
+};
+
+/// An op of the program, with the concrete types of its inputs.
+class ProgramFacts final : public OpFacts {
+ public:
+  ProgramFacts(const Program& program, std::span<const PValueId> inputs, const Attrs& attrs)
+      : program_(program), inputs_(inputs), attrs_(attrs) {}
+  [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
+  [[nodiscard]] const Type& input(int i) const override {
+    return program_.values[inputs_[static_cast<std::size_t>(i)]].type;
+  }
+  [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
+  [[nodiscard]] const Tensor* constant(int i) const override;
+  /// Not asked: the types of bodies are read from their regions.
+  [[nodiscard]] std::vector<Type> results(std::string_view name) const override;
+
+ private:
+  const Program& program_;
+  std::span<const PValueId> inputs_;
+  const Attrs& attrs_;
+};
+
+/// Of each value where its bytes are used first, through views, too: a position in the order of its region, the end of
+/// that for a result; kNone: nowhere.
+[[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
+
+/// The passes, in order. Each keeps the program legal and says in its header comment what it adds.
+
+/// Copies the ops that the fetches and targets need, with the types that the feeds' sizes give. (select.cpp)
+[[nodiscard]] Program select(const Graph& graph, const Signature& signature, const Topology& topology,
+                             const Capabilities& capabilities, const PlanOptions& options);
+/// Gives every node its devices. (assign.cpp)
+void assign_devices(Program& program);
+/// Finds what users want of the layouts of values: Program::wishes. (propagate.cpp)
+void propagate(Program& program);
+/// Gives every value its layout and inserts what changes layouts and devices. (reshard.cpp)
+void reshard(Program& program);
+/// Joins sums into buckets, and lets collectives start where their values are made. (fuse_messages.cpp)
+void fuse_messages(Program& program);
+/// Joins messages between hosts that have one source and one time. (coalesce.cpp)
+void coalesce(Program& program);
+/// Makes the instructions, buffers and channels of each plan class, and places the buffers. (lower.cpp, memory.cpp)
+[[nodiscard]] Plan lower(const Program& program);
+
+}  // namespace ferry

@@ -1,0 +1,313 @@
+// select: from a graph and a signature to the program that one run needs.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "graph/op/core_ops.hpp"
+#include "graph/op/infer.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+namespace {
+
+class Selector {
+ public:
+  explicit Selector(Program& program) : program_(program), signature_(*program.signature) {}
+
+  void run() {
+    const Graph& graph = *program_.graph;
+    std::vector<ValueId> wanted = signature_.fetches;
+    const std::vector<bool> needed = reachable(graph, wanted, signature_.targets);
+    program_.regions.push_back({Region::Kind::step, {}, {}, {}});
+    reserve(graph, needed);
+    const std::vector<PValueId> values = copy_region(graph, needed, 0, {});
+    for (std::size_t i = 0; i < signature_.fetches.size(); ++i) add_fetch(i, values[signature_.fetches[i]]);
+  }
+
+ private:
+  /// Marks what the values and ops need; ids are a topological order, so one backward sweep finds all.
+  static std::vector<bool> reachable(const Graph& graph, std::span<const ValueId> values, std::span<const OpId> ops) {
+    std::vector<bool> needed(graph.size(), false);
+    for (ValueId value : values) needed[graph.producer(value)] = true;
+    for (OpId op : ops) needed[op] = true;
+    for (OpId id = graph.size(); id > 0; --id) {
+      if (!needed[id - 1]) continue;
+      const Op op = graph.op(id - 1);
+      for (ValueId input : op.inputs()) needed[graph.producer(input)] = true;
+      for (OpId earlier : op.after()) needed[earlier] = true;
+    }
+    return needed;
+  }
+
+  /// Room for what is needed, some of it more than once, so that nothing is moved while the program grows.
+  void reserve(const Graph& graph, const std::vector<bool>& needed) {
+    std::size_t ops = 0, values = 0, operands = 0;
+    for (OpId id = 0; id < graph.size(); ++id) {
+      if (!needed[id]) continue;
+      const Op op = graph.op(id);
+      ++ops;
+      values += static_cast<std::size_t>(op.outputs());
+      operands += op.inputs().size();
+    }
+    const std::size_t more = signature_.fetches.size();
+    program_.nodes.reserve(ops + ops / 8 + more);
+    program_.values.reserve(values + values / 8);
+    program_.operands.reserve(operands + operands / 8 + more);
+    program_.regions[0].order.reserve(ops + more);
+  }
+
+  /// Copies the needed ops; returns the program's value for each of the graph's.
+  std::vector<PValueId> copy_region(const Graph& graph, const std::vector<bool>& needed, RegionId region,
+                                    std::span<const PValueId> arguments) {
+    std::vector<PValueId> values(graph.values(), kNone);
+    std::size_t parameter = 0;
+    for (OpId id = 0; id < graph.size(); ++id) {
+      const Op op = graph.op(id);
+      if (&op.def() == &kParameter) {
+        values[op.output(0)] = copy_parameter(op, region, arguments[parameter++]);
+      } else if (needed[id]) {
+        copy_op(op, region, values);
+      }
+    }
+    return values;
+  }
+
+  PValueId copy_parameter(const Op& op, RegionId region, PValueId argument) {
+    const Type type = program_.values[argument].type;
+    const NodeId node = program_.add(from(op, NodeKind::parameter), {}, {&type, 1});
+    finish(op, node, region, nullptr);
+    program_.regions[region].parameters.push_back(program_.nodes[node].first_output);
+    return program_.nodes[node].first_output;
+  }
+
+  void copy_op(const Op& op, RegionId region, std::vector<PValueId>& values) {
+    const NodeKind kind = kind_of(op);
+    if (kind == NodeKind::loop || kind == NodeKind::branch) return copy_control(op, kind, region, values);
+    if (kind == NodeKind::assign) check_assign(op, region);
+    inputs_.clear();
+    for (ValueId input : op.inputs()) inputs_.push_back(values[input]);
+    Node node = from(op, kind);
+    NodeId id = 0;
+    if (kind == NodeKind::feed) {
+      node.detail = feed_index(op);
+      const Type type = fed_type(op, node.detail);
+      id = program_.add(node, inputs_, {&type, 1});
+    } else {
+      id = program_.add(node, inputs_, types_of(op, inputs_));
+    }
+    finish(op, id, region, &values);
+  }
+
+  void copy_control(const Op& op, NodeKind kind, RegionId region, std::vector<PValueId>& values) {
+    std::vector<PValueId> inputs;
+    for (ValueId input : op.inputs()) inputs.push_back(values[input]);
+    Node node = from(op, kind);
+    node.detail = copy_bodies(op, kind == NodeKind::loop, inputs);
+    const std::vector<Type> types =
+        kind == NodeKind::loop ? carried_types(op, node.detail) : branch_types(op, node.detail);
+    finish(op, program_.add(node, inputs, types), region, &values);
+  }
+
+  void finish(const Op& op, NodeId id, RegionId region, std::vector<PValueId>* values) {
+    const Node& node = program_.nodes[id];
+    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+      program_.values[node.first_output + i].value = op.output(static_cast<int>(i));
+      if (values != nullptr) (*values)[op.output(static_cast<int>(i))] = node.first_output + i;
+    }
+    program_.regions[region].order.push_back(id);
+  }
+
+  static Node from(const Op& op, NodeKind kind) {
+    Node node;
+    node.kind = kind;
+    node.def = &op.def();
+    node.graph = &op.graph();
+    node.op = op.id();
+    node.attrs = &op.attrs();
+    return node;
+  }
+
+  static NodeKind kind_of(const Op& op) {
+    const OpDef& def = op.def();
+    if (&def == &kInput) return NodeKind::feed;
+    if (&def == &kVariable) return NodeKind::variable;
+    if (&def == &kAssign) return NodeKind::assign;
+    if (!def.is(kControlFlow)) return NodeKind::compute;
+    return op.attrs().has("body") ? NodeKind::loop : NodeKind::branch;
+  }
+
+  std::uint32_t feed_index(const Op& op) const {
+    for (std::size_t i = 0; i < signature_.feeds.size(); ++i)
+      if (signature_.feeds[i].value == op.output(0)) return static_cast<std::uint32_t>(i);
+    throw Error(Code::usage, "the input '" + escaped(op.name()) + "' is needed and not fed")
+        .note("it is " + op.graph().type(op.output(0)).str())
+        .at(op.line())
+        .hint("feed it: --feed " + escaped(op.name()) + "=FILE.npy, or run(…, {{\"" + escaped(op.name()) +
+              "\", tensor}})");
+  }
+
+  Type fed_type(const Op& op, std::uint32_t index) {
+    const Type& declared = op.graph().type(op.output(0));
+    const Shape given{std::span<const std::int64_t>(signature_.feeds[index].sizes)};
+    bool fits = declared.shape.rank() == given.rank();
+    for (int d = 0; fits && d < given.rank(); ++d) fits = fits_dim(declared.shape[d], given[d]);
+    if (!fits)
+      throw Error(Code::usage, "the feed '" + escaped(op.name()) + "' has shape " + given.str() + "; the graph wants " +
+                                   declared.str() + symbol_values())
+          .at(op.line());
+    return {declared.dtype, given};
+  }
+
+  bool fits_dim(const Dim& declared, const Dim& given) {
+    if (declared.known()) return declared.size() == given.size();
+    if (declared.symbol().empty()) return true;
+    return symbols_.try_emplace(declared.symbol(), given.size()).first->second == given.size();
+  }
+
+  std::string symbol_values() const {
+    std::string text;
+    for (const auto& [symbol, size] : symbols_)
+      text += (text.empty() ? ", with " : ", ") + symbol + " = " + std::to_string(size);
+    return text;
+  }
+
+  /// Valid until the next call.
+  std::span<const Type> types_of(const Op& op, std::span<const PValueId> inputs) {
+    const Graph& graph = op.graph();
+    // What was known when the op was built still holds; only what depends on feeds is inferred again.
+    bool known = true;
+    for (ValueId input : op.inputs()) known = known && graph.type(input).shape.known();
+    for (int i = 0; i < op.outputs(); ++i) known = known && graph.type(op.output(i)).shape.known();
+    if (known) {
+      known_.clear();
+      for (int i = 0; i < op.outputs(); ++i) known_.push_back(graph.type(op.output(i)));
+      return known_;
+    }
+    const std::vector<Type>& types = inferred_types(op, inputs);
+    for (const Type& type : types)
+      if (!type.shape.known())
+        throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) + "': its shape " +
+                                    type.shape.str() + " is not known when the plan is made and has no bound")
+            .at(op.line());
+    return types;
+  }
+
+  const std::vector<Type>& inferred_types(const Op& op, std::span<const PValueId> inputs) {
+    try {
+      return inferred_.infer(op.def(), ProgramFacts(program_, inputs, op.attrs()));
+    } catch (const Error& error) {
+      Error located(error.code(), std::string(op.def().name) + " '" + escaped(op.name()) + "': " + error.text());
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        located.note("input " + std::to_string(i) + ": " + program_.values[inputs[i]].type.str() + " " +
+                     escaped(program_.name(inputs[i])));
+      throw located.at(op.line());
+    }
+  }
+
+  void check_assign(const Op& op, RegionId region) {
+    const ValueId variable = op.inputs()[0];
+    const Graph& graph = op.graph();
+    if (&graph.op(graph.producer(variable)).def() != &kVariable)
+      throw Error(Code::plan, "Assign '" + escaped(op.name()) + "': its first input is not a variable").at(op.line());
+    if (region != 0)
+      throw Error(Code::plan, "Assign '" + escaped(op.name()) + "' is inside a loop or branch: carry the state instead")
+          .at(op.line());
+    const auto [first, fresh] = writes_.try_emplace(variable, op.id());
+    if (!fresh)
+      throw Error(Code::plan, "the variable '" + escaped(graph.value_name(variable)) + "' is written twice in one step")
+          .note("first by " + graph.op(first->second).str())
+          .note("and by " + op.str())
+          .hint("assign once, or fetch and target only one of the two");
+  }
+
+  /// Copies the two bodies of a loop or branch into new regions; returns the first.
+  RegionId copy_bodies(const Op& op, bool loop, std::span<const PValueId> inputs) {
+    const auto carried = static_cast<std::size_t>(loop ? op.attrs().get<std::int64_t>("carried") : 0);
+    std::size_t next_capture = loop ? carried : 1;
+    const auto first = static_cast<RegionId>(program_.regions.size());
+    program_.regions.resize(program_.regions.size() + 2);
+    for (RegionId k = 0; k < 2; ++k) {
+      const char* const name = loop ? (k == 0 ? "cond" : "body") : (k == 0 ? "then_branch" : "else_branch");
+      const Graph& body = op.graph().subgraph(op.attrs().get<SubgraphRef>(name));
+      program_.regions[first + k].kind = !loop    ? Region::Kind::branch
+                                         : k == 0 ? Region::Kind::condition
+                                                  : Region::Kind::body;
+      std::vector<PValueId> arguments(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(carried));
+      for (std::size_t i = 0; i < body.captures().size(); ++i) arguments.push_back(inputs[next_capture++]);
+      std::vector<OpId> effects;
+      for (OpId i = 0; i < body.size(); ++i)
+        if (body.op(i).def().is(kEffect)) effects.push_back(i);
+      const std::vector<PValueId> values =
+          copy_region(body, reachable(body, body.results(), effects), first + k, arguments);
+      for (ValueId result : body.results()) program_.regions[first + k].results.push_back(values[result]);
+    }
+    return first;
+  }
+
+  /// The carried values keep their types from iteration to iteration.
+  std::vector<Type> carried_types(const Op& op, RegionId condition) const {
+    const ProgramRegion& body = program_.regions[condition + 1];
+    std::vector<Type> types;
+    for (std::size_t i = 0; i < body.results.size(); ++i) {
+      const Type& before = program_.values[body.parameters[i]].type;
+      const Type& after = program_.values[body.results[i]].type;
+      if (before != after)
+        throw Error(Code::plan, "the loop '" + escaped(op.name()) + "' changes the type of its carried value " +
+                                    std::to_string(i) + " from " + before.str() + " to " + after.str())
+            .at(op.line());
+      types.push_back(before);
+    }
+    return types;
+  }
+
+  std::vector<Type> branch_types(const Op& op, RegionId then_branch) const {
+    const auto& results = program_.regions[then_branch].results;
+    const auto& others = program_.regions[then_branch + 1].results;
+    std::vector<Type> types;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      types.push_back(program_.values[results[i]].type);
+      const Type& other = program_.values[others[i]].type;
+      if (types.back() != other)
+        throw Error(Code::plan, "the branches of '" + escaped(op.name()) + "' give result " + std::to_string(i) +
+                                    " as " + types.back().str() + " and as " + other.str())
+            .at(op.line());
+    }
+    return types;
+  }
+
+  void add_fetch(std::size_t index, PValueId value) {
+    Node node;
+    node.kind = NodeKind::fetch;
+    node.graph = program_.values[value].graph;
+    node.op = node.graph->producer(program_.values[value].value);
+    node.detail = static_cast<std::uint32_t>(index);
+    node.where = program_.single(signature_.fetch_to);
+    const PValueId inputs[] = {value};
+    program_.regions[0].order.push_back(program_.add(node, inputs, {}));
+  }
+
+  Program& program_;
+  const Signature& signature_;
+  std::map<std::string, std::int64_t> symbols_;
+  std::unordered_map<ValueId, OpId> writes_;
+  InferCache inferred_;
+  std::vector<PValueId> inputs_;  // of the op at hand
+  std::vector<Type> known_;
+};
+
+}  // namespace
+
+Program select(const Graph& graph, const Signature& signature, const Topology& topology,
+               const Capabilities& capabilities, const PlanOptions& options) {
+  Program program;
+  program.graph = &graph;
+  program.signature = &signature;
+  program.topology = &topology;
+  program.capabilities = &capabilities;
+  program.options = options;
+  Selector(program).run();
+  return program;
+}
+
+}  // namespace ferry

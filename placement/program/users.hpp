@@ -1,0 +1,30 @@
+// Users: the nodes that read each value of a program.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// The readers of every value as they are when it is made; a node that reads a value twice is there twice.
+class Users {
+ public:
+  explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
+    for (PValueId operand : program.operands) ++first_[operand + 2];
+    for (std::size_t i = 2; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    for (NodeId id = 0; id < program.nodes.size(); ++id)
+      for (PValueId input : program.inputs(program.nodes[id])) nodes_[first_[input + 1]++] = id;
+  }
+  /// In the program's order.
+  std::span<const NodeId> operator[](PValueId value) const {
+    return {nodes_.data() + first_[value], first_[value + 1] - first_[value]};
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<NodeId> nodes_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,83 @@
+#include "placement/topology/topology.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+/// "worker (tasks 0 to 2), ps (task 0)": the jobs in order of first appearance.
+std::string jobs_of(const Topology& topology) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const TaskInfo& task : topology.tasks) {
+    const auto found =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& job) { return job.first == task.job; });
+    if (found == counts.end())
+      counts.emplace_back(task.job, 1);
+    else
+      ++found->second;
+  }
+  std::vector<std::string> texts;
+  texts.reserve(counts.size());
+  for (const auto& [job, count] : counts)
+    texts.push_back(job + (count == 1 ? " (task 0)" : " (tasks 0 to " + std::to_string(count - 1) + ")"));
+  return join(texts, ", ");
+}
+
+[[noreturn]] void not_there(const Topology& topology, const DeviceSpec& spec, const std::string& hint) {
+  throw Error(Code::plan, "device '" + spec.str() + "' is not there: the job has " + std::to_string(topology.size()) +
+                              (topology.size() == 1 ? " task: " : " tasks: ") + jobs_of(topology))
+      .hint(hint);
+}
+
+}  // namespace
+
+int Topology::resolve(const DeviceSpec& spec) const {
+  if (spec.all_tasks())
+    throw Error(Code::plan, "device '" + spec.str() + "' names all tasks where one is wanted")
+        .hint("give a task's number");
+  const int wanted = spec.task.value_or(0);
+  if (!spec.job) {
+    if (wanted < size()) return wanted;
+    not_there(*this, spec, "start at least " + std::to_string(wanted + 1) + " tasks");
+  }
+  bool job_known = false;
+  for (int i = 0; i < size(); ++i) {
+    const TaskInfo& task = tasks[static_cast<std::size_t>(i)];
+    job_known = job_known || task.job == *spec.job;
+    if (task.job == *spec.job && task.index_in_job == wanted) return i;
+  }
+  not_there(*this, spec,
+            job_known ? "start more tasks, or give the job '" + *spec.job + "' more of them"
+                      : "name the job's tasks, for example --jobs " + *spec.job + "=0");
+}
+
+std::vector<int> Topology::tasks_of(const DeviceSpec& spec) const {
+  if (spec.task && !spec.all_tasks()) return {resolve(spec)};
+  std::vector<int> result;
+  for (int i = 0; i < size(); ++i)
+    if (!spec.job || tasks[static_cast<std::size_t>(i)].job == *spec.job) result.push_back(i);
+  if (result.empty()) not_there(*this, spec, "name the job's tasks with --jobs");
+  return result;
+}
+
+bool Topology::on_one_host(std::span<const std::int32_t> group) const {
+  const auto host = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].host; };
+  return std::ranges::all_of(group, [&](std::int32_t task) { return host(task) == host(group.front()); });
+}
+
+Topology Topology::local(int tasks, int threads) {
+  Topology topology;
+  for (int i = 0; i < tasks; ++i) {
+    TaskInfo task;
+    task.index_in_job = i;
+    task.host_name = "localhost";
+    task.threads = threads;
+    topology.tasks.push_back(std::move(task));
+  }
+  return topology;
+}
+
+}  // namespace ferry

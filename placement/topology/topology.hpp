@@ -1,0 +1,50 @@
+// Topology: what the job runs on, as planning sees it. Gathered by Cluster::connect, or read from a description.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/types/device_spec.hpp"
+
+namespace ferry {
+
+/// One task: its host, and what it has there.
+struct TaskInfo {
+  std::string job = "worker";
+  std::int32_t index_in_job = 0;
+  std::int32_t host = 0;  ///< tasks of one host can open each other's memory
+  std::string host_name;
+  std::int32_t threads = 1;
+  std::int32_t gpus = 0;
+  std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
+  std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
+
+  bool operator==(const TaskInfo&) const = default;
+};
+
+/// Fast and slow links, as straight lines: seconds = latency + bytes ÷ bandwidth.
+struct LinkCost {
+  double latency_seconds = 0;
+  double bytes_per_second = 0;
+  bool operator==(const LinkCost&) const = default;
+};
+
+struct Topology {
+  std::vector<TaskInfo> tasks;
+  LinkCost on_host{1e-6, 8e9};
+  LinkCost between_hosts{20e-6, 1e9};
+
+  [[nodiscard]] int size() const { return static_cast<int>(tasks.size()); }
+  /// The global task that `spec` names; Error(plan) when its job or task is not there, listing what is.
+  [[nodiscard]] int resolve(const DeviceSpec& spec) const;
+  /// All tasks that `spec` names (its job, or all).
+  [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
+  [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
+
+  /// n tasks of one host.
+  [[nodiscard]] static Topology local(int tasks, int threads = 1);
+};
+
+}  // namespace ferry

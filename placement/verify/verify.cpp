@@ -1,0 +1,54 @@
+#include "placement/verify/verify.hpp"
+
+#include "base/text.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry {
+
+Verdict verify(const Plan& plan, const KnownOps& known) {
+  Verdict verdict;
+  const auto proved = [&](std::string what) { verdict.proved.push_back(std::move(what)); };
+  const auto counted = [](std::size_t n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  try {
+    verifier::check_structure(plan);
+    const std::size_t tile_regions = verifier::check_tiles(plan);
+    const verifier::Tables tables(plan);
+    verifier::check_values(plan, tables);
+    verifier::check_extents(plan);
+    proved(
+        "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
+    verifier::check_types(plan, known);
+    proved("every kernel gets and gives the types that its op's inference says");
+    if (tile_regions > 0)
+      proved(counted(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
+    verifier::check_messages(plan, tables);
+    verifier::check_buckets(plan, tables);
+    proved(counted(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
+    proved(counted(plan.collectives.size(), "collective") +
+           ": every member takes part, with the sizes of its schedule");
+    verifier::check_schedules(plan);
+    proved(counted(plan.schedules.size(), "collective schedule") +
+           ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
+    verifier::check_progress(plan, tables);
+    proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
+    if (verifier::check_threads(plan)) proved("the threads of a task touch no bytes at the same time, but to read");
+    verifier::check_updates(plan);
+    verifier::check_memory(plan);
+    proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
+    proved("at most " + human_bytes(verifier::check_fit(plan)) +
+           " of memory on a task, which is no more than there is");
+    verdict.pass = true;
+  } catch (const verifier::Rejected& rejected) {
+    verdict.reason = rejected.reason;
+  }
+  return verdict;
+}
+
+void require_verified(const Plan& plan, const KnownOps& known) {
+  const Verdict verdict = verify(plan, known);
+  if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
+}
+
+}  // namespace ferry

@@ -1,0 +1,87 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/files/files.hpp"
+#include "base/text.hpp"
+#include "bench/benchmark.hpp"
+#include "runner/command/bench_report.hpp"
+#include "runner/command/commands.hpp"
+
+namespace ferry {
+namespace {
+
+using bench::Benchmark;
+
+/// A prefix selects all below it.
+bool selects(const std::string& wanted, const std::string& name) {
+  return name == wanted || (name.starts_with(wanted) && name[wanted.size()] == '.');
+}
+
+void require_all_exist(const std::vector<std::string>& wanted, const std::vector<Benchmark>& all) {
+  for (const std::string& name : wanted) {
+    bool found = false;
+    std::vector<std::string> names;
+    for (const Benchmark& benchmark : all) {
+      found = found || selects(name, benchmark.name);
+      names.push_back(benchmark.name);
+    }
+    if (!found)
+      throw Error(Code::usage, "there is no benchmark " + in_quotes(name))
+          .hint("one of " + join(names, ", ") + ", or a prefix");
+  }
+}
+
+struct BenchOptions {
+  std::vector<std::string> names;
+  bool as_json = false;
+  std::string svg;
+};
+
+/// Its lines, printed as they come.
+std::vector<BenchLine> run_benchmark(const Benchmark& benchmark, bool as_json) {
+  std::vector<BenchLine> lines;
+  try {
+    for (const bench::Figure& figure : benchmark.run()) {
+      lines.emplace_back(benchmark, figure);
+      print(as_json ? json_line(lines.back()) : text_line(lines.back()));
+    }
+  } catch (const bench::Skipped& skipped) {
+    std::fprintf(stderr, "%s: skipped: %s\n", benchmark.name.c_str(), skipped.reason.c_str());
+  }
+  return lines;
+}
+
+int run_benchmarks(const BenchOptions& options) {
+  const std::vector<Benchmark> all = bench::benchmarks();
+  require_all_exist(options.names, all);
+  std::vector<BenchLine> lines;
+  for (const Benchmark& benchmark : all) {
+    bool run = options.names.empty();
+    for (const std::string& name : options.names) run = run || selects(name, benchmark.name);
+    if (!run) continue;
+    std::ranges::move(run_benchmark(benchmark, options.as_json), std::back_inserter(lines));
+  }
+  if (!options.svg.empty()) local_files().write(options.svg, bench_svg(lines));
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("bench", "The benchmarks");
+  auto options = std::make_shared<BenchOptions>();
+  command->add_option("NAME", options->names, "Which; a prefix selects all below it; default: all");
+  command->add_flag("--json", options->as_json, "One JSON object a line");
+  command->add_option("--svg", options->svg, "Draws the figures beside those of their peers")->type_name("FILE.svg");
+  add_examples(*command, R"(
+    ferry bench hop allreduce    messages and sums between two tasks of this host, against hand-written MPI
+    ferry bench start            from exec to the first result of c = a + b
+    ferry bench plan.1M --json   build, save, load and plan a chain of a million adds and 100,000 random ops)");
+  command->callback([&action, options] { action = [options] { return run_benchmarks(*options); }; });
+}
+
+}  // namespace ferry

@@ -1,0 +1,48 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "executor/job/capabilities.hpp"
+#include "kernels/user_ops.hpp"
+#include "placement/verify/verify.hpp"
+#include "runner/command/commands.hpp"
+#include "runner/command/planned.hpp"
+
+namespace ferry {
+namespace {
+
+struct CheckOptions : PlanCommandOptions {
+  bool as_json = false;
+};
+
+int check(const CheckOptions& options) {
+  const KernelCapabilities kernels(options.ops ? options.ops->kernels : cpu_kernels());
+  const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
+  if (options.as_json) {
+    const nlohmann::ordered_json json = {
+        {"pass", verdict.pass}, {"proved", verdict.proved}, {"reason", verdict.reason}};
+    print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else if (verdict.pass) {
+    print("PASS\n");
+    for (const std::string& fact : verdict.proved) print("  " + fact + "\n");
+  }
+  if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
+  return 0;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("check", "Verifies a graph or plan: prints PASS and what was proved, or the reason");
+  auto options = std::make_shared<CheckOptions>();
+  add_plan_options(*command, *options);
+  command->add_flag("--json", options->as_json, "The verdict as JSON");
+  add_examples(*command, R"(
+    ferry check add.pb --tasks 3    exit 0, or 3 (bad file), 4 (cannot be placed or would not run)
+    ferry check model.plan)");
+  command->callback([&action, options] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace ferry

@@ -1,0 +1,51 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "placement/explain/explain.hpp"
+#include "runner/command/commands.hpp"
+#include "runner/command/planned.hpp"
+
+namespace ferry {
+namespace {
+
+struct ExplainOptions : PlanCommandOptions {
+  std::string op;
+  bool as_json = false;
+};
+
+std::string reasons_json(const PlanResult& result) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const Reason& reason : result.reasons) {
+    all.push_back({{"subject", reason.subject}, {"reason", reason.text}, {"line", reason.line.str()}});
+    if (!reason.constraint.empty()) all.back()["constraint"] = reason.constraint;
+    if (reason.message > 0) all.back()["message"] = reason.message;
+  }
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int explain_file(const ExplainOptions& options) {
+  if (is_plan_file(options.file))
+    throw Error(Code::usage, "explain: a .plan file does not hold the reasons of its plan")
+        .hint("ferry explain GRAPH.pb");
+  const PlanResult result = plan_of(options);
+  print(options.as_json ? reasons_json(result) : explain(result, options.op));
+  return 0;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("explain", "Why each op is where it is, and why each transfer exists");
+  auto options = std::make_shared<ExplainOptions>();
+  add_plan_options(*command, *options);
+  command->add_option("OP", options->op, "Only this op and its values");
+  command->add_flag("--json", options->as_json, "All reasons, as JSON");
+  add_examples(*command, R"(
+    ferry explain add.pb --tasks 3      every op and transfer
+    ferry explain add.pb c --tasks 3    the op c)");
+  command->callback([&action, options] { action = [options] { return explain_file(*options); }; });
+}
+
+}  // namespace ferry

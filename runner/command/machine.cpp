@@ -1,0 +1,75 @@
+#include "runner/command/machine.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+/// The text after "key:" of the first line that begins with it.
+std::string field_of(const char* file, std::string_view key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key))
+      if (const auto colon = line.find(':'); colon != std::string::npos)
+        return std::string(trimmed(line.substr(colon + 1)));
+  return {};
+}
+
+std::uint64_t kibibytes_of(std::string_view key) {
+  return std::strtoull(field_of("/proc/meminfo", key).c_str(), nullptr, 10) * 1024;
+}
+
+std::vector<int> affinity_mask() {
+  std::vector<int> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.host = host_name();
+  machine.cpu = field_of("/proc/cpuinfo", "model name");
+  machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  machine.mask = affinity_mask();
+  machine.memory_bytes = kibibytes_of("MemTotal");
+  machine.free_bytes = kibibytes_of("MemAvailable");
+  if (struct statvfs shm{}; statvfs("/dev/shm", &shm) == 0) {
+    machine.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
+    machine.shm_free_bytes = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;
+  }
+  if (rlimit limit{}; getrlimit(RLIMIT_NOFILE, &limit) == 0) machine.descriptors = limit.rlim_cur;
+  return machine;
+}
+
+std::vector<std::pair<std::string, std::string>> launcher_variables() {
+  constexpr const char* kNames[] = {
+      "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",   "PMIX_RANK",
+      "SLURM_PROCID",         "SLURM_NTASKS",         "RANK",     "WORLD_SIZE", "LOCAL_RANK",
+      "MASTER_ADDR",          "MASTER_PORT"};
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const char* name : kNames)
+    if (const char* value = std::getenv(name); value != nullptr) found.emplace_back(name, value);
+  return found;
+}
+
+}  // namespace ferry

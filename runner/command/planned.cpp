@@ -1,0 +1,107 @@
+#include "runner/command/planned.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "base/files/files.hpp"
+#include "base/text.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "placement/plan/plan_file.hpp"
+#include "runner/command/op_libraries.hpp"
+#include "runner/options/device_rules.hpp"
+#include "runner/options/feeds.hpp"
+#include "runner/options/number_options.hpp"
+#include "runner/options/selection.hpp"
+
+namespace ferry {
+namespace {
+
+/// Zeros for the inputs that nobody feeds.
+void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selection) {
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    const std::string name(op.name());
+    if (!needed[id] || &op.def() != &kInput || selection.request.feeds.contains(name)) continue;
+    const Type& type = graph.type(op.output(0));
+    const auto given = shapes.find(name);
+    if (given == shapes.end() && !type.shape.known())
+      throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
+          .at(op.line())
+          .hint("--shape " + escaped(name) + "=SIZE,SIZE");
+    selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
+  }
+}
+
+PlanResult plan_of_graph(const PlanCommandOptions& options) {
+  const InputSizes shapes = parse_shapes(options.shapes);
+  const LoadedGraph loaded = load_any_graph(options.file, options, shapes);
+  const std::unique_ptr<Graph>& graph = loaded.graph;
+  if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
+  Selection selection = select_entry(*graph, options.entry, options.fetches);
+  selection.request.fetch_to = options.fetch_to;
+  selection.request.feeds = parse_feeds(*graph, loaded.feeds);
+  add_zeros(*graph, shapes, selection);
+  ClusterOptions cluster = options.cluster;
+  cluster.transport = "inproc";
+  SessionOptions for_session = session_options(options);
+  for_session.reasons = true;
+  Session session(*graph, Cluster::connect(cluster), for_session);
+  PlanResult result = session.plan(selection.request);
+  name_fetches(result.plan, selection.names);
+  return result;
+}
+
+}  // namespace
+
+InputSizes parse_shapes(const std::vector<std::string>& texts) {
+  InputSizes shapes;
+  for (const std::string& text : texts) {
+    const auto fail = [&] {
+      return Error(Code::usage, "--shape " + escaped(text) + ": expected NAME=SIZE,SIZE")
+          .hint("for example --shape x=64,784");
+    };
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) throw fail();
+    std::vector<std::int64_t> sizes;
+    for (const std::string_view item : split(std::string_view(text).substr(equals + 1), ',')) {
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
+      if (error != std::errc() || end != item.data() + item.size() || size < 0) throw fail();
+      sizes.push_back(size);
+    }
+    if (!shapes.emplace(text.substr(0, equals), std::move(sizes)).second)
+      throw Error(Code::usage, "--shape " + escaped(text) + ": given twice");
+  }
+  return shapes;
+}
+
+void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
+  app.add_option("--shape", shapes, "An input's shape, where the graph leaves it open; repeatable")
+      ->type_name("NAME=SIZE,SIZE")
+      ->allow_extra_args(false);
+}
+
+void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
+  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
+  add_job_options(app, options);
+  add_ops_option(app, options.ops);
+  within(app.add_option("--hosts", options.cluster.hosts,
+                        "Plans for so many hosts like this one, which share the tasks in order; default: one"),
+         1, kMostTasks);
+  add_shape_option(app, options.shapes);
+}
+
+bool is_plan_file(const std::string& path) {
+  return path.ends_with(".plan");
+}
+
+PlanResult plan_of(const PlanCommandOptions& options) {
+  if (!is_plan_file(options.file)) return plan_of_graph(options);
+  PlanResult result;
+  result.plan = read_plan(local_files(), options.file);
+  return result;
+}
+
+}  // namespace ferry

@@ -1,0 +1,34 @@
+// Plans without running: what plan, check and explain have in common.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "placement/planner.hpp"
+#include "runner/files/graph_files.hpp"
+#include "runner/options/run_options.hpp"
+
+namespace ferry {
+
+struct PlanCommandOptions : JobOptions {
+  std::string file;
+  std::vector<std::string> shapes;  ///< "x=64,784"
+};
+
+/// "x=64,784" for each. Error(usage) for what is malformed or given twice.
+[[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
+/// --shape.
+void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
+/// FILE, --shape and the options of a job.
+void add_plan_options(CLI::App& app, PlanCommandOptions& options);
+
+/// The plan in a .plan file (then without reasons), or of a graph file over virtual tasks. Inputs get the shapes of
+/// their feeds, of
+/// --shape, or their own when it is known. Error(usage) names an input whose shape is open.
+[[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
+
+/// True for the name of a plan file.
+[[nodiscard]] bool is_plan_file(const std::string& path);
+
+}  // namespace ferry

@@ -1,0 +1,44 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "runner/command/commands.hpp"
+#include "runner/command/op_libraries.hpp"
+#include "runner/command/planned.hpp"
+#include "runner/files/graph_files.hpp"
+#include "runner/run/run.hpp"
+
+namespace ferry {
+
+void add_run_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("run", "Runs a graph file over tasks");
+  struct Options : RunOptions {
+    std::string file;
+  };
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("FILE", options->file,
+                   "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
+      ->required();
+  add_run_options(*command, *options);
+  add_ops_option(*command, options->ops);
+  add_examples(*command, R"(
+    ferry run add.pb --tasks 3                       three virtual tasks in this process
+    mpirun -np 3 ferry run add.pb                    three processes
+    ferry run model.pb --entry predict --model m --feed x=digits.npy --out results
+    ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
+    ferry run add.plan                               as it was planned
+    ferry run mine.pb --ops ./libmine.so             with ops of one's own
+    ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
+    ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   goes on where it was stopped
+    ferry run model.pb --epochs 3 --check-numerics   which op, step and line made the first NaN)");
+  command->callback([&action, options] {
+    action = [options] {
+      if (is_plan_file(options->file)) return run_plan(options->file, *options);
+      LoadedGraph loaded = load_any_graph(options->file, *options);
+      options->feeds = std::move(loaded.feeds);
+      return run_graph(*loaded.graph, *options);
+    };
+  });
+}
+
+}  // namespace ferry

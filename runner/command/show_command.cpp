@@ -1,0 +1,169 @@
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "base/files/files.hpp"
+#include "base/text.hpp"
+#include "executor/session/plan_session.hpp"
+#include "executor/state/checkpoints.hpp"
+#include "placement/plan/plan_file.hpp"
+#include "runner/command/commands.hpp"
+#include "runner/command/op_libraries.hpp"
+#include "runner/command/planned.hpp"
+#include "runner/files/graph_files.hpp"
+#include "runner/files/model_files.hpp"
+
+namespace ferry {
+namespace {
+
+std::string list(const std::vector<std::string>& names) {
+  return escaped(join(names, ", "), 2000);
+}
+
+void show_entries(const Graph& graph) {
+  for (const auto& [name, entry] : graph.entries()) {
+    std::vector<std::string> feeds, fetches, targets;
+    for (const Entry::Named& feed : entry.feeds) feeds.push_back(feed.name);
+    for (const Entry::Named& fetch : entry.fetches) fetches.push_back(fetch.name);
+    for (const OpId target : entry.targets) targets.emplace_back(graph.op(target).name());
+    std::string text = "entry " + escaped(name) + ":";
+    if (!feeds.empty()) text += " feeds " + list(feeds) + ";";
+    if (!fetches.empty()) text += " fetches " + list(fetches) + ";";
+    if (!targets.empty()) text += " runs " + list(targets) + ";";
+    text.back() = '\n';
+    print(text);
+  }
+}
+
+std::string op_line(const Graph& graph, const Op& op) {
+  std::vector<std::string> inputs, types, attrs;
+  for (const ValueId input : op.inputs()) inputs.push_back(graph.value_name(input));
+  for (int i = 0; i < op.outputs(); ++i) types.push_back(graph.type(op.output(i)).str());
+  for (const auto& [name, value] : op.attrs()) attrs.push_back(escaped(name) + "=" + escaped(str(value), 60));
+  std::string text = escaped(op.name()) + " = " + std::string(op.def().name) + "(" + list(inputs) + ")";
+  if (!attrs.empty()) text += " {" + join(attrs, ", ") + "}";
+  text += " : " + join(types, ", ");
+  const Annotation& where = op.annotation();
+  if (!where.device.empty()) text += "  on " + where.device.str();
+  if (where.mesh != kNoMesh) text += "  on mesh " + graph.meshes()[where.mesh].str();
+  if (op.line().known()) text += "  at " + escaped(op.line().str());
+  return text;
+}
+
+void show_ops(const Graph& graph, const std::string& indent) {
+  std::string text;
+  for (OpId id = 0; id < graph.size(); ++id) text += indent + op_line(graph, graph.op(id)) + "\n";
+  print(text);
+  for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) {
+    print(indent + "body " + std::to_string(i) + "\n");
+    show_ops(graph.subgraph({i}), indent + "  ");
+  }
+}
+
+struct ShowOptions : JobOptions {
+  std::string file;
+  std::vector<std::string> shapes;
+};
+
+int show_graph(const ShowOptions& options) {
+  const std::unique_ptr<Graph> graph = load_any_graph(options.file, options, parse_shapes(options.shapes)).graph;
+  print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
+        " variables, " + std::to_string(graph->entries().size()) + " entries\n");
+  show_entries(*graph);
+  show_ops(*graph, "");
+  return 0;
+}
+
+int show_model(const std::string& folder) {
+  std::int64_t bytes = 0;
+  std::string text;
+  const TensorMap variables = read_model(folder);
+  for (const auto& [name, tensor] : variables) {
+    text += escaped(name) + " : " + tensor.type().str() + "  " + tensor.str(3) + "\n";
+    bytes += static_cast<std::int64_t>(tensor.bytes().size());
+  }
+  print("model of " + std::to_string(variables.size()) + " variables, " +
+        human_bytes(static_cast<std::uint64_t>(bytes)) + "\n" + text);
+  return 0;
+}
+
+/// When the file was written, in local time.
+std::string time_of(const std::string& path) {
+  struct stat status {};
+  struct tm local {};
+  if (::stat(path.c_str(), &status) != 0 || localtime_r(&status.st_mtime, &local) == nullptr) return "?";
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+  return {text, size};
+}
+
+/// A line for each: step, when, tasks, bytes, and whether it can be loaded.
+int show_checkpoints(const std::string& folder) {
+  const std::vector<CheckpointFacts> all = checkpoints_in(folder, local_files());
+  std::size_t sound = 0;
+  std::string text;
+  for (const CheckpointFacts& facts : all) {
+    const std::string when = time_of(folder + "/" + facts.name + "/manifest.json");
+    if (facts.problem.empty()) ++sound;
+    text += escaped(facts.name) + "  " + when;
+    if (facts.step >= 0)
+      text += "  step " + std::to_string(facts.step) + "  " + std::to_string(facts.tasks) +
+              (facts.tasks == 1 ? " task  " : " tasks  ") + human_bytes(facts.bytes);
+    text += facts.problem.empty() ? "  sound\n" : "  cannot be loaded: " + facts.problem + "\n";
+  }
+  print(std::to_string(all.size()) + (all.size() == 1 ? " checkpoint, " : " checkpoints, ") + std::to_string(sound) +
+        " sound\n" + text);
+  return 0;
+}
+
+std::string port_line(const Plan& plan, const PlanPort& port, const char* what) {
+  return std::string("  ") + what + " " + escaped(plan.string(port.name)) + " : " +
+         Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on task " +
+         std::to_string(port.task) + "\n";
+}
+
+int show_plan(const std::string& file) {
+  const Plan plan = read_plan(local_files(), file);
+  std::string text = "plan of " + std::to_string(plan.topology.size()) + " tasks in " +
+                     std::to_string(plan.classes.size()) + " classes, " + std::to_string(plan.channels.size()) +
+                     " channels, " + std::to_string(plan.collectives.size()) + " collectives\n";
+  for (const PlanPort& port : plan.feeds) text += port_line(plan, port, "feed");
+  for (const PlanPort& port : plan.fetches) text += port_line(plan, port, "fetch");
+  for (const auto& [name, type] : variables_of(plan)) text += "  variable " + escaped(name) + " : " + type.str() + "\n";
+  print(text + "ferry plan " + escaped(file) + " prints what each task does\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("show", "What a graph, a plan, a saved model or a folder of checkpoints holds");
+  auto options = std::make_shared<ShowOptions>();
+  command
+      ->add_option(
+          "FILE", options->file,
+          "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save or --checkpoint")
+      ->required();
+  add_ops_option(*command, options->ops);
+  add_dim_option(*command, *options);
+  add_shape_option(*command, options->shapes);
+  add_examples(*command, R"(
+    ferry show add.pb    entries, then a line for each op
+    ferry show add.plan  its feeds, fetches and variables
+    ferry show model     the variables of a saved model
+    ferry show saved     the checkpoints of a run, and whether they can be loaded)");
+  command->callback([&action, options] {
+    action = [options] {
+      if (std::filesystem::is_directory(options->file))
+        return has_checkpoints(options->file, local_files()) ? show_checkpoints(options->file)
+                                                             : show_model(options->file);
+      return is_plan_file(options->file) ? show_plan(options->file) : show_graph(*options);
+    };
+  });
+}
+
+}  // namespace ferry

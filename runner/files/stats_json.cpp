@@ -1,0 +1,50 @@
+#include "runner/files/stats_json.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace ferry {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_traffic(Json& json, const Traffic& traffic, std::uint64_t peak_bytes) {
+  json["sent_messages"] = traffic.sent_messages;
+  json["sent_bytes"] = traffic.sent_bytes;
+  json["received_messages"] = traffic.received_messages;
+  json["received_bytes"] = traffic.received_bytes;
+  json["copies"] = traffic.copies;
+  json["peak_bytes"] = peak_bytes;
+}
+
+Json task_json(const TaskStats& task) {
+  Json json;
+  json["task"] = task.task;
+  json["process"] = task.process;
+  json["host"] = task.host;
+  json["threads"] = task.threads;
+  add_traffic(json, task.measured, task.peak_bytes);
+  json["wire_messages"] = task.wire_messages;
+  json["wire_bytes"] = task.wire_bytes;
+  Json planned;
+  add_traffic(planned, task.planned, task.planned_peak_bytes);
+  json["planned"] = std::move(planned);
+  return json;
+}
+
+}  // namespace
+
+std::string stats_json(const RunStats& stats) {
+  char fingerprint[17];
+  std::snprintf(fingerprint, sizeof fingerprint, "%016llx", static_cast<unsigned long long>(stats.fingerprint));
+  Json json;
+  json["world"] = stats.tasks.size();
+  json["fingerprint"] = fingerprint;
+  json["steps"] = stats.steps;
+  json["step_seconds"] = {{"min", stats.min_seconds}, {"median", stats.median_seconds}, {"max", stats.max_seconds}};
+  json["tasks"] = Json::array();
+  for (const TaskStats& task : stats.tasks) json["tasks"].push_back(task_json(task));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ferry

@@ -1,0 +1,143 @@
+#include "runner/options/command_line.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <new>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/log.hpp"
+#include "base/system/output.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kScreenLines = 40;
+bool output_lost = false;
+
+/// The subcommand that was given, or the app itself.
+CLI::App& chosen(CLI::App& app) {
+  const auto given = app.get_subcommands();
+  return given.empty() ? app : chosen(*given.front());
+}
+
+/// "ferry" for the app of `ferry run`; empty for that of `ferry`.
+std::string path_above(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent())
+    path = up->get_name() + (path.empty() ? "" : " " + path);
+  return path;
+}
+
+std::string help_of(const CLI::App& app) {
+  const std::string above = path_above(app);
+  return above + (above.empty() ? "" : " ") + app.get_name() + " --help";
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+Error unknown_word(CLI::App& app, const std::string& word) {
+  CLI::App& command = chosen(app);
+  const bool option = word.size() > 1 && word.front() == '-';
+  const std::string name = option ? word.substr(0, word.find('=')) : word;
+  const auto known = option ? option_names(command) : command_names(command);
+  const std::string what = option ? "unknown option " : known.empty() ? "one argument too many: " : "unknown command ";
+  Error error(Code::usage, what + in_quotes(name));
+  if (const std::string like = nearest(name, known); !like.empty()) return error.hint(like + "?");
+  return error.hint(help_of(command));
+}
+
+Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
+  const auto words = app.remaining(true);
+  for (const std::string& word : words)
+    if (word.starts_with("-")) return unknown_word(app, word);
+  if (!words.empty()) return unknown_word(app, words.front());
+  return Error(Code::usage, escaped(error.what(), 400)).hint(help_of(chosen(app)));
+}
+
+}  // namespace
+
+bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    print(std::string(version.what()) + "\n");
+    return false;
+  } catch (const CLI::Success&) {
+    print(chosen(app).help(path_above(chosen(app)), CLI::AppFormatMode::Normal));
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw not_parsed(app, error);
+  }
+  return true;
+}
+
+void add_examples(CLI::App& app, std::string_view lines) {
+  std::string text = "Examples:";
+  for (const std::string_view line : split(lines, '\n'))
+    if (!trimmed(line).empty()) text.append("\n  ").append(trimmed(line));
+  app.footer(text);
+}
+
+Report report_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return {static_cast<int>(e.job_code()), e.text()};
+  } catch (const std::bad_alloc&) {
+    return {static_cast<int>(Code::resource), "out of memory"};
+  } catch (const std::system_error& e) {
+    return {static_cast<int>(Code::resource), e.what()};
+  } catch (const std::exception& e) {
+    return {static_cast<int>(Code::bug), std::string("a bug in ferry: ") + e.what()};
+  } catch (...) {
+    return {static_cast<int>(Code::bug), "a bug in ferry: an unknown exception"};
+  }
+}
+
+std::string one_screen(std::string_view text) {
+  const auto lines = split(text, '\n');
+  if (lines.size() <= kScreenLines) return std::string(text);
+  std::string cut;
+  for (std::size_t i = 0; i + 1 < kScreenLines; ++i) cut.append(lines[i]).append("\n");
+  return cut + "  … and " + std::to_string(lines.size() - kScreenLines + 1) + " more lines";
+}
+
+int guarded(const Action& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    const Report report = report_of(std::current_exception());
+    log_error(one_screen(report.text));
+    return report.exit_code;
+  }
+}
+
+void print(std::string_view text) {
+  if (output_lost) return;
+  const int error = write_all(STDOUT_FILENO, printable(text));
+  if (error == 0 || error == EAGAIN) return;
+  output_lost = true;
+  log_warn(std::string("stdout: ") + std::strerror(error) + "; results are not printed, everything else goes on");
+}
+
+}  // namespace ferry

@@ -1,0 +1,82 @@
+#include "runner/options/feeds.hpp"
+
+#include <charconv>
+
+#include "base/text.hpp"
+#include "graph/op/core_ops.hpp"
+#include "runner/files/tensor_files.hpp"
+
+namespace ferry {
+namespace {
+
+const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name) {
+  std::vector<std::string> names;
+  for (const FeedInput& input : inputs) {
+    if (input.name == name) return input;
+    names.push_back(input.name);
+  }
+  Error error(Code::usage, "--feed " + escaped(name) + ": the graph has no such input");
+  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
+  throw error.hint(names.empty() ? "leave --feed out: the graph has no inputs"
+                                 : "one of " + escaped(join(names, ", "), 300));
+}
+
+/// Of what a file's header says; sizes that the input leaves open may be any.
+void check_type(const FeedInput& input, const std::string& file, const Type& given) {
+  if (!input.shape) return;
+  const Type wanted{input.dtype, *input.shape};
+  bool fits = given.dtype == wanted.dtype && given.shape.rank() == wanted.shape.rank();
+  for (int d = 0; fits && d < given.shape.rank(); ++d) {
+    const Dim& dim = wanted.shape[d];
+    fits = !dim.known() || (dim.bounded() ? given.shape[d].size() <= dim.size() : given.shape[d].size() == dim.size());
+  }
+  if (!fits)
+    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(file) + ": the file is " + given.str() +
+                                 ", the input " + wanted.str())
+        .at(input.line);
+}
+
+Tensor scalar(const FeedInput& input, double number, const std::string& text) {
+  if (!holds(input.dtype, number))
+    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
+                                 std::string(name_of(input.dtype)))
+        .at(input.line);
+  Tensor tensor(input.dtype, {});
+  dispatch(input.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    tensor.mutable_data<T>()[0] = static_cast<T>(number);
+  });
+  return tensor;
+}
+
+}  // namespace
+
+TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
+  std::vector<FeedInput> inputs;
+  for (OpId id = 0; id < graph.size(); ++id)
+    if (const Op op = graph.op(id); &op.def() == &kInput)
+      inputs.push_back(
+          {std::string(op.name()), graph.type(op.output(0)).dtype, op.line(), graph.type(op.output(0)).shape});
+  return parse_feeds(inputs, feeds);
+}
+
+TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
+  TensorMap tensors;
+  for (const std::string& feed : feeds) {
+    const std::size_t equals = feed.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
+      throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
+    const std::string name = feed.substr(0, equals);
+    const std::string text = feed.substr(equals + 1);
+    const FeedInput& input = input_named(inputs, name);
+    if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    tensors[name] = is_number ? scalar(input, number, text)
+                              : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
+  }
+  return tensors;
+}
+
+}  // namespace ferry

@@ -1,0 +1,135 @@
+#include "runner/options/run_options.hpp"
+
+#include "base/text.hpp"
+#include "runner/options/number_options.hpp"
+
+namespace ferry {
+
+CheckpointOptions checkpoint_options(const RunOptions& options) {
+  CheckpointOptions result;
+  result.folder = options.checkpoint;
+  result.keep = options.checkpoint_keep;
+  result.resume = options.resume;
+  constexpr std::string_view kName = "--checkpoint-every";
+  const std::string_view every = options.checkpoint_every;
+  try {
+    if (every.ends_with("s"))
+      result.every_seconds = std::chrono::duration<double>(time_span(kName, every.substr(0, every.size() - 1))).count();
+    else if (!every.empty())
+      result.every_steps = whole_number(kName, every, std::int64_t{1}, kMostSteps);
+  } catch (Error& error) {
+    throw error.hint("--checkpoint-every 100 for steps, or --checkpoint-every 30s");
+  }
+  return result;
+}
+
+SessionOptions session_options(const JobOptions& options) {
+  SessionOptions result;
+  result.soft_placement = options.soft_placement;
+  if (options.ops) {
+    result.kernels = &options.ops->kernels;
+    result.ops = &options.ops->ops;
+  }
+  if (options.device != "auto") result.default_device = options.device == "gpu" ? DeviceKind::gpu : DeviceKind::cpu;
+  return result;
+}
+
+void add_feed_option(CLI::App& app, JobOptions& options) {
+  app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
+      ->type_name("NAME=FILE.npy|NUMBER")
+      ->allow_extra_args(false);
+}
+
+void add_dim_option(CLI::App& app, JobOptions& options) {
+  app.add_option("--dim", options.dims, "A number for a symbolic dim of an ONNX model; repeatable")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false);
+}
+
+void add_job_options(CLI::App& app, JobOptions& options) {
+  app.add_option("--entry", options.entry, "Which of the file's entries; default: train if there, else the outputs")
+      ->type_name("NAME");
+  app.add_option("--fetch", options.fetches, "Values to fetch; default: the entry's fetches")
+      ->type_name("NAME[,NAME...]")
+      ->allow_extra_args(false);
+  within(app.add_option("--fetch-to", options.fetch_to,
+                        "The task that gets the fetches, and prints or writes them; default 0"),
+         0, kMostTasks - 1)
+      ->type_name("TASK");
+  add_feed_option(app, options);
+  add_dim_option(app, options);
+  within(app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it"),
+         1, kMostTasks);
+  within(
+      app.add_flag("--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,
+                   "Runs as S tasks on however many there are, at most S; the results depend on S alone, bit for bit"),
+      1, kMostTasks)
+      ->type_name("[=S]");
+  app.add_option("--jobs", options.cluster.jobs, "Names of jobs and their tasks; default: all are worker")
+      ->type_name("ps=0,worker=1-3");
+  within(app.add_option("--threads", options.cluster.threads,
+                        "Of each task; default: cores of the affinity mask / tasks that share it"),
+         1, kMostThreads);
+  bytes_of(app.add_option("--memory", options.cluster.memory_bytes,
+                          "That a task's values may take, for example 2GB; default: what its host has"));
+  app.add_option("--device", options.device,
+                 "For ops that name no device; default: auto, which is gpu where every task has one")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu"}));
+  app.add_option("--devices", options.device_rules,
+                 "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
+      ->type_name("RULES.txt");
+  app.add_flag("--soft-placement", options.soft_placement,
+               "An op whose device lacks it may move to the CPU; each move is reported");
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_job_options(app, options);
+  app.add_option("--out", options.out, "Writes DIR/NAME.npy for each fetch; else a summary is printed")
+      ->type_name("DIR");
+  within(app.add_option("--steps", options.steps, "Steps to run"), std::int64_t{1}, kMostSteps);
+  within(app.add_option("--epochs", options.epochs, "Passes over the entry's data"), std::int64_t{1}, kMostEpochs)
+      ->excludes("--steps");
+  within(app.add_option("--eval-every", options.eval_every, "Runs the eval entry after every N steps, and at the end"),
+         std::int64_t{1}, kMostSteps);
+  within(app.add_option(
+             "--print-every", options.print_every,
+             "Prints a line after every N steps: means of the fetched scalars and samples a second since the last"),
+         std::int64_t{1}, kMostSteps);
+  app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
+  app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
+  within(app.add_option("--seed", options.seed, "Of random numbers and of the order of data; default 0"),
+         std::uint64_t{0}, kMostSeed);
+  app.add_option("--transport", options.cluster.transport, "Default: auto")
+      ->check(CLI::IsMember({"auto", "inproc", "mpi"}));
+  app.add_option("--data", options.data, "The only folder that the graph's data ops may read")->type_name("DIR");
+  app.add_option_function<std::string>(
+         "--deadline",
+         [&options](const std::string& text) { options.cluster.deadline = time_span("--deadline", text); },
+         "No progress for this long ends the job; default 60")
+      ->type_name("SECONDS");
+  app.add_flag("--check-numerics", options.check_numerics,
+               "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
+  app.add_flag("--tune", options.tune,
+               "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
+               "--tune of its own, --tune=true");
+  app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan")
+      ->type_name("FILE.plan");
+  CLI::Option* const checkpoint =
+      app.add_option(
+             "--checkpoint", options.checkpoint,
+             "Where the run saves what it needs to go on: at the end, and before SIGTERM ends it (exit code 75)")
+          ->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Saves after every N steps or seconds as well")
+      ->needs(checkpoint)
+      ->type_name("N|Ns");
+  within(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
+      ->needs(checkpoint);
+  app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
+  app.add_option("--trace", options.trace,
+                 "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
+      ->type_name("FILE.json");
+  app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
+      ->type_name("FILE.json");
+}
+
+}  // namespace ferry

@@ -1,0 +1,66 @@
+// The options of `ferry run`, as `ferry run` and the programs that use run_main() take them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/session/session.hpp"
+#include "executor/state/checkpoints.hpp"
+#include "kernels/user_ops.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace ferry {
+
+/// How the job is formed, and what of the graph is meant: common to run, plan, check and explain.
+struct JobOptions {
+  std::string entry;
+  std::vector<std::string> fetches;
+  std::int32_t fetch_to = 0;
+  std::vector<std::string> feeds;
+  std::vector<std::string> dims;  ///< "batch=4"
+  std::string device = "auto";    ///< auto, cpu, gpu
+  std::string device_rules;       ///< file for apply_device_rules
+  bool soft_placement = false;
+  ClusterOptions cluster;
+  std::shared_ptr<const UserOps> ops;  ///< that the file may hold; null: of a program, which has its own
+};
+
+struct RunOptions : JobOptions {
+  std::string out;         ///< folder for NAME.npy
+  std::int64_t steps = 0;  ///< 0: one, or what the epochs make
+  std::int64_t epochs = 0;
+  std::int64_t eval_every = 0;
+  std::int64_t print_every = 0;
+  std::string model, save;
+  std::uint64_t seed = 0;
+  std::string data, trace, stats;
+  bool tune = false;
+  std::string save_plan;
+  std::string checkpoint;        ///< folder; empty: none are saved
+  std::string checkpoint_every;  ///< "100" steps, "30s"; empty: at the end, and when the run is told to stop
+  int checkpoint_keep = CheckpointOptions().keep;
+  bool resume = false;
+  bool check_numerics = false;
+};
+
+/// What of the options is that of checkpoints. Error(usage) for a `checkpoint_every` that is neither.
+[[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
+
+/// What of the options is a session's. It uses the kernels in `options`.
+[[nodiscard]] SessionOptions session_options(const JobOptions& options);
+
+/// --dim, of ONNX models; --feed.
+void add_dim_option(CLI::App& app, JobOptions& options);
+void add_feed_option(CLI::App& app, JobOptions& options);
+/// --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
+/// --devices, --soft-placement.
+void add_job_options(CLI::App& app, JobOptions& options);
+/// Those and all others of `ferry run`, but for FILE.
+void add_run_options(CLI::App& app, RunOptions& options);
+
+}  // namespace ferry

@@ -1,0 +1,159 @@
+#include "runner/options/selection.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+std::vector<std::string> entry_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : graph.entries()) names.push_back(name);
+  return names;
+}
+
+/// The entry to run: nullptr means the outputs.
+const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
+  const auto& entries = graph.entries();
+  if (!wanted.empty()) {
+    if (const auto found = entries.find(wanted); found != entries.end()) return &found->first;
+    const auto known = entry_names(graph);
+    Error error(Code::usage, "--entry " + escaped(wanted) + ": the graph has no such entry");
+    if (const std::string like = nearest(wanted, known); !like.empty())
+      throw error.hint("--entry " + escaped(like) + "?");
+    throw error.hint(known.empty() ? "leave --entry out: the graph has no entries" : "one of " + join(known, ", "));
+  }
+  if (const auto train = entries.find("train"); train != entries.end()) return &train->first;
+  const std::string* only = nullptr;
+  for (const auto& [name, entry] : entries) {
+    if (name == "init") continue;
+    if (only != nullptr) return nullptr;
+    only = &name;
+  }
+  return only;
+}
+
+/// The body in which an op of that name is, however deep; "" when there is none.
+std::string owner_of_body(const Graph& graph, std::string_view op_name) {
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    for (const auto& [name, value] : op.attrs()) {
+      const auto* ref = std::get_if<SubgraphRef>(&value);
+      if (ref == nullptr) continue;
+      const Graph& body = graph.subgraph(*ref);
+      if (body.find(op_name)) return std::string(op.name());
+      if (std::string inner = owner_of_body(body, op_name); !inner.empty()) return inner;
+    }
+  }
+  return {};
+}
+
+Value fetched_value(Graph& graph, const Entry* entry, const std::string& name) {
+  if (entry != nullptr)
+    for (const Entry::Named& fetch : entry->fetches)
+      if (fetch.name == name) return graph.value(fetch.value);
+  const std::string op_name = name.substr(0, name.rfind(':'));
+  if (!graph.find(name) && !graph.find(op_name)) {
+    if (const std::string owner = owner_of_body(graph, op_name); !owner.empty())
+      throw Error(Code::usage, "--fetch " + escaped(name) + ": it is inside a body of '" + escaped(owner) +
+                                   "', where it has a value in each iteration")
+          .hint("carry it out of the body: fetch an output of '" + escaped(owner) + "'");
+    if (entry != nullptr) {
+      std::vector<std::string> known;
+      for (const Entry::Named& fetch : entry->fetches) known.push_back(fetch.name);
+      if (const std::string like = nearest(name, known); !like.empty())
+        throw Error(Code::usage, "--fetch " + escaped(name) + ": there is no such fetch or value")
+            .hint(escaped(like) + "?");
+    }
+  }
+  return graph.value(graph.value_named(name));
+}
+
+void add_outputs(Graph& graph, Selection& selection) {
+  std::vector<bool> used(graph.values(), false);
+  for (OpId id = 0; id < graph.size(); ++id)
+    for (const ValueId input : graph.op(id).inputs()) used[input] = true;
+  for (const auto& [name, entry] : graph.entries())
+    for (const OpId target : entry.targets)
+      for (int i = 0; i < graph.op(target).outputs(); ++i) used[graph.op(target).output(i)] = true;
+  for (ValueId value = 0; value < graph.values(); ++value) {
+    if (used[value]) continue;
+    selection.names.push_back(graph.value_name(value));
+    selection.request.fetches.push_back(graph.value(value));
+  }
+}
+
+void replace_fetches(Graph& graph, const Entry* entry, const std::vector<std::string>& lists, Selection& selection) {
+  selection.names.clear();
+  selection.request.fetches.clear();
+  for (const std::string& list : lists) {
+    for (const std::string_view item : split(list, ',')) {
+      const std::string name(trimmed(item));
+      if (name.empty()) throw Error(Code::usage, "--fetch " + escaped(list) + ": a name is empty");
+      if (std::find(selection.names.begin(), selection.names.end(), name) != selection.names.end())
+        throw Error(Code::usage, "--fetch " + escaped(name) + ": given twice");
+      selection.names.push_back(name);
+      selection.request.fetches.push_back(fetched_value(graph, entry, name));
+    }
+  }
+}
+
+}  // namespace
+
+Selection select_entry(Graph& graph, std::string_view wanted, const std::vector<std::string>& fetches) {
+  Selection selection;
+  const std::string* name = chosen_entry(graph, std::string(wanted));
+  const Entry* entry = name == nullptr ? nullptr : &graph.entries().find(*name)->second;
+  if (entry != nullptr) {
+    selection.entry = *name;
+    for (const Entry::Named& fetch : entry->fetches) {
+      selection.names.push_back(fetch.name);
+      selection.request.fetches.push_back(graph.value(fetch.value));
+    }
+    for (const OpId target : entry->targets)
+      selection.request.targets.push_back(graph.value(graph.op(target).output(0)));
+  } else if (fetches.empty()) {
+    add_outputs(graph, selection);
+  }
+  if (!fetches.empty()) replace_fetches(graph, entry, fetches, selection);
+  if (selection.request.fetches.empty() && selection.request.targets.empty())
+    throw Error(Code::usage, "there is nothing to run: no fetches and no targets").hint("--fetch NAME");
+  return selection;
+}
+
+void name_fetches(Plan& plan, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (plan.string(plan.fetches[i].name) == names[i]) continue;
+    plan.fetches[i].name = static_cast<std::uint32_t>(plan.strings.size());
+    plan.strings.push_back(names[i]);
+  }
+}
+
+std::vector<bool> needed_ops(const Graph& graph, const Selection& selection) {
+  std::vector<bool> needed(graph.size(), false);
+  for (const Value& value : selection.request.fetches) needed[graph.producer(value.id())] = true;
+  for (const Value& value : selection.request.targets) needed[graph.producer(value.id())] = true;
+  for (OpId id = graph.size(); id-- > 0;) {
+    if (!needed[id]) continue;
+    for (const ValueId input : graph.op(id).inputs()) needed[graph.producer(input)] = true;
+    for (const OpId earlier : graph.op(id).after()) needed[earlier] = true;
+  }
+  return needed;
+}
+
+DataSize data_of(const Graph& graph, const Selection& selection) {
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  DataSize size;
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    const bool streams = op.def().name == "BatchFile";
+    if (!needed[id] || (!streams && op.def().name != "Batch")) continue;
+    const std::int64_t batch = op.attrs().get<std::int64_t>("batch");
+    const std::int64_t rows = (streams ? op.attrs().get<Shape>("shape") : graph.type(op.inputs()[0]).shape)[0].size();
+    size = {std::max(size.batch, batch), std::max(size.steps, batch > 0 ? rows / batch : 0)};
+  }
+  return size;
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// Selection: what of a graph is run, by names as the command line gives them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "executor/session/session.hpp"
+#include "graph/graph.hpp"
+
+namespace ferry {
+
+/// What one entry runs: its values by the names under which results are shown and saved.
+struct Selection {
+  std::string entry;  ///< empty: the graph's outputs
+  std::vector<std::string> names;
+  RunRequest request;  ///< fetches (one for each name) and targets; no feeds yet
+};
+
+/// The entry of that name; an empty name: `train` if there is one, else the only entry besides `init`, else the outputs
+/// of the graph (values that no op uses and no entry runs for its effect). With `fetches`, comma-separated names of
+/// fetches or values, those instead of the entry's own. Error(usage) names the nearest for what is unknown, tells a
+/// value inside a body from one that does not exist, and refuses a name given twice.
+[[nodiscard]] Selection select_entry(Graph& graph, std::string_view entry, const std::vector<std::string>& fetches);
+
+/// Gives the fetches of a selection's plan the names that the entry has for them.
+void name_fetches(Plan& plan, const std::vector<std::string>& names);
+
+/// For each op of the graph, whether the selection needs it.
+[[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
+
+/// What the Batch ops of a selection say of its data; zeros without one.
+struct DataSize {
+  std::int64_t batch = 0;  ///< rows of a step
+  std::int64_t steps = 0;  ///< of an epoch
+};
+[[nodiscard]] DataSize data_of(const Graph& graph, const Selection& selection);
+
+}  // namespace ferry

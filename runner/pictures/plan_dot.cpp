@@ -1,0 +1,339 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "base/text.hpp"
+#include "placement/plan/plan_text.hpp"
+#include "runner/pictures/plan_pictures.hpp"
+
+namespace ferry {
+namespace {
+
+std::string label(const std::vector<std::string>& lines) {
+  std::string safe;
+  for (const std::string& line : lines) {
+    if (!safe.empty()) safe += "\\n";
+    for (const char c : escaped(line, 60)) safe += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
+  return "\"" + safe + "\"";
+}
+
+/// "2,880 B".
+std::string bytes_text(std::uint64_t bytes) {
+  std::string digits = std::to_string(bytes);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits + " B";
+}
+
+/// By what a collective does with its values: joins sums, joins parts, hands on, exchanges.
+std::string_view colour_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::reduce:
+    case CollectiveKind::reduce_scatter:
+      return "#ffc078";
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return "#74c0fc";
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
+      return "#8ce99a";
+    case CollectiveKind::all_to_all:
+      return "#d0bfff";
+  }
+  return "#ffffff";
+}
+
+std::string_view words_for(Region::Kind kind) {
+  switch (kind) {
+    case Region::Kind::condition:
+      return "before each iteration";
+    case Region::Kind::body:
+      return "in each iteration";
+    default:
+      return "when this branch is taken";
+  }
+}
+
+bool is_wait(Do what) {
+  return what == Do::send_wait || what == Do::receive_wait || what == Do::collective_wait;
+}
+
+constexpr std::string_view kOfKernels = "#e7f0ff", kOfPorts = "#f1f3f5", kOfVariables = "#fff3bf";
+constexpr std::string_view kOfMessages = "#d9480f";
+
+using Index = std::size_t;
+constexpr Index kNothing = static_cast<Index>(-1);
+
+struct Drawn {
+  std::string id;
+  std::vector<std::string> lines;
+  std::string look;          ///< graphviz's attributes
+  int task = -1;             ///< of collectives: none
+  std::uint32_t region = 1;  ///< bodies and branches have a frame of their own
+  bool kernel = false;       ///< may be drawn as one with the next
+};
+
+struct Arrow {
+  Index from, to;
+  std::string look;
+  bool operator<(const Arrow& other) const {
+    return std::tie(from, to, look) < std::tie(other.from, other.to, other.look);
+  }
+};
+
+/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box.
+class Drawing {
+ public:
+  explicit Drawing(const Plan& plan) : plan_(plan) {
+    for (int task = 0; task < plan_.topology.size(); ++task) draw(task);
+    for (const auto& [channel, from] : sent_)
+      arrows_.push_back({from, received_.at(channel), "label=" + label({bytes_text(plan_.channels[channel].bytes)})});
+    join_chains();
+  }
+
+  std::string text() const {
+    std::string out =
+        "digraph plan {\n  newrank=true;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
+        "fontsize=12];\n"
+        "  edge [color=\"#868e96\", fontname=\"sans-serif\", fontsize=11];\n";
+    for (int task = 0; task < plan_.topology.size(); ++task) out += box_of(task);
+    for (Index i = 0; i < drawn_.size(); ++i)
+      if (drawn_[i].task < 0) out += "  " + line(i);
+    std::set<std::string> once;
+    for (const Arrow& arrow : arrows_) {
+      const Index from = box_[arrow.from], to = box_[arrow.to];
+      if (from == to && drawn_[from].kernel) continue;
+      const bool message = drawn_[from].task != drawn_[to].task;
+      std::string look = message ? "penwidth=2, color=\"" + std::string(kOfMessages) + "\"" : "";
+      if (!arrow.look.empty()) look += (look.empty() ? "" : ", ") + arrow.look;
+      const std::string text =
+          "  " + drawn_[from].id + " -> " + drawn_[to].id + (look.empty() ? "" : " [" + look + "]") + ";\n";
+      if (once.insert(text).second) out += text;
+    }
+    return out + "}\n";
+  }
+
+ private:
+  // ---- Boxes and arrows ----
+
+  void draw(int task) {
+    const PlanClass& role = plan_.class_for(task);
+    makers_.assign(role.buffers.size(), kNothing);
+    parts_.clear();
+    kept_.clear();
+    for (const PlanVariable& variable : role.variables) {
+      const Buffer& buffer = role.buffers[variable.buffer];
+      makers_[variable.buffer] = kept_[variable.buffer] =
+          add("v" + std::to_string(variable.buffer), task, 1,
+              {std::string(plan_.string(variable.name)), sizes_text(buffer)}, "shape=cylinder", kOfVariables);
+    }
+    for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
+      if (role.regions[region].kind == Region::Kind::tile) continue;  // drawn as one box where it is run
+      const Range range = role.regions[region].instructions;
+      for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
+        draw(task, role, region, i, role.instructions[i]);
+    }
+  }
+
+  void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what) {
+    if (is_wait(what.what) || is_number(role, what)) return;
+    if (what.what == Do::send && !parts_.contains(role.operands[what.inputs.begin])) {
+      const Index from = maker(role, role.operands[what.inputs.begin]);
+      if (from != kNothing) {
+        sent_[what.target] = from;
+        return;
+      }
+    }
+    const Index box =
+        what.what == Do::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
+    if (what.what == Do::send) sent_[what.target] = box;
+    if (what.what == Do::receive) received_[what.target] = box;
+    for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
+    for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
+      const std::uint32_t buffer = role.operands[what.outputs.begin + i];
+      if (what.what == Do::loop) carried(role, buffer, box);
+      made(role, buffer, box);
+    }
+  }
+
+  /// A scalar constant: a number of the formula, drawn only where it is sent.
+  bool is_number(const PlanClass& role, const Instruction& what) const {
+    return what.what == Do::kernel && plan_.string(what.op) == "Constant" &&
+           role.buffers[role.operands[what.outputs.begin]].sizes.empty();
+  }
+
+  Index add(const std::string& id, int task, std::uint32_t region, std::vector<std::string> lines,
+            const std::string& look, std::string_view colour) {
+    const std::string whole = task < 0 ? id : "t" + std::to_string(task) + "_" + id;
+    drawn_.push_back({whole, std::move(lines),
+                      (look.empty() ? "" : look + ", ") + "fillcolor=\"" + std::string(colour) + "\"", task, region});
+    return drawn_.size() - 1;
+  }
+
+  Index instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
+                    const Instruction& what) {
+    const bool kernel = what.what == Do::kernel || what.what == Do::tiles;
+    std::vector<std::string> lines{title(what)};
+    if (what.what == Do::tiles) lines = titles(role, role.regions[what.target].instructions);
+    const Index box = add(std::to_string(number), task, region, lines, "", kernel ? kOfKernels : kOfPorts);
+    drawn_[box].kernel = kernel;
+    return box;
+  }
+
+  /// One box for each group of tasks that does it.
+  Index collective(int task, std::uint32_t number) {
+    const Collective& collective = plan_.collectives[number];
+    const Grouping& grouping = plan_.groupings[collective.grouping];
+    const Index group = static_cast<Index>(membership(grouping, task).group - grouping.data());
+    const auto [at, fresh] = collectives_.try_emplace({number, group});
+    if (!fresh) return at->second;
+    const Schedule& schedule = plan_.schedules[collective.schedule];
+    const auto elements = std::accumulate(collective.parts.begin(), collective.parts.end(), std::int64_t{0});
+    const auto bytes = static_cast<std::uint64_t>(elements) * size_of(collective.dtype);
+    return at->second = add("c" + std::to_string(number) + "_" + std::to_string(group), -1, 1,
+                            {std::string(name_of(schedule.kind)) + ", " + bytes_text(bytes),
+                             std::string(plan_.string(collective.name))},
+                            "shape=hexagon, style=filled", colour_of(schedule.kind));
+  }
+
+  Index maker(const PlanClass& role, std::uint32_t buffer) const {
+    if (makers_[buffer] != kNothing) return makers_[buffer];
+    const std::uint32_t storage = storage_of(role, buffer);
+    if (const auto parts = parts_.find(storage); parts != parts_.end())
+      if (const auto part = parts->second.find(role.buffers[buffer].offset); part != parts->second.end())
+        return part->second;
+    return makers_[storage];
+  }
+
+  /// From all that made the buffer, perhaps in parts.
+  void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
+    if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
+      for (const auto& part : parts->second) arrows_.push_back({part.second, box, ""});
+    } else if (const Index from = maker(role, buffer); from != kNothing) {
+      arrows_.push_back({from, box, ""});
+    }
+  }
+
+  void made(const PlanClass& role, std::uint32_t buffer, Index box) {
+    const std::uint32_t storage = storage_of(role, buffer);
+    makers_[buffer] = box;
+    if (role.buffers[buffer].bytes < role.buffers[storage].bytes) {
+      parts_[storage][role.buffers[buffer].offset] = box;
+      return;
+    }
+    parts_.erase(storage);
+    makers_[storage] = box;
+    if (const auto kept = kept_.find(storage); kept != kept_.end() && kept->second != box)
+      arrows_.push_back({box, kept->second, "style=dashed, constraint=false"});
+  }
+
+  /// What a loop carries begins with what was there, and its body gives it anew.
+  void carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
+    if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop, ""});
+    kept_[storage_of(role, buffer)] = loop;
+  }
+
+  std::vector<std::string> titles(const PlanClass& role, Range instructions) const {
+    std::vector<std::string> all;
+    for (std::uint32_t i = 0; i < instructions.count; ++i)
+      all.push_back(title(role.instructions[instructions.begin + i]));
+    return all;
+  }
+
+  std::string title(const Instruction& what) const {
+    switch (what.what) {
+      case Do::kernel:
+        return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
+      case Do::feed:
+        return "feed " + std::string(plan_.string(plan_.feeds[what.target].name));
+      case Do::fetch:
+        return "fetch " + std::string(plan_.string(plan_.fetches[what.target].name));
+      case Do::receive:
+      case Do::send:
+        return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.target].name));
+      default:
+        return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));
+    }
+  }
+
+  /// "[10,36] of [20,36]".
+  std::string sizes_text(const Buffer& buffer) const {
+    std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
+    if (buffer.window == kNone) return own;
+    return own + " of " + Shape(std::span<const std::int64_t>(plan_.windows[buffer.window].sizes)).str();
+  }
+
+  // ---- Chains ----
+
+  /// A kernel whose only user is a kernel that uses nothing else becomes one box with it.
+  void join_chains() {
+    std::vector<std::set<Index>> from(drawn_.size()), to(drawn_.size());
+    for (const Arrow& arrow : arrows_) {
+      to[arrow.from].insert(arrow.to);
+      from[arrow.to].insert(arrow.from);
+    }
+    box_.resize(drawn_.size());
+    for (Index i = 0; i < drawn_.size(); ++i) {
+      box_[i] = i;
+      if (!drawn_[i].kernel || from[i].size() != 1) continue;
+      const Index before = *from[i].begin();
+      const Drawn& other = drawn_[before];
+      if (!other.kernel || to[before].size() != 1 || other.task != drawn_[i].task || other.region != drawn_[i].region)
+        continue;
+      box_[i] = box_[before];
+      std::vector<std::string>& lines = drawn_[box_[i]].lines;
+      lines.insert(lines.end(), drawn_[i].lines.begin(), drawn_[i].lines.end());
+    }
+  }
+
+  // ---- Text ----
+
+  std::string line(Index i) const {
+    return drawn_[i].id + " [label=" + label(drawn_[i].lines) + ", " + drawn_[i].look + "];\n";
+  }
+
+  /// A frame for a task, in it one for each body and branch.
+  std::string box_of(int task) const {
+    std::map<std::uint32_t, std::string> inside;
+    for (Index i = 0; i < drawn_.size(); ++i)
+      if (drawn_[i].task == task && box_[i] == i) inside[std::max(drawn_[i].region, 1U)] += "    " + line(i);
+    const std::string name = "cluster_" + std::to_string(task);
+    std::string out = "  subgraph " + name + " {\n    label=\"task " + std::to_string(task) +
+                      "\"; fontname=\"sans-serif\"; style=filled; color=\"#ced4da\"; fillcolor=\"#f8f9fa\";\n";
+    for (const auto& [region, lines] : inside) {
+      if (region == 1)
+        out += lines;
+      else
+        out += "    subgraph " + name + "_" + std::to_string(region) + " {\n    label=\"" +
+               std::string(words_for(plan_.class_for(task).regions[region].kind)) + "\"; fillcolor=\"#ffffff\";\n" +
+               lines + "    }\n";
+    }
+    return out + "  }\n";
+  }
+
+  const Plan& plan_;
+  std::vector<Drawn> drawn_;
+  std::vector<Arrow> arrows_;
+  std::vector<Index> box_;  ///< of each drawn: the one that shows it
+  std::map<std::pair<std::uint32_t, Index>, Index> collectives_;
+  std::map<std::uint32_t, Index> sent_, received_;  ///< of each channel: what makes the value, and where it arrives
+
+  // Of the task that is being drawn.
+  std::vector<Index> makers_;  ///< of buffers
+  /// Of a buffer that is made in parts, by where they lie.
+  std::map<std::uint32_t, std::map<std::uint64_t, Index>> parts_;
+  std::map<std::uint32_t, Index> kept_;  ///< of a variable's buffer its box, of a carried one the loop
+};
+
+}  // namespace
+
+std::string plan_dot(const Plan& plan) {
+  return Drawing(plan).text();
+}
+
+}  // namespace ferry

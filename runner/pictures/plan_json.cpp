@@ -1,0 +1,116 @@
+#include <nlohmann/json.hpp>
+
+#include "placement/plan/plan_text.hpp"
+#include "runner/pictures/plan_pictures.hpp"
+
+namespace ferry {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json port_json(const Plan& plan, const PlanPort& port) {
+  return {{"name", plan.string(port.name)},
+          {"task", port.task},
+          {"dtype", name_of(port.dtype)},
+          {"sizes", port.sizes},
+          {"bounded", port.bounded}};
+}
+
+Json channel_json(const Plan& plan, const Channel& channel) {
+  return {{"name", plan.string(channel.name)},    {"from", channel.from},   {"to", channel.to},
+          {"dtype", name_of(channel.dtype)},      {"bytes", channel.bytes}, {"slots", channel.slots},
+          {"line", plan.line(channel.line).str()}};
+}
+
+Json collective_json(const Plan& plan, const Collective& collective) {
+  const Schedule& schedule = plan.schedules[collective.schedule];
+  return {{"name", plan.string(collective.name)},
+          {"kind", name_of(schedule.kind)},
+          {"algorithm", schedule.algorithm},
+          {"reduce", name_of(collective.reduce)},
+          {"dtype", name_of(collective.dtype)},
+          {"parts", collective.parts},
+          {"groups", plan.groupings[collective.grouping]},
+          {"line", plan.line(collective.line).str()}};
+}
+
+Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+  const auto operands = [&](Range range) {
+    Json list = Json::array();
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) list.push_back(role.operands[i]);
+    return list;
+  };
+  Json json = {{"do", name_of(instruction.what)}, {"thread", instruction.thread}};
+  if (instruction.op != kNone) json["op"] = plan.string(instruction.op);
+  if (instruction.name != kNone) json["name"] = plan.string(instruction.name);
+  if (instruction.target != kNone) json["target"] = instruction.target;
+  if (instruction.other != kNone) json["other"] = instruction.other;
+  json["inputs"] = operands(instruction.inputs);
+  json["outputs"] = operands(instruction.outputs);
+  if (instruction.line != kNone) json["line"] = plan.line(instruction.line).str();
+  return json;
+}
+
+constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
+
+Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) {
+  Json json = {{"name", plan.string(buffer.name)},
+               {"dtype", name_of(buffer.dtype)},
+               {"sizes", buffer.sizes},
+               {"bytes", buffer.bytes}};
+  if (buffer.view_of != kNone) {
+    json["view_of"] = buffer.view_of;
+    json["from_byte"] = buffer.offset - role.buffers[buffer.view_of].offset;
+  } else if (buffer.space != Buffer::Space::none) {
+    json[std::string(kSpaces[static_cast<std::size_t>(buffer.space)]) + "_offset"] = buffer.offset;
+  }
+  return json;
+}
+
+Json class_json(const Plan& plan, std::uint32_t index) {
+  constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
+  const PlanClass& role = plan.classes[index];
+  Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
+  for (const PlanDevice& device : role.devices)
+    json["devices"].push_back({{"kind", name_of(device.kind)},
+                               {"index", device.index},
+                               {"step_bytes", device.step_bytes},
+                               {"state_bytes", device.state_bytes}});
+  for (const Buffer& buffer : role.buffers) json["buffers"].push_back(buffer_json(plan, role, buffer));
+  for (const PlanVariable& variable : role.variables)
+    json["variables"].push_back({{"name", plan.string(variable.name)}, {"buffer", variable.buffer}});
+  for (const Region& region : role.regions) {
+    Json list = Json::array();
+    for (std::uint32_t i = 0; i < region.instructions.count; ++i)
+      list.push_back(instruction_json(plan, role, role.instructions[region.instructions.begin + i]));
+    json["regions"].push_back(
+        {{"kind", kKinds[static_cast<std::size_t>(region.kind)]}, {"instructions", std::move(list)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string plan_json(const Plan& plan) {
+  Json json = {{"version", plan.version},  {"tasks", Json::array()},    {"feeds", Json::array()},
+               {"fetches", Json::array()}, {"channels", Json::array()}, {"collectives", Json::array()},
+               {"classes", Json::array()}};
+  for (std::size_t t = 0; t < plan.topology.tasks.size(); ++t) {
+    const TaskInfo& task = plan.topology.tasks[t];
+    json["tasks"].push_back({{"job", task.job},
+                             {"index_in_job", task.index_in_job},
+                             {"host", task.host_name},
+                             {"threads", task.threads},
+                             {"class", plan.class_of[t]}});
+  }
+  for (const PlanPort& port : plan.feeds) json["feeds"].push_back(port_json(plan, port));
+  for (const PlanPort& port : plan.fetches) json["fetches"].push_back(port_json(plan, port));
+  for (const Channel& channel : plan.channels) json["channels"].push_back(channel_json(plan, channel));
+  for (const Collective& collective : plan.collectives)
+    json["collectives"].push_back(collective_json(plan, collective));
+  if (plan.bucket_bytes) json["bucket_bytes"] = *plan.bucket_bytes;
+  for (std::uint32_t c = 0; c < plan.classes.size(); ++c) json["classes"].push_back(class_json(plan, c));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ferry

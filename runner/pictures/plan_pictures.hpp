@@ -1,0 +1,22 @@
+// Plans for programs and as pictures.
+#pragma once
+
+#include <string>
+
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions.
+[[nodiscard]] std::string plan_json(const Plan& plan);
+
+/// The plan as a graph in graphviz's language: a frame for each task, in it a box for each kernel or chain of kernels,
+/// cylinders for its variables, feeds and fetches; between the frames a hexagon for each collective of a group of
+/// tasks, with its kind and the bytes of the whole value. Arrows are values, red where they go from task to task,
+/// dashed to a variable. Scalar constants are left out unless they are sent.
+[[nodiscard]] std::string plan_dot(const Plan& plan);
+
+/// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.
+[[nodiscard]] std::string svg_of(const std::string& dot);
+
+}  // namespace ferry

@@ -1,0 +1,69 @@
+#include "runner/run/job.hpp"
+
+#include <optional>
+
+#include "base/files/files.hpp"
+#include "base/system/log.hpp"
+#include "runner/files/model_files.hpp"
+#include "runner/files/stats_json.hpp"
+#include "runner/files/tensor_files.hpp"
+#include "runner/options/command_line.hpp"
+#include "runner/run/run.hpp"
+#include "runner/run/signals.hpp"
+
+namespace ferry {
+namespace {
+
+/// Tells the other tasks why this process gives up.
+void abort_job(const Cluster& cluster, const Report& report) noexcept {
+  for (const int task : cluster.local_tasks())
+    cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
+}
+
+/// The error that all tasks throw alike, after which none need be told and each takes its leave.
+std::optional<Error> preemption(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    if (error.code() == Code::preempted) return error;
+  } catch (...) {
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
+  const SignalGuard signals(saves);
+  std::optional<Error> preempted;
+  {
+    const Cluster cluster = Cluster::connect(options.cluster);
+    if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
+    try {
+      body(cluster);
+    } catch (...) {
+      preempted = preemption(std::current_exception());
+      if (!preempted) {
+        abort_job(cluster, report_of(std::current_exception()));
+        throw;
+      }
+    }
+  }
+  if (preempted) throw *preempted;
+}
+
+void deliver(const RunOptions& options, const Results& results, bool is_main) {
+  Results here;
+  for (std::size_t i = 0; i < results.fetched.size(); ++i) {
+    if (!results.fetched[i].defined()) continue;
+    here.names.push_back(results.names[i]);
+    here.fetched.push_back(results.fetched[i]);
+  }
+  if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
+  if (is_main && !options.save.empty()) write_model(options.save, results.variables);
+  if (is_main && !results.stats.tasks.empty()) local_files().write(options.stats, stats_json(results.stats));
+  if (options.out.empty())
+    for (std::size_t i = 0; i < here.names.size(); ++i) print(result_line(here.names[i], here.fetched[i]));
+}
+
+}  // namespace ferry

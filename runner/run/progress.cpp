@@ -1,0 +1,182 @@
+#include "runner/run/progress.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/system/log.hpp"
+#include "base/system/output.hpp"
+#include "base/text.hpp"
+#include "runner/options/command_line.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kBarCells = 20;
+constexpr Duration kBetweenDraws = std::chrono::milliseconds(100);
+
+double seconds_of(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string number_text(const char* format, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// "41,230 samples/s", of steps a second.
+std::string speed(double rate, std::int64_t samples_per_step) {
+  if (samples_per_step == 0) return readable(rate) + " steps/s";
+  return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink)
+    : run_(run),
+      columns_(columns),
+      clock_(&clock),
+      sink_(std::move(sink)),
+      begin_(clock.now()),
+      drawn_(begin_ - kBetweenDraws) {}
+
+void ProgressBar::update(std::int64_t done, const Metrics& metrics) {
+  const TimePoint now = clock_->now();
+  if (now - drawn_ < kBetweenDraws && done < run_.steps) return;
+  drawn_ = now;
+  shown_ = true;
+  sink_("\r\x1b[K" + line(done, metrics, seconds_of(now - begin_)));
+}
+
+void ProgressBar::clear() {
+  if (shown_) sink_("\r\x1b[K");
+  shown_ = false;
+}
+
+std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
+  const double share = run_.steps > 0 ? static_cast<double>(done) / static_cast<double>(run_.steps) : 1;
+  const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
+  std::string text = std::to_string(done) + "/" + std::to_string(run_.steps) + " [" + std::string(filled, '#') +
+                     std::string(kBarCells - filled, '-') + "]";
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
+  if (seconds > 0 && done > run_.before) {
+    const double rate = static_cast<double>(done - run_.before) / seconds;
+    text += " " + speed(rate, run_.samples_per_step);
+    if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
+  }
+  return text.substr(0, static_cast<std::size_t>(std::max(columns_ - 1, 1)));
+}
+
+void MeanMetrics::add(const Metrics& metrics) {
+  if (steps_++ == 0) {
+    sums_ = metrics;
+    return;
+  }
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].second += metrics[i].second;
+}
+
+Metrics MeanMetrics::take() {
+  for (auto& [name, sum] : sums_) sum /= static_cast<double>(std::max<std::int64_t>(steps_, 1));
+  steps_ = 0;
+  return std::exchange(sums_, {});
+}
+
+std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
+  means_.add(metrics);
+  if (done % every_ != 0 && done != run_.steps) return "";
+  const TimePoint now = clock_->now();
+  const double seconds = seconds_of(now - begin_);
+  std::string line = "step " + std::to_string(done) + "/" + std::to_string(run_.steps) + ":" + text_of(means_.take());
+  if (seconds > 0) line += ", " + speed(static_cast<double>(done - printed_) / seconds, run_.samples_per_step);
+  begin_ = now;
+  printed_ = done;
+  return line + "\n";
+}
+
+std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {
+  for (std::size_t i = 0; i < names_.size() && !told_; ++i) {
+    if (!fetched[i].defined() || fetched[i].rank() != 0) continue;
+    const double value = fetched[i].number(0);
+    if (std::isfinite(value)) continue;
+    told_ = true;
+    return "step " + std::to_string(done) + ": " + escaped(names_[i]) + " is " +
+           (std::isnan(value) ? "nan"
+            : value > 0       ? "inf"
+                              : "-inf") +
+           "; run the graph with --check-numerics to learn which op made it";
+  }
+  return "";
+}
+
+StepReport::StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock)
+    : names_(std::move(names)),
+      options_(options),
+      done_(run.before),
+      bar_(run, options.columns, clock, write_stderr),
+      lines_(run, std::max<std::int64_t>(options.print_every, 1), clock),
+      finite_(names_) {}
+
+void StepReport::update(std::span<const Tensor> fetched) {
+  ++done_;
+  if (const std::string warning = finite_.update(done_, fetched); !warning.empty()) {
+    bar_.clear();
+    log_warn(warning);
+  }
+  if (options_.columns == 0 && options_.print_every == 0) return;
+  const Metrics metrics = metrics_of(names_, fetched);
+  if (options_.print_every > 0)
+    if (const std::string line = lines_.update(done_, metrics); !line.empty()) {
+      bar_.clear();
+      print(line);
+    }
+  if (options_.columns > 0) bar_.update(done_, metrics);
+}
+
+std::string text_of(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " = " + number_text("%.6g", value);
+  return text;
+}
+
+Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched) {
+  Metrics metrics;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (fetched[i].defined() && fetched[i].rank() == 0) metrics.emplace_back(names[i], fetched[i].number(0));
+  return metrics;
+}
+
+void write_stderr(std::string_view text) {
+  write_all(STDERR_FILENO, text);
+}
+
+int terminal_columns() {
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string readable(double number) {
+  char text[32];
+  if (number < 100) {
+    std::snprintf(text, sizeof text, "%.1f", number);
+    return text;
+  }
+  std::string digits = std::to_string(std::llround(number));
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string readable_seconds(double seconds) {
+  const auto whole = std::llround(seconds);
+  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
+}
+
+}  // namespace ferry

@@ -1,0 +1,195 @@
+#include "runner/run/run.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/files/files.hpp"
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+#include "executor/session/session.hpp"
+#include "placement/plan/plan_file.hpp"
+#include "runner/files/model_files.hpp"
+#include "runner/options/command_line.hpp"
+#include "runner/options/device_rules.hpp"
+#include "runner/options/feeds.hpp"
+#include "runner/options/selection.hpp"
+#include "runner/run/invariant_cost.hpp"
+#include "runner/run/job.hpp"
+#include "runner/run/progress.hpp"
+#include "runner/run/tuning_text.hpp"
+
+namespace ferry {
+namespace {
+
+class Run {
+ public:
+  Run(Graph& graph, const RunOptions& options, const Cluster& cluster)
+      : graph_(graph),
+        options_(options),
+        cluster_(cluster),
+        selection_(select_entry(graph, options.entry, options.fetches)),
+        data_(data_of(graph, selection_)),
+        total_(total_steps()) {
+    if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
+    selection_.request.fetch_to = options_.fetch_to;
+    if (eval_) eval_->request.fetch_to = options_.fetch_to;
+    if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
+  }
+
+  void run() {
+    SessionOptions options = session_options(options_);
+    options.seed = options_.seed;
+    options.data_folder = options_.data;
+    options.check_numerics = options_.check_numerics;
+    options.trace_file = options_.trace;
+    Session session(graph_, cluster_, options);
+    if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
+    std::optional<Checkpoints> checkpoints;
+    if (!options_.checkpoint.empty()) {
+      checkpoints.emplace(session, selection_.request, checkpoint_options(options_));
+      selection_.request.checkpoints = &*checkpoints;
+      tell_beginning(*checkpoints);
+    }
+    if (options_.tune) tune(session);
+    Results results{selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr), {}, {}};
+    if (checkpoints) checkpoints->save();
+    const bool ran = !checkpoints || checkpoints->step() < total_;  // else none was left
+    if (!options_.stats.empty() && ran) results.stats = session.stats();
+    if (!options_.save.empty()) results.variables = session.variables();
+    if (options_.cluster.invariant > 0) tell_cost(session);
+    if (!options_.save_plan.empty()) save_plan(session);
+    session.close();
+    deliver(options_, results, is_main());
+  }
+
+ private:
+  [[nodiscard]] bool is_main() const { return cluster_.rank() == 0; }
+  /// The fetches arrive here.
+  [[nodiscard]] bool has_fetches() const {
+    const auto here = cluster_.local_tasks();
+    return std::find(here.begin(), here.end(), options_.fetch_to) != here.end();
+  }
+
+  [[nodiscard]] std::int64_t total_steps() const {
+    if (options_.epochs == 0) return std::max<std::int64_t>(options_.steps, 1);
+    if (data_.steps == 0)
+      throw Error(Code::usage, "--epochs: the entry '" + escaped(selection_.entry) +
+                                   "' reads no data in batches, so it has no epochs")
+          .hint("--steps N");
+    return options_.epochs * data_.steps;
+  }
+
+  void tune(Session& session) {
+    const Tuned tuned = session.tune(selection_.request);
+    if (is_main()) log_info(tuning_text(tuned));
+  }
+
+  /// That of the steps, not of the eval entry.
+  void save_plan(Session& session) {
+    Plan plan = session.plan(selection_.request).plan;
+    if (!is_main()) return;
+    name_fetches(plan, selection_.names);
+    local_files().write(options_.save_plan, encode_plan(plan));
+  }
+
+  void tell_beginning(const Checkpoints& checkpoints) const {
+    if (!is_main() || !options_.resume) return;
+    const std::string where = in_quotes(options_.checkpoint);
+    if (checkpoints.step() == 0)
+      log_info("there is no checkpoint in " + where + ": begins with the first step");
+    else if (checkpoints.step() < total_)
+      log_info("goes on after step " + std::to_string(checkpoints.step()) + " of " + std::to_string(total_) +
+               ", from " + where);
+    else
+      log_info("the checkpoint in " + where + " is of step " + std::to_string(checkpoints.step()) + ": of " +
+               std::to_string(total_) + " steps none is left");
+  }
+
+  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
+    std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
+    StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch},
+                      {.print_every = options_.print_every, .columns = total_ > 1 ? terminal_columns() : 0},
+                      system_clock());
+    if (has_fetches() && (total_ > 1 || options_.print_every > 0))
+      selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
+    std::vector<Tensor> fetched;
+    if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
+    while (done < total_) {
+      const std::int64_t next = eval_ ? (done / options_.eval_every + 1) * options_.eval_every : total_;
+      selection_.request.steps = std::min(next, total_) - done;
+      fetched = session.run(selection_.request);
+      done += selection_.request.steps;
+      if (!eval_) continue;
+      report.pause();
+      evaluate(session, done);
+      report.resume();
+    }
+    report.pause();
+    return fetched;
+  }
+
+  /// Steps of one pass of the eval entry.
+  [[nodiscard]] std::int64_t eval_steps() const { return std::max<std::int64_t>(data_of(graph_, *eval_).steps, 1); }
+
+  /// The run ended after `done` steps, before the evaluation that comes then.
+  [[nodiscard]] bool eval_missing(const Checkpoints& checkpoints, std::int64_t done) const {
+    if (!eval_ || done == 0) return false;
+    const bool last = done == total_ && total_ % options_.eval_every != 0;
+    return checkpoints.steps_of(eval_->request) / eval_steps() < done / options_.eval_every + (last ? 1 : 0);
+  }
+
+  /// One pass of the eval entry over its data; its scalars, averaged over the steps, on stdout.
+  void evaluate(Session& session, std::int64_t step) {
+    MeanMetrics means;
+    eval_->request.steps = eval_steps();
+    eval_->request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
+      means.add(metrics_of(eval_->names, fetched));
+    };
+    static_cast<void>(session.run(eval_->request));
+    if (!has_fetches()) return;
+    print("eval after step " + std::to_string(step) + ":" + text_of(means.take()) + "\n");
+  }
+
+  /// What --invariant costs, on stderr, beside the same run without it where that can be planned.
+  void tell_cost(Session& session) {
+    const Plan& plan = session.plan(selection_.request).plan;
+    if (!is_main()) return;
+    const int processes = cluster_.process_of(cluster_.size() - 1) + 1;
+    const int tasks = processes > 1 ? processes : std::max(options_.cluster.tasks, 1);
+    ClusterOptions as_many;
+    as_many.tasks = tasks;
+    as_many.threads = 1;
+    as_many.transport = "inproc";
+    as_many.jobs = options_.cluster.jobs;
+    std::optional<Session> without;
+    const Plan* other = nullptr;
+    try {
+      without.emplace(graph_, Cluster::connect(as_many), session_options(options_));
+      other = &without->plan(selection_.request).plan;
+    } catch (const Error&) {  // the graph or --jobs name more tasks than there are
+    }
+    log_info(invariant_cost(plan, tasks, other));
+  }
+
+  Graph& graph_;
+  const RunOptions& options_;
+  const Cluster& cluster_;
+  Selection selection_;
+  DataSize data_;
+  std::int64_t total_;
+  std::optional<Selection> eval_;
+};
+
+}  // namespace
+
+std::string result_line(std::string_view name, const Tensor& value) {
+  return escaped(name) + " = " + value.str() + "  " + value.type().str() + "\n";
+}
+
+int run_graph(Graph& graph, const RunOptions& options) {
+  if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
+  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
+  return 0;
+}
+
+}  // namespace ferry

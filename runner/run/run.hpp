@@ -1,0 +1,21 @@
+// Running a graph as `ferry run` does.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "runner/options/run_options.hpp"
+
+namespace ferry {
+
+/// Joins or makes the job, runs the entry for its steps, prints or saves what was asked for. Every process of the job
+/// calls it; only task 0 prints and writes. No file is touched unless all steps have succeeded. Gives 0, or throws
+/// Error; then the other tasks are told.
+[[nodiscard]] int run_graph(Graph& graph, const RunOptions& options);
+
+/// Runs a plan that `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph; Error(usage) for
+/// options that only a graph can follow.
+[[nodiscard]] int run_plan(const std::string& file, const RunOptions& options);
+
+/// "c = [11 22 33]  int32[3]".
+[[nodiscard]] std::string result_line(std::string_view name, const Tensor& value);
+
+}  // namespace ferry

@@ -1,0 +1,29 @@
+// run_main: makes a program that builds a graph take the options of `ferry run`.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "graph/graph.hpp"
+#include "runner/options/program_options.hpp"
+
+namespace ferry {
+
+/// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them), or with --save-graph
+/// FILE.pb writes the graph and runs nothing. Gives the exit code (docs/exit_codes.md); errors are on stderr. Every
+/// process of a job calls it, once, from its main thread.
+///
+///     int main(int argc, char** argv) {
+///       ferry::Graph g;
+///       g.fetch("run", "c", g.constant({1, 2}) + g.constant({3, 4}));
+///       return ferry::run_main(argc, argv, g);
+///     }
+[[nodiscard]] int run_main(int argc, char** argv, Graph& graph) noexcept;
+
+/// Makes a graph; `data` is the folder of --data, empty without one. Every process of a job makes the same.
+using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
+
+/// As run_main() above, of the graph that `make` makes when the program's own options are read.
+[[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
+
+}  // namespace ferry

@@ -1,0 +1,125 @@
+#include <algorithm>
+
+#include "base/files/files.hpp"
+#include "base/text.hpp"
+#include "comm/backends.hpp"
+#include "executor/session/plan_session.hpp"
+#include "placement/plan/plan_file.hpp"
+#include "runner/files/model_files.hpp"
+#include "runner/options/feeds.hpp"
+#include "runner/run/job.hpp"
+#include "runner/run/progress.hpp"
+#include "runner/run/run.hpp"
+
+namespace ferry {
+namespace {
+
+/// Options that say how a plan is made, or need its graph.
+void refuse_options_of_graphs(const RunOptions& options) {
+  const std::pair<bool, const char*> of_planning[] = {
+      {!options.entry.empty(), "--entry"},    {options.soft_placement, "--soft-placement"},
+      {options.device != "auto", "--device"}, {!options.device_rules.empty(), "--devices"},
+      {!options.dims.empty(), "--dim"},       {!options.cluster.jobs.empty(), "--jobs"},
+      {options.fetch_to != 0, "--fetch-to"}};
+  const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
+                                                    {options.eval_every != 0, "--eval-every"},
+                                                    {options.tune, "--tune"},
+                                                    {!options.checkpoint.empty(), "--checkpoint"},
+                                                    {options.check_numerics, "--check-numerics"},
+                                                    {!options.save_plan.empty(), "--save-plan"}};
+  const auto refuse = [](const char* name, const char* remedy) {
+    throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry").hint(remedy);
+  };
+  for (const auto& [is_given, name] : of_planning)
+    if (is_given) refuse(name, "give it to ferry plan, or run the graph's file");
+  for (const auto& [is_given, name] : of_graphs)
+    if (is_given) refuse(name, "run the graph's file: it is planned when it starts");
+}
+
+/// Where each of the wanted fetches stands in the plan; all of them when none is named.
+std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std::string>& lists) {
+  std::vector<std::string> known;
+  for (const PlanPort& port : plan.fetches) known.emplace_back(plan.string(port.name));
+  std::vector<std::size_t> chosen;
+  for (const std::string& list : lists)
+    for (const std::string_view item : split(list, ',')) {
+      const auto at = std::find(known.begin(), known.end(), trimmed(item));
+      const auto index = static_cast<std::size_t>(at - known.begin());
+      const auto fail = [&](const std::string& why) { return Error(Code::usage, "--fetch " + escaped(item) + why); };
+      if (at == known.end())
+        throw fail(": the plan has no such fetch").hint("one of " + escaped(join(known, ", "), 300));
+      if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) throw fail(": given twice");
+      chosen.push_back(index);
+    }
+  for (std::size_t i = 0; lists.empty() && i < known.size(); ++i) chosen.push_back(i);
+  return chosen;
+}
+
+/// The feeds that tasks of this process give.
+TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
+  std::vector<FeedInput> inputs;
+  for (const PlanPort& port : plan.feeds)
+    inputs.push_back(
+        {std::string(plan.string(port.name)), port.dtype, {}, Shape(std::span<const std::int64_t>(port.sizes))});
+  const bool gives = std::any_of(plan.feeds.begin(), plan.feeds.end(), [&](const PlanPort& port) {
+    return std::find(tasks.begin(), tasks.end(), port.task) != tasks.end();
+  });
+  return gives || tasks[0] == 0 ? parse_feeds(inputs, options.feeds) : TensorMap();
+}
+
+/// What the plan was made for, where the user and the launcher say nothing else.
+JobOptions job_for(const Plan& plan, const RunOptions& options) {
+  JobOptions job = options;
+  const auto launch = mpi_launch();
+  if (job.cluster.tasks == 0 && !(launch && launch->size > 1)) job.cluster.tasks = plan.topology.size();
+  for (const PlanClass& c : plan.classes)
+    if (options.cluster.threads == 0) job.cluster.threads = std::max(job.cluster.threads, static_cast<int>(c.threads));
+  return job;
+}
+
+void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
+  const std::vector<std::size_t> chosen = chosen_fetches(plan, options.fetches);
+  const bool is_main = cluster.rank() == 0;
+  SessionOptions for_session = session_options(options);
+  for_session.seed = options.seed;
+  for_session.data_folder = options.data;
+  for_session.trace_file = options.trace;
+  PlanSession session(std::move(plan), cluster, for_session);
+  if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
+  std::vector<std::string> names;
+  for (const PlanPort& port : session.plan().fetches) names.emplace_back(session.plan().string(port.name));
+  const std::int64_t steps = std::max<std::int64_t>(options.steps, 1);
+  const auto here = cluster.local_tasks();
+  const bool has_fetches = !session.plan().fetches.empty() &&
+                           std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
+  StepReport report(names, {.steps = steps},
+                    {.print_every = options.print_every, .columns = steps > 1 ? terminal_columns() : 0},
+                    system_clock());
+  PlanSession::OnStep on_step;
+  if (has_fetches && (steps > 1 || options.print_every > 0))
+    on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
+  const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
+  const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
+  report.pause();
+  Results results;
+  for (const std::size_t i : chosen) {
+    results.names.push_back(names[i]);
+    results.fetched.push_back(fetched[i]);
+  }
+  if (!options.stats.empty()) results.stats = session.stats();
+  if (!options.save.empty()) results.variables = session.variables();
+  session.close();
+  deliver(options, results, is_main);
+}
+
+}  // namespace
+
+int run_plan(const std::string& file, const RunOptions& options) {
+  refuse_options_of_graphs(options);
+  Plan plan = read_plan(local_files(), file);
+  const JobOptions job = job_for(plan, options);
+  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
+  return 0;
+}
+
+}  // namespace ferry

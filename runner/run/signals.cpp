@@ -1,0 +1,51 @@
+#include "runner/run/signals.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/system/interrupt.hpp"
+#include "base/system/output.hpp"
+
+namespace ferry {
+namespace {
+
+// Only what may be called in a signal handler: poll, write, _exit and a lock-free atomic.
+void on_signal(int signal) {
+  const int kept = errno;
+  constexpr std::string_view kFirst = "\nstopping (again: at once)\n";
+  if (interrupt_requested() != 0) _exit(static_cast<int>(Code::interrupted));
+  request_interrupt(signal);
+  write_at_once(STDERR_FILENO, kFirst);
+  errno = kept;
+}
+
+// However often it comes: launchers and schedulers send it more than once.
+void on_preemption(int) {
+  const int kept = errno;
+  constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";
+  if (!preemption_requested()) write_at_once(STDERR_FILENO, kText);
+  request_preemption();
+  errno = kept;
+}
+
+}  // namespace
+
+SignalGuard::SignalGuard(bool saves) {
+  clear_interrupt();
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &before_int_);
+  if (saves) action.sa_handler = on_preemption;
+  sigaction(SIGTERM, &action, &before_term_);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &before_int_, nullptr);
+  sigaction(SIGTERM, &before_term_, nullptr);
+}
+
+}  // namespace ferry
