@@ -29,6 +29,13 @@ struct Signature {
   std::int32_t fetch_to = 0;
 };
 
+/// A pass that is over.
+struct PassReport {
+  std::string_view name;
+  double seconds = 0;
+  std::function<std::string()> text;  ///< what it left, as text; of a pass over a plan class, that class
+};
+
 struct PlanOptions {
   bool soft_placement = false;
   DeviceKind default_device = DeviceKind::cpu;
@@ -41,8 +48,9 @@ struct PlanOptions {
   std::optional<std::int64_t> bucket_bytes;
   /// Elementwise ops on at least so many elements are run together, a few elements at a time; 0: none is.
   std::int64_t fuse_from = 16384;
-  /// Called after each pass with its name, the time it took and the program as text; for `ferry plan --dump` and tests.
-  std::function<void(std::string_view pass, double seconds)> on_pass;
+  /// Looks after each pass whether the form is as it must be then; Error(bug) names the pass that broke it.
+  bool check_passes = false;
+  std::function<void(const PassReport&)> on_pass;  ///< called after each pass
 };
 
 /// Why an op is where it is, or why a transfer exists: for `ferry explain`.
@@ -69,5 +77,8 @@ struct PlanResult {
 /// not fit the graph.
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                                    const Capabilities& capabilities, const PlanOptions& options = {});
+
+/// The names of all passes, in order. Those after "lower" run once for each plan class.
+[[nodiscard]] std::vector<std::string_view> pass_names();
 
 }  // namespace ferry

@@ -35,10 +35,10 @@ void check_value(const Graph& graph, const Value& value, const char* what) {
 
 OpId input_named(const Graph& graph, const std::string& name) {
   const auto found = graph.find(name);
-  if (found && &graph.op(*found).def() == &kInput) return *found;
+  if (found && graph.op(*found).def().role == OpRole::input) return *found;
   std::vector<std::string> inputs;
   for (OpId id = 0; id < graph.size(); ++id)
-    if (&graph.op(id).def() == &kInput) inputs.emplace_back(graph.op(id).name());
+    if (graph.op(id).def().role == OpRole::input) inputs.emplace_back(graph.op(id).name());
   Error error(Code::usage, "there is no input '" + escaped(name) + "' to feed");
   if (inputs.empty()) throw error.note("the graph has no inputs");
   const std::string close = nearest(name, inputs);

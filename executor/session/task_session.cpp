@@ -38,8 +38,8 @@ VariableUse variable_use(const Graph& graph, const Signature& signature) {
   for (OpId id = graph.size(); id > 0; --id) {
     if (!needed[id - 1]) continue;
     const Op op = graph.op(id - 1);
-    const bool assigns = &op.def() == &kAssign;
-    if (&op.def() == &kVariable) use.read.push_back(op.id());
+    const bool assigns = op.def().role == OpRole::assign;
+    if (op.def().role == OpRole::variable) use.read.push_back(op.id());
     if (assigns) use.written.push_back(graph.producer(op.inputs()[0]));
     for (ValueId input : op.inputs().subspan(assigns ? 1 : 0)) needed[graph.producer(input)] = true;
     for (OpId earlier : op.after()) needed[earlier] = true;
@@ -111,6 +111,8 @@ std::shared_ptr<const PlanCache::Planned> PlanCache::get(const std::string& key,
   options.soft_placement = options_.soft_placement;
   options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
   options.reasons = options_.reasons;
+  options.on_pass = options_.on_pass;
+  options.check_passes = options_.check_passes;
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
@@ -175,7 +177,7 @@ void TaskSession::initialise(const Graph& graph, const Signature& signature, int
   Agreed init;
   if (const auto entry = graph.entries().find("init"); entry != graph.entries().end())
     for (OpId target : entry->second.targets)
-      if (&graph.op(target).def() == &kAssign && missing.erase(graph.producer(graph.op(target).inputs()[0])) > 0)
+      if (graph.op(target).def().role == OpRole::assign && missing.erase(graph.producer(graph.op(target).inputs()[0])) > 0)
         init.signature.targets.push_back(target);
   if (!missing.empty() || depth > 16) {
     const Op op = graph.op(missing.empty() ? signature.targets[0] : *missing.begin());

@@ -43,6 +43,7 @@ const OpDef kConstant{.name = "Constant",
                       .infer = constant_shape,
                       .flops = 0,
                       .flags = kOnce,
+                      .role = OpRole::constant,
                       .no_grad = "a constant"};
 
 const OpDef kInput{.name = "Input",
@@ -52,6 +53,7 @@ const OpDef kInput{.name = "Input",
                    .infer = declared_shape,
                    .flops = 0,
                    .flags = kStateful,
+                   .role = OpRole::input,
                    .no_grad = "an input"};
 
 const OpDef kVariable{.name = "Variable",
@@ -61,6 +63,7 @@ const OpDef kVariable{.name = "Variable",
                       .infer = declared_shape,
                       .flops = 0,
                       .flags = kStateful,
+                      .role = OpRole::variable,
                       .no_grad = "a variable"};
 
 const OpDef kAssign{.name = "Assign",
@@ -70,6 +73,7 @@ const OpDef kAssign{.name = "Assign",
                     .infer = assigned_shape,
                     .flops = 0,
                     .flags = kStateful | kEffect,
+                    .role = OpRole::assign,
                     .no_grad = "an assignment"};
 
 const OpDef kParameter{.name = "Parameter",
@@ -79,6 +83,7 @@ const OpDef kParameter{.name = "Parameter",
                        .infer = declared_shape,
                        .flops = 0,
                        .flags = kStateful,
+                       .role = OpRole::parameter,
                        .no_grad = "a parameter of a subgraph"};
 
 std::span<const OpDef* const> core_ops() {

@@ -54,6 +54,23 @@ using InferFn = std::vector<Shape> (*)(const OpFacts&);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
+/// The dim along which an op joins its inputs, of `rank` dims, to its output.
+using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
+
+/// What an op is to the graph and to planning, beside a function of its inputs.
+enum class OpRole : std::uint8_t {
+  function,  ///< no more than that: nearly all
+  constant,
+  input,
+  variable,
+  assign,
+  parameter,
+  take_part,    ///< the part of a value that a task holds
+  fill_bound,   ///< a bounded value's elements, at the bound
+  extent_of,    ///< a bounded value's extent
+  with_extent,  ///< a bounded value, of its elements and its extent
+};
+
 /// Flags of an op.
 enum OpFlag : std::uint32_t {
   kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged, never folded
@@ -93,9 +110,13 @@ struct OpDef {
   /// Output shapes where the notation does not give them.
   InferFn infer = nullptr;
 
+  /// Of an op that joins its inputs: then each may be made where it lies in the output.
+  JoinFn joins = nullptr;
+
   /// Work for each point of the index space, in flops.
   double flops = 1;
   std::uint32_t flags = 0;
+  OpRole role = OpRole::function;
 
   /// Gradients of the inputs, one Value for each (an undefined Value: none). Null: not differentiable; then
   /// `no_grad` says why.

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "ops/array/indexing.hpp"
-#include "ops/array/joined.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/broadcast.hpp"
@@ -328,6 +327,11 @@ constexpr OpDef kTranspose{
     .flops = 0,
     .grad = [](GradCtx& g) { return Values{transpose(g.dout(), inverse(g.attrs().get<Ints>("perm")))}; }};
 
+std::size_t concat_dim(const Attrs& attrs, std::size_t rank) {
+  const std::int64_t axis = attrs.get<std::int64_t>("axis");
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
 constexpr OpDef kConcat{.name = "Concat",
                         .types = "T...->T",
                         .T = kAnyType,
@@ -335,6 +339,7 @@ constexpr OpDef kConcat{.name = "Concat",
                         .index_of = concat_index,
                         .linear = ~0U,
                         .infer = concat_shape,
+                        .joins = concat_dim,
                         .flops = 0,
                         .grad = concat_grad};
 
@@ -400,12 +405,6 @@ Value transpose(const Value& x, Ints perm, source_location at) {
   if (perm.empty())
     for (int d = x.rank(); d > 0; --d) perm.push_back(d - 1);
   return make_one(kTranspose, {x}, at, {{"perm", std::move(perm)}});
-}
-
-std::optional<std::size_t> joined_dim(const OpDef& def, const Attrs& attrs, std::size_t rank) {
-  if (&def != &kConcat) return std::nullopt;
-  const std::int64_t axis = attrs.get<std::int64_t>("axis");
-  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
 }
 
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at) {

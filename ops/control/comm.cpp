@@ -20,6 +20,7 @@ const OpDef kTakePart{.name = "TakePart",
                       .T = kAnyType,
                       .index = "...->...",
                       .flops = 0,
+                      .role = OpRole::take_part,
                       .no_grad = "inserted after gradients are made"};
 const OpDef kJoinParts{.name = "JoinParts",
                        .types = "T->T",
@@ -42,12 +43,14 @@ const OpDef kFillBound{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), false)}; },
     .flops = 0,
+    .role = OpRole::fill_bound,
     .no_grad = "inserted after gradients are made"};
 const OpDef kExtentOf{.name = "ExtentOf",
                       .types = "T->int64",
                       .T = kAnyType,
                       .infer = [](const OpFacts&) -> std::vector<Shape> { return {Shape{1}}; },
                       .flops = 0,
+                      .role = OpRole::extent_of,
                       .no_grad = "inserted after gradients are made"};
 const OpDef kWithExtent{
     .name = "WithExtent",
@@ -55,6 +58,7 @@ const OpDef kWithExtent{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), true)}; },
     .flops = 0,
+    .role = OpRole::with_extent,
     .no_grad = "inserted after gradients are made"};
 
 }  // namespace ferry

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/class/strands.hpp"
 #include "placement/class/touched.hpp"
 
 namespace ferry {
@@ -22,13 +21,13 @@ bool is_plain(const PlanClass& plan, std::uint32_t b) {
 }
 
 bool may_be_tiled(const PlanClass& plan, const Instruction& instruction) {
-  return instruction.what == Do::kernel && instruction.thread == kAnyThread && instruction.outputs.count == 1 &&
+  return instruction.what == Do::kernel && (instruction.may & kFusable) != 0 && instruction.outputs.count == 1 &&
          instruction.inputs.count <= kTileInputs && instruction.scratch == kNone &&
          is_plain(plan, plan.operands[instruction.outputs.begin]);
 }
 
-bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
-  if (!what.ops.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
+bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const KernelFacts& facts) {
+  if (!facts.elementwise.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
   for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
     if (!is_plain(plan, plan.operands[instruction.inputs.begin + k])) return false;
   return true;
@@ -116,16 +115,15 @@ class Slots {
 
 class ElementFuser {
  public:
-  ElementFuser(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what)
-      : plan_(plan), lists_(lists), tables_(tables), what_(what) {}
+  explicit ElementFuser(ClassPlan& plan) : form_(plan), plan_(plan.role), facts_(plan.facts) {}
 
   void run() {
-    const auto regions = static_cast<std::uint32_t>(lists_.regions());
+    const std::uint32_t regions = form_.regions();
     for (std::uint32_t r = 0; r < regions; ++r) {
-      const auto& list = lists_.list(r);
-      const auto can = [&](const Instruction& i) { return is_fusable(plan_, i, what_) || row_of(i) > 0; };
+      const auto& list = form_.list(r);
+      const auto can = [&](const Instruction& i) { return is_fusable(form_, i, facts_.fuse_from) || row_of(i) > 0; };
       if (std::count_if(list.begin(), list.end(), can) < 2) continue;
-      if (touches_.empty()) count_touches(regions);
+      if (touches_.empty()) touches_ = count_touches(form_);
       fuse(r);
     }
   }
@@ -134,7 +132,7 @@ class ElementFuser {
   // ---- Groups ----
 
   void fuse(std::uint32_t region) {
-    const std::vector<Instruction> list = std::move(lists_.list(region));
+    const std::vector<Instruction> list = std::move(form_.list(region));
     std::vector<Group> groups;
     std::size_t barrier = 0;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
@@ -153,7 +151,7 @@ class ElementFuser {
         }
       for (std::uint32_t m : group.members) fused.push_back(list[m]);
     }
-    lists_.list(region) = std::move(fused);
+    form_.list(region) = std::move(fused);
   }
 
   /// More than one member goes over all elements, not just over one for each row.
@@ -168,18 +166,18 @@ class ElementFuser {
 
   /// Elements of a row of the instruction's first input, if it works by rows and may be part of a tile region; else 0.
   std::int64_t row_of(const Instruction& instruction) const {
-    if (what_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
-    const auto found = what_.rows.find(plan_.operands[instruction.outputs.begin]);
-    if (found == what_.rows.end() || !is_plain(plan_, plan_.operands[instruction.inputs.begin])) return 0;
+    if (facts_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
+    const auto found = facts_.rows.find(plan_.operands[instruction.outputs.begin]);
+    if (found == facts_.rows.end() || !is_plain(plan_, plan_.operands[instruction.inputs.begin])) return 0;
     return found->second;
   }
 
   Extent extent_of(const Instruction& instruction) const {
     if (const std::int64_t row = row_of(instruction); row > 0)
       return {elements_of(plan_.buffers[plan_.operands[instruction.inputs.begin]]), row};
-    if (!is_elementwise(plan_, instruction, what_)) return {};
+    if (!is_elementwise(plan_, instruction, facts_)) return {};
     const std::int64_t elements = elements_of(plan_.buffers[plan_.operands[instruction.outputs.begin]]);
-    return {elements >= what_.from || !what_.rows.empty() ? elements : 0, 0};
+    return {elements >= facts_.fuse_from || !facts_.rows.empty() ? elements : 0, 0};
   }
 
   Group group_of(const Instruction& instruction, std::uint32_t place) const {
@@ -210,7 +208,7 @@ class ElementFuser {
   std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
                        std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
-      if (groups[before].members.empty() || !groups[before].joins(groups[at], what_.from)) continue;
+      if (groups[before].members.empty() || !groups[before].joins(groups[at], facts_.fuse_from)) continue;
       const auto free = [&](const Group& moved, bool waits) {
         for (std::size_t between = before + 1; between < at; ++between) {
           const Group& other = groups[between];
@@ -258,14 +256,14 @@ class ElementFuser {
   std::optional<Instruction> make(const std::vector<Instruction>& list, const Group& group) {
     std::vector<Instruction> body;
     for (std::uint32_t m : group.members) body.push_back(list[m]);
-    for (Instruction& member : body) member.thread = 0;
+    for (Instruction& member : body) member.may = 0;
     const std::int64_t tile = place(body, group.extent);
     if (tile == 0) return std::nullopt;
     Instruction tiles = body.back();
     tiles.what = Do::tiles;
     tiles.attrs = kNone;
     tiles.in_place = 0;
-    tiles.op = tables_.string(ops_of(body));
+    tiles.op = form_.tables().string(ops_of(body));
     tiles.other = static_cast<std::uint32_t>(tile);
     Storages in, out;
     for (const Instruction& member : body) {
@@ -279,8 +277,8 @@ class ElementFuser {
     }
     tiles.inputs = operands(in);
     tiles.outputs = operands(out);
-    tiles.target = lists_.add(Region::Kind::tile);
-    lists_.list(tiles.target) = std::move(body);
+    tiles.target = form_.add(Region::Kind::tile);
+    form_.list(tiles.target) = std::move(body);
     return tiles;
   }
 
@@ -289,7 +287,7 @@ class ElementFuser {
     constexpr std::size_t kShown = 6;
     std::string text;
     for (std::size_t i = 0; i < std::min(body.size(), kShown); ++i)
-      text.append(i == 0 ? "" : "+").append(tables_.text(body[i].op));
+      text.append(i == 0 ? "" : "+").append(form_.tables().text(body[i].op));
     return body.size() > kShown ? text + "+" + std::to_string(body.size() - kShown) + " more" : text;
   }
 
@@ -327,7 +325,7 @@ class ElementFuser {
   /// Elements of a tile of which each needs so many bytes: whole rows, and two tiles at least where there are as many.
   std::int64_t tile_of(std::uint64_t bytes, const Extent& extent) const {
     const auto room = static_cast<std::int64_t>((extent.row > 0 ? kSlotBytes : kTileBytes) / bytes);
-    const std::int64_t half = std::max<std::int64_t>(1, what_.from / 2);
+    const std::int64_t half = std::max<std::int64_t>(1, facts_.fuse_from / 2);
     if (extent.row > 0) return std::max<std::int64_t>(1, std::min(room, half) / extent.row) * extent.row;
     return std::min(std::max(kLine, std::min(room / kLine * kLine, kMostElements)), half);
   }
@@ -365,16 +363,6 @@ class ElementFuser {
 
   // ---- What is inside ----
 
-  void count_touches(std::uint32_t regions) {
-    touches_.assign(plan_.buffers.size(), 0);
-    for (std::uint32_t r = 0; r < regions; ++r)
-      for (const Instruction& i : lists_.list(r))
-        for (const Range range : {i.inputs, i.outputs})
-          each(range, [&](std::uint32_t b, std::uint32_t) { ++touches_[b]; });
-    for (const Buffer& buffer : plan_.buffers)
-      if (buffer.view_of != kNone) ++touches_[buffer.view_of];
-  }
-
   /// Moves what the region makes and nobody else touches into its slots.
   void count_inside(const std::vector<Instruction>& body) {
     OfBuffers here;
@@ -409,22 +397,22 @@ class ElementFuser {
     return {begin, static_cast<std::uint32_t>(buffers.size())};
   }
 
+  ClassPlan& form_;
   PlanClass& plan_;
-  RegionLists& lists_;
-  PlanTables& tables_;
-  const Fusable& what_;
-  std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
+  const KernelFacts& facts_;
+  std::vector<std::uint32_t> touches_;  // of each buffer
 };
 
 }  // namespace
 
-bool is_fusable(const PlanClass& plan, const Instruction& instruction, const Fusable& what) {
-  return is_elementwise(plan, instruction, what) && what.from > 0 &&
-         elements_of(plan.buffers[plan.operands[instruction.outputs.begin]]) >= what.from;
+bool is_fusable(const ClassPlan& plan, const Instruction& instruction, std::int64_t from) {
+  const PlanClass& role = plan.role;
+  return is_elementwise(role, instruction, plan.facts) && from > 0 &&
+         elements_of(role.buffers[role.operands[instruction.outputs.begin]]) >= from;
 }
 
-void fuse_elements(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what) {
-  if (what.from > 0 && !what.ops.empty()) ElementFuser(plan, lists, tables, what).run();
+void fuse_elements(ClassPlan& plan) {
+  if (plan.facts.fuse_from > 0 && !plan.facts.elementwise.empty()) ElementFuser(plan).run();
 }
 
 }  // namespace ferry

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/class/strands.hpp"
+#include "placement/class/fuse_elements.hpp"
 #include "placement/class/touched.hpp"
 
 namespace ferry {
@@ -17,20 +17,15 @@ constexpr std::int64_t kPays = 1024;
 
 class Joiner {
  public:
-  Joiner(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
-         const std::unordered_set<std::uint32_t>& heads)
-      : plan_(plan),
-        lists_(lists),
-        tables_(tables),
-        elements_{what.ops, {}, std::min(what.from, kPays)},
-        heads_(heads) {}
+  explicit Joiner(ClassPlan& plan)
+      : form_(plan), plan_(plan.role), heads_(plan.facts.heads), from_(std::min(plan.facts.fuse_from, kPays)) {}
 
   void run() {
-    const auto regions = static_cast<std::uint32_t>(lists_.regions());
+    const std::uint32_t regions = form_.regions();
     for (std::uint32_t r = 0; r < regions; ++r) {
-      const auto& list = lists_.list(r);
+      const auto& list = form_.list(r);
       if (std::none_of(list.begin(), list.end(), [&](const Instruction& i) { return is_head(i); })) continue;
-      if (touches_.empty()) count_touches(regions);
+      if (touches_.empty()) touches_ = count_touches(form_);
       join(r);
     }
   }
@@ -47,17 +42,17 @@ class Joiner {
   // ---- What can be joined ----
 
   [[nodiscard]] bool is_head(const Instruction& i) const {
-    if (i.what != Do::kernel || i.thread != kAnyThread || !heads_.contains(i.op) || i.outputs.count != 1) return false;
+    if (i.what != Do::kernel || (i.may & kFusable) == 0 || !heads_.contains(i.op) || i.outputs.count != 1) return false;
     bool bounded = false;
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
     const Buffer& out = plan_.buffers[output(i)];
-    return !bounded && elements_of(out) >= elements_.from;
+    return !bounded && elements_of(out) >= from_;
   }
 
   /// Where the kernel after the chain has what the chain makes; nothing when it cannot be joined.
   [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
-    if (!is_fusable(plan_, i, elements_)) return false;
+    if (!is_fusable(form_, i, from_)) return false;
     const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
     const bool whole = to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // or a part of its own
     if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
@@ -82,7 +77,7 @@ class Joiner {
   // ---- Chains ----
 
   void join(std::uint32_t region) {
-    const std::vector<Instruction> list = std::move(lists_.list(region));
+    const std::vector<Instruction> list = std::move(form_.list(region));
     Chains starting;
     std::vector<bool> taken(list.size(), false);
     for (std::uint32_t i = 0; i < list.size(); ++i) {
@@ -109,7 +104,7 @@ class Joiner {
       else if (!taken[i])
         joined.push_back(list[i]);
     }
-    lists_.list(region) = std::move(joined);
+    form_.list(region) = std::move(joined);
   }
 
   struct Next {
@@ -160,14 +155,14 @@ class Joiner {
   // ---- The region ----
 
   Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
-    const std::uint32_t region = lists_.add(Region::Kind::tile);
-    std::vector<Instruction>& body = lists_.list(region);
+    const std::uint32_t region = form_.add(Region::Kind::tile);
+    std::vector<Instruction>& body = form_.list(region);
     Storages in, between;
     std::string ops;
     for (std::uint32_t m : chain.members) {
       body.push_back(list[m]);
-      body.back().thread = 0;
-      ops.append(ops.empty() ? "" : "+").append(tables_.text(list[m].op));
+      body.back().may = 0;
+      ops.append(ops.empty() ? "" : "+").append(form_.tables().text(list[m].op));
       each(list[m].inputs, [&](std::uint32_t b) {
         if (plan_.buffers[b].space != Buffer::Space::none && !has(between, b)) add(in, b);
       });
@@ -177,29 +172,19 @@ class Joiner {
       for (const Range range : {member.inputs, member.outputs})
         for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
           if (has(between, plan_.operands[k])) plan_.operands[k] = chain.made;
-    Instruction tiles = body.back();
+    Instruction tiles = list[chain.members.back()];
     tiles.what = Do::tiles;
-    tiles.thread = kAnyThread;
     tiles.attrs = kNone;
     tiles.in_place = 0;
-    tiles.op = tables_.string(ops);
+    tiles.op = form_.tables().string(ops);
     tiles.target = region;
     tiles.other = 0;
     tiles.scratch = body.front().scratch;
-    lists_.add_operands(tiles, in, {chain.made});
+    form_.add_operands(tiles, in, {chain.made});
     return tiles;
   }
 
   // ---- Buffers ----
-
-  void count_touches(std::uint32_t regions) {
-    touches_.assign(plan_.buffers.size(), 0);
-    for (std::uint32_t r = 0; r < regions; ++r)
-      for (const Instruction& i : lists_.list(r))
-        for (const Range range : {i.inputs, i.outputs}) each(range, [&](std::uint32_t b) { ++touches_[b]; });
-    for (const Buffer& buffer : plan_.buffers)
-      if (buffer.view_of != kNone) ++touches_[buffer.view_of];
-  }
 
   [[nodiscard]] std::uint32_t output(const Instruction& i) const { return plan_.operands[i.outputs.begin]; }
 
@@ -208,19 +193,17 @@ class Joiner {
     for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
   }
 
+  ClassPlan& form_;
   PlanClass& plan_;
-  RegionLists& lists_;
-  PlanTables& tables_;
-  const Fusable elements_;
   const std::unordered_set<std::uint32_t>& heads_;
-  std::vector<std::uint32_t> touches_;  // of each buffer: by all instructions, and views of it
+  const std::int64_t from_;             // elements of an output
+  std::vector<std::uint32_t> touches_;  // of each buffer
 };
 
 }  // namespace
 
-void fuse_epilogues(PlanClass& plan, RegionLists& lists, PlanTables& tables, const Fusable& what,
-                    const std::unordered_set<std::uint32_t>& heads) {
-  if (what.from > 0 && !heads.empty()) Joiner(plan, lists, tables, what, heads).run();
+void fuse_epilogues(ClassPlan& plan) {
+  if (plan.facts.fuse_from > 0 && !plan.facts.heads.empty()) Joiner(plan).run();
 }
 
 }  // namespace ferry

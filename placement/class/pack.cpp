@@ -11,30 +11,31 @@ namespace ferry {
 namespace {
 
 /// The begin of the smallest gap between `taken`, which is sorted by offset, that has `bytes`; else what is behind all.
-std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const Piece*>& taken) {
+std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& taken) {
   std::uint64_t end = 0, best = UINT64_MAX, smallest = UINT64_MAX;
-  for (const Piece* piece : taken) {
-    if (piece->offset >= end + bytes && piece->offset - end < smallest) {
-      smallest = piece->offset - end;
+  for (const LiveRange* range : taken) {
+    if (range->offset >= end + bytes && range->offset - end < smallest) {
+      smallest = range->offset - end;
       best = end;
     }
-    end = std::max(end, piece->offset + piece->bytes);
+    end = std::max(end, range->offset + range->bytes);
   }
   return best == UINT64_MAX ? end : best;
 }
 
 /// One after another in this order.
-std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<Piece> pieces) {
+std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<LiveRange> ranges) {
   std::uint64_t all = 0;
-  std::vector<const Piece*> placed, taken;  // both by offset
+  std::vector<const LiveRange*> placed, taken;  // both by offset
   for (const std::uint32_t i : order) {
-    Piece& piece = pieces[i];
+    LiveRange& range = ranges[i];
     taken.clear();
-    std::ranges::copy_if(placed, std::back_inserter(taken),
-                         [&](const Piece* other) { return other->first <= piece.last && piece.first <= other->last; });
-    piece.offset = gap_for(piece.bytes, taken);
-    all = std::max(all, piece.offset + piece.bytes);
-    placed.insert(std::ranges::upper_bound(placed, piece.offset, {}, &Piece::offset), &piece);
+    std::ranges::copy_if(placed, std::back_inserter(taken), [&](const LiveRange* other) {
+      return other->first <= range.last && range.first <= other->last;
+    });
+    range.offset = gap_for(range.bytes, taken);
+    all = std::max(all, range.offset + range.bytes);
+    placed.insert(std::ranges::upper_bound(placed, range.offset, {}, &LiveRange::offset), &range);
   }
   return all;
 }
@@ -44,11 +45,11 @@ struct Peak {
   std::uint64_t bytes = 0;
 };
 
-Peak peak_of(std::span<const Piece> pieces) {
+Peak peak_of(std::span<const LiveRange> ranges) {
   std::vector<std::pair<std::uint64_t, std::int64_t>> changes;  // begins before ends of the same time
-  for (const Piece& piece : pieces) {
-    changes.emplace_back(2 * std::uint64_t{piece.first}, static_cast<std::int64_t>(piece.bytes));
-    changes.emplace_back(2 * std::uint64_t{piece.last} + 1, -static_cast<std::int64_t>(piece.bytes));
+  for (const LiveRange& range : ranges) {
+    changes.emplace_back(2 * std::uint64_t{range.first}, static_cast<std::int64_t>(range.bytes));
+    changes.emplace_back(2 * std::uint64_t{range.last} + 1, -static_cast<std::int64_t>(range.bytes));
   }
   std::ranges::sort(changes);
   std::int64_t alive = 0;
@@ -67,7 +68,7 @@ constexpr std::size_t kMostRounds = 16, kMostWork = std::size_t{1} << 25;
 /// The best of some orders.
 class Packing {
  public:
-  explicit Packing(std::span<Piece> pieces) : pieces_(pieces), now_(pieces.begin(), pieces.end()), best_(now_) {}
+  explicit Packing(std::span<LiveRange> ranges) : ranges_(ranges), now_(ranges.begin(), ranges.end()), best_(now_) {}
 
   void attempt(const std::vector<std::uint32_t>& order) {
     const std::uint64_t bytes = pack_in(order, now_);
@@ -78,7 +79,7 @@ class Packing {
 
   /// What lies at the end goes first in the next round, until all takes `enough`, or time is up.
   void improve(std::vector<std::uint32_t>& order, std::uint64_t enough) {
-    const std::size_t n = pieces_.size();
+    const std::size_t n = ranges_.size();
     const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));
     for (std::size_t round = 0; round < rounds && bytes_ > enough; ++round) {
       const std::uint64_t end = end_of(now_);
@@ -91,49 +92,49 @@ class Packing {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
   std::uint64_t keep() {
-    std::ranges::copy(best_, pieces_.begin());
+    std::ranges::copy(best_, ranges_.begin());
     return bytes_;
   }
 
  private:
-  static std::uint64_t end_of(const std::vector<Piece>& pieces) {
+  static std::uint64_t end_of(const std::vector<LiveRange>& ranges) {
     std::uint64_t end = 0;
-    for (const Piece& piece : pieces) end = std::max(end, piece.offset + piece.bytes);
+    for (const LiveRange& range : ranges) end = std::max(end, range.offset + range.bytes);
     return end;
   }
 
-  std::span<Piece> pieces_;
-  std::vector<Piece> now_, best_;
+  std::span<LiveRange> ranges_;
+  std::vector<LiveRange> now_, best_;
   std::uint64_t bytes_ = UINT64_MAX;
 };
 
 }  // namespace
 
-std::uint64_t pack(std::span<Piece> pieces) {
-  Packing packing(pieces);
-  std::vector<std::uint32_t> order(pieces.size());
+std::uint64_t pack(std::span<LiveRange> ranges) {
+  Packing packing(ranges);
+  std::vector<std::uint32_t> order(ranges.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t i) {
-    return std::pair(pieces[i].bytes, pieces[i].last - pieces[i].first);
+    return std::pair(ranges[i].bytes, ranges[i].last - ranges[i].first);
   });
   packing.attempt(order);
-  const Peak peak = peak_of(pieces);
+  const Peak peak = peak_of(ranges);
   std::stable_partition(order.begin(), order.end(),
-                        [&](std::uint32_t i) { return pieces[i].first <= peak.time && peak.time <= pieces[i].last; });
+                        [&](std::uint32_t i) { return ranges[i].first <= peak.time && peak.time <= ranges[i].last; });
   packing.attempt(order);
   const std::uint64_t enough = peak.bytes + peak.bytes / kLoose;
   packing.improve(order, enough);
   if (packing.bytes() > enough) {
     std::ranges::stable_sort(order, std::greater(),
-                             [&](std::uint32_t i) { return std::pair(pieces[i].last, pieces[i].bytes); });
+                             [&](std::uint32_t i) { return std::pair(ranges[i].last, ranges[i].bytes); });
     packing.attempt(order);
     packing.improve(order, enough);
   }
   return packing.keep();
 }
 
-std::uint64_t most_alive(std::span<const Piece> pieces) {
-  return peak_of(pieces).bytes;
+std::uint64_t most_alive(std::span<const LiveRange> ranges) {
+  return peak_of(ranges).bytes;
 }
 
 }  // namespace ferry

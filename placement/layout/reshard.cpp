@@ -1,6 +1,5 @@
-// reshard: gives every value its layout, and inserts what brings values to the devices and layouts where they are used.
-// After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by one device
-// of that mesh. What is added, Converter says.
+#include "placement/layout/reshard.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -11,7 +10,6 @@
 #include "placement/layout/converter.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
-#include "placement/program/program.hpp"
 
 namespace ferry {
 namespace {

@@ -218,7 +218,7 @@ std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
   std::vector<Layout> layouts(node.outputs);
   const Annotation& annotation = node.graph->op(node.op).annotation();
   if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
-  if (node.def == nullptr || node.def == &kTakePart) return layouts;
+  if (node.def == nullptr || node.role() == OpRole::take_part) return layouts;
   std::copy_n(annotation.layouts.begin(), layouts.size(), layouts.begin());
   return layouts;
 }

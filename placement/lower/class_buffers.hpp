@@ -11,7 +11,7 @@
 namespace ferry {
 
 /// Adds the buffers that one task's class needs to `plan`, each of the size that the task holds. Memory is not placed
-/// here (memory.hpp). Not thread-safe; what it is made from must outlive it.
+/// here (class/plan_memory.hpp). Not thread-safe; what it is made from must outlive it.
 class ClassBuffers {
  public:
   ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task, PlanClass& plan);
@@ -85,7 +85,7 @@ class ClassBuffers {
   std::vector<Joined> joined_;
   std::unordered_map<PValueId, Place> place_of_;  // of joined values
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
-      views_;  // of buffers that are none, by view() and place_in()
+      views_;  // of buffers that are not views themselves, by view() and place_in()
 };
 
 }  // namespace ferry

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/array/joined.hpp"
-#include "placement/class/fuse_epilogues.hpp"
-#include "placement/class/strands.hpp"
-
 namespace ferry {
 namespace {
 
@@ -21,13 +17,15 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
   instruction.op = facts_.op;
   instruction.attrs = tables_.attrs(node.attrs);
-  if ((spreads(lists_.region()) || facts_.elementwise || facts_.by_rows || facts_.finishes) && is_free(node))
-    instruction.thread = kAnyThread;
+  const bool movable = plan_.spreads(plan_.region());
+  const bool fusable = facts_.elementwise || facts_.by_rows || facts_.finishes;
+  if ((movable || fusable) && is_free(node))
+    instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   in_ = in;
   out_.clear();
   for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(buffers_.define(node.first_output + o));
-  made_in_.resize(plan_.buffers.size(), kNone);
-  for (std::uint32_t b : out_) made_in_[b] = lists_.region();
+  made_in_.resize(role_.buffers.size(), kNone);
+  for (std::uint32_t b : out_) made_in_[b] = plan_.region();
   if (join_in_place(node)) return;
   if (facts_.packs && !node.once) add_packed(instruction, node);
   if (facts_.scratch || !takes_all(in_) || !takes_all(out_)) {
@@ -35,48 +33,39 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
         program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
     if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
   }
-  if (facts_.by_rows && instruction.thread == kAnyThread) note_row(node, kind);
+  if (facts_.by_rows && instruction.may != 0) note_row(node, kind);
   instruction.in_place = facts_.in_place;
-  lists_.push(instruction, in_, out_);
+  plan_.push(instruction, in_, out_);
 }
 
 /// For fuse_elements, where it pays (docs/decisions/tiles.md).
 void ClassKernels::note_row(const Node& node, DeviceKind kind) {
-  const Buffer& first = plan_.buffers[in_[0]];
+  const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);
-  if (fusable_.from == 0 || elements < kRowsPay * fusable_.from) return;
+  if (plan_.facts.fuse_from == 0 || elements < kRowsPay * plan_.facts.fuse_from) return;
   const std::int64_t row = program_.capabilities->row(node.def->name, kind, *node.attrs, types_of(in_), types_of(out_));
-  if (row > 0 && row * kShortestRow >= fusable_.from) fusable_.rows[out_[0]] = row;
-}
-
-void ClassKernels::finish() {
-  place_packing();
-  fuse_epilogues(plan_, lists_, tables_, fusable_, heads_);
-  fuse_elements(plan_, lists_, tables_, fusable_);
-  for (std::uint32_t region = 0; region < lists_.regions(); ++region)
-    for (Instruction& instruction : lists_.list(region))
-      if (!spreads(region)) instruction.thread = 0;
+  if (row > 0 && row * kShortestRow >= plan_.facts.fuse_from) plan_.facts.rows[out_[0]] = row;
 }
 
 /// Has the inputs of an op that joins them made where its output lies, if there each is one run of bytes and a kernel
 /// of this region makes it: then there is nothing to do for the op. A message takes one buffer, not parts.
 bool ClassKernels::join_in_place(const Node& node) {
   if (out_.size() != 1 || shared_.messages.carried[node.first_output]) return false;
-  const Buffer& whole = plan_.buffers[out_[0]];
+  const Buffer& whole = role_.buffers[out_[0]];
   const std::vector<std::int64_t>& sizes = whole.sizes;
-  const auto dim = joined_dim(*node.def, *node.attrs, sizes.size());
-  if (!dim || whole.bounded || whole.view_of != kNone) return false;
-  for (std::size_t d = 0; d < *dim; ++d)
+  if (node.def->joins == nullptr || whole.bounded || whole.view_of != kNone) return false;
+  const std::size_t dim = node.def->joins(*node.attrs, sizes.size());
+  for (std::size_t d = 0; d < dim; ++d)
     if (sizes[d] != 1) return false;
   for (std::uint32_t b : in_) {
-    if (made_in_[b] != lists_.region() || !buffers_.may_be_part(b) || plan_.buffers[b].device != whole.device ||
+    if (made_in_[b] != plan_.region() || !buffers_.may_be_part(b) || role_.buffers[b].device != whole.device ||
         std::count(in_.begin(), in_.end(), b) != 1)
       return false;
   }
   std::uint64_t offset = 0;
   for (std::uint32_t b : in_) {
     buffers_.place_in(b, out_[0], offset);
-    offset += plan_.buffers[b].bytes;
+    offset += role_.buffers[b].bytes;
   }
   return true;
 }
@@ -87,27 +76,14 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   const PackedInput packed =
       program_.capabilities->packed_input(node.def->name, facts_.kind, *node.attrs, types_of(in_), types_of(out_));
   const std::uint32_t from = packed.elements > 0 ? in_[packed.input] : kNone;
-  if (from == kNone || made_in_[storage_of(plan_, from)] != 0) return;
+  if (from == kNone || made_in_[storage_of(role_, from)] != 0) return;
   Instruction instruction = user;
-  instruction.thread = 0;
+  instruction.may = 0;
   instruction.op = tables_.string(packed.by);
   const std::uint32_t to = buffers_.like(from, packed.elements);
-  lists_.add_operands(instruction, {from}, {to});
-  packing_[storage_of(plan_, from)].push_back(instruction);
+  plan_.add_operands(instruction, {from}, {to});
+  plan_.packing[storage_of(role_, from)].push_back(instruction);
   in_.push_back(to);
-}
-
-/// What is packed is packed as soon as it is there, so that its bytes are free again.
-void ClassKernels::place_packing() {
-  if (packing_.empty()) return;
-  std::vector<Instruction> setup;
-  for (const Instruction& instruction : lists_.list(0)) {
-    setup.push_back(instruction);
-    for (std::uint32_t o = 0; o < instruction.outputs.count; ++o)
-      if (const auto found = packing_.find(plan_.operands[instruction.outputs.begin + o]); found != packing_.end())
-        setup.insert(setup.end(), found->second.begin(), found->second.end());
-  }
-  lists_.list(0) = std::move(setup);
 }
 
 /// Any thread may run it: it has no effect, and the user did not order it among others.
@@ -118,7 +94,7 @@ bool ClassKernels::is_free(const Node& node) const {
 }
 
 ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
-  if (def.flops > 0) work_[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
+  if (def.flops > 0) plan_.facts.work[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
   const Capabilities& kernels = *program_.capabilities;
   const Facts facts{&def,
                     kind,
@@ -130,14 +106,14 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
                     kernels.finishes(def.name, kind),
                     kernels.packs(def.name, kind),
                     kernels.takes(def.name, kind)};
-  if (facts.elementwise) fusable_.ops.insert(facts.op);
-  if (facts.finishes) heads_.insert(facts.op);
+  if (facts.elementwise) plan_.facts.elementwise.insert(facts.op);
+  if (facts.finishes) plan_.facts.heads.insert(facts.op);
   return facts;
 }
 
 bool ClassKernels::takes_all(const Buffers& buffers) const {
   return std::all_of(buffers.begin(), buffers.end(),
-                     [this](std::uint32_t b) { return facts_.takes.has(plan_.buffers[b].dtype); });
+                     [this](std::uint32_t b) { return facts_.takes.has(role_.buffers[b].dtype); });
 }
 
 std::vector<Type> ClassKernels::types_of(const Buffers& buffers) const {

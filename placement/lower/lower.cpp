@@ -1,26 +1,15 @@
-// lower: from the program, which speaks of all tasks, to the instructions of each plan class.
-//
-// Every class's list is a projection of one global order. A transfer's send and receive start where its value is made,
-// a joined one and a collective where they stand; what they bring is waited for where it is first used, so that they
-// overlap what lies between. Who gets nothing waits a few messages later or at the region's end. So the least
-// unfinished instruction of the job can always run, also when nothing is buffered.
+#include "placement/lower/lower.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <span>
 
 #include "graph/op/core_ops.hpp"
-#include "placement/class/memory.hpp"
-#include "placement/class/region_lists.hpp"
-#include "placement/class/strands.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
 #include "placement/lower/classes.hpp"
 #include "placement/lower/under_way.hpp"
-#include "placement/lower/variable_updates.hpp"
-#include "placement/messages/messages.hpp"
-#include "placement/plan/plan_tables.hpp"
-#include "placement/program/program.hpp"
 
 namespace ferry {
 namespace {
@@ -28,33 +17,27 @@ namespace {
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
-  ClassBuilder(const Lowering& shared, std::int32_t task)
+  ClassBuilder(Lowering& shared, std::int32_t task)
       : shared_(shared),
         program_(shared.program),
         tables_(shared.tables),
         task_(task),
-        buffers_(program_, tables_, task, plan_class_),
-        lists_(plan_class_),
-        kernels_(shared, plan_class_, buffers_, lists_),
-        under_way_(lists_, program_, shared.plan, shared.messages) {}
+        plan_(shared.tables),
+        role_(plan_.role),
+        buffers_(program_, tables_, task, role_),
+        kernels_(shared, plan_, buffers_),
+        under_way_(plan_, program_, shared.plan, shared.messages) {}
 
-  PlanClass build() {
-    plan().threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
+  ClassPlan build() {
+    role_.threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
     reserve();
     place_joined();
     emit_region(0, 1);
-    finish_step();
-    in_region(0, [&] { under_way_.finish(); });
-    kernels_.finish();
-    lists_.join();
-    place_strands(plan_class_, kernels_.work());
-    plan_memory(plan_class_);
-    return std::move(plan_class_);
+    for (const std::uint32_t region : {1U, 0U}) in_region(region, [&] { under_way_.finish(); });
+    return std::move(plan_);
   }
 
  private:
-  PlanClass& plan() { return plan_class_; }
-
   /// Room for what the step will have, so that nothing is moved while the lists grow.
   void reserve() {
     std::size_t nodes = 0, operands = 0;
@@ -63,8 +46,8 @@ class ClassBuilder {
       ++nodes;
       operands += node.inputs + node.outputs;
     }
-    plan().buffers.reserve(nodes + nodes / 8);
-    lists_.reserve(nodes + nodes / 8, operands + operands / 8);
+    role_.buffers.reserve(nodes + nodes / 8);
+    plan_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
   /// What kernels make for a message of several values lies there from the start.
@@ -84,20 +67,20 @@ class ClassBuilder {
 
   template <class F>
   void in_region(std::uint32_t region, F f) {
-    const std::uint32_t outer = lists_.enter(region);
+    const std::uint32_t outer = plan_.enter(region);
     f();
-    lists_.enter(outer);
+    plan_.enter(outer);
   }
 
   void emit_region(RegionId from, std::uint32_t to) {
-    const std::uint32_t outer = lists_.enter(to);
+    const std::uint32_t outer = plan_.enter(to);
     for (NodeId id : program_.regions[from].order) {
       const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && !is_joined(node)) continue;  // starts where its value is made
       emit(id);
       start_transfers(id);
     }
-    lists_.enter(outer);
+    plan_.enter(outer);
   }
 
   void start_transfers(NodeId id) {
@@ -110,8 +93,8 @@ class ClassBuilder {
 
   void emit(NodeId id) {
     const Node& node = program_.nodes[id];
-    const std::uint32_t outer = lists_.region();
-    if (node.once) lists_.enter(0);
+    const std::uint32_t outer = plan_.region();
+    if (node.once) plan_.enter(0);
     switch (node.kind) {
       case NodeKind::compute:
         if (here(node)) compute(node);
@@ -143,7 +126,7 @@ class ClassBuilder {
       case NodeKind::parameter:
         break;
     }
-    lists_.enter(outer);
+    plan_.enter(outer);
   }
 
   [[nodiscard]] bool here(const Node& node) const { return buffers_.on(node.where); }
@@ -167,29 +150,22 @@ class ClassBuilder {
     Instruction instruction = named(what, node);
     instruction.target = node.detail;
     if (what == Do::feed)
-      lists_.push(instruction, {}, {buffers_.define(node.first_output)});
+      plan_.push(instruction, {}, {buffers_.define(node.first_output)});
     else
-      lists_.push(instruction, {use(program_.inputs(node)[0])}, {});
+      plan_.push(instruction, {use(program_.inputs(node)[0])}, {});
   }
 
   void variable(const Node& node) {
     const std::uint32_t buffer = buffers_.define(node.first_output);
-    plan().buffers[buffer].space = Buffer::Space::state;
-    plan().variables.push_back({name_of(node), buffer});
+    role_.buffers[buffer].space = Buffer::Space::state;
+    role_.variables.push_back({name_of(node), buffer});
   }
 
   void assign(const Node& node) {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
     buffers_.alias(node.first_output, value);
-    assigns_.push_back({buffers_.of(inputs[0]), value, named(Do::copy, node)});
-  }
-
-  void finish_step() {
-    in_region(1, [&] {
-      under_way_.finish();
-      update_variables(plan_class_, lists_.step(), std::move(assigns_));
-    });
+    plan_.updates.push_back({buffers_.of(inputs[0]), value, named(Do::copy, node)});
   }
 
   // ---- Messages ----
@@ -252,7 +228,7 @@ class ClassBuilder {
   /// The buffer that a message works on: of one value, or of several.
   std::uint32_t given(const Node& node) {
     const PValueId first = program_.inputs(node)[0];
-    return node.inputs == 1 ? use(first) : storage_of(plan_class_, buffers_.of(first));
+    return node.inputs == 1 ? use(first) : storage_of(role_, buffers_.of(first));
   }
 
   /// The buffer for what it brings.
@@ -260,7 +236,7 @@ class ClassBuilder {
     if (brought.size() == 1) return buffers_.define(brought[0]);
     buffers_.join(brought, name_of(node));
     for (PValueId value : brought) buffers_.define(value);
-    return storage_of(plan_class_, buffers_.of(brought[0]));
+    return storage_of(role_, buffers_.of(brought[0]));
   }
 
   /// What every member needs that may be of the class: only roots are of classes of their own.
@@ -283,14 +259,14 @@ class ClassBuilder {
       if (!buffers_.holds(output)) continue;
       const std::uint32_t from = use(inputs[i]);
       const std::uint32_t buffer = buffers_.define(output);
-      lists_.push(named(Do::copy, node), {from}, {buffer});
+      plan_.push(named(Do::copy, node), {from}, {buffer});
       carried.push_back(buffer);
       buffers_.alias(condition.parameters[i], buffer);
       buffers_.alias(body.parameters[i], buffer);
     }
     alias_captures(condition, node.outputs, inputs.subspan(node.outputs, captures));
     alias_captures(body, node.outputs, inputs.subspan(node.outputs + captures));
-    const auto [first, second] = lists_.add(Region::Kind::condition, Region::Kind::body);
+    const auto [first, second] = plan_.add(Region::Kind::condition, Region::Kind::body);
     emit_region(node.detail, first);
     std::uint32_t predicate = kNone;
     in_region(first, [&] {
@@ -302,7 +278,7 @@ class ClassBuilder {
     Instruction instruction = named(Do::loop, node);
     instruction.target = first;
     instruction.other = second;
-    lists_.push(instruction, {predicate}, carried);
+    plan_.push(instruction, {predicate}, carried);
   }
 
   /// The body's results become the carried values, all at once and when no message needs the old ones any more.
@@ -315,17 +291,17 @@ class ClassBuilder {
       if (from == to) continue;
       const bool is_parameter =
           std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
-            return buffers_.known(p) && storage_of(plan_class_, buffers_.of(p)) == storage_of(plan_class_, from);
+            return buffers_.known(p) && storage_of(role_, buffers_.of(p)) == storage_of(role_, from);
           });
       if (is_parameter) {
         const std::uint32_t kept = buffers_.copy_of(from);
-        lists_.push(named(Do::copy, node), {from}, {kept});
+        plan_.push(named(Do::copy, node), {from}, {kept});
         from = kept;
       }
       copies.emplace_back(from, to);
     }
     under_way_.finish();
-    for (const auto& [from, to] : copies) lists_.push(named(Do::copy, node), {from}, {to});
+    for (const auto& [from, to] : copies) plan_.push(named(Do::copy, node), {from}, {to});
   }
 
   void branch(const Node& node) {
@@ -338,7 +314,7 @@ class ClassBuilder {
     std::vector<std::uint32_t> outputs;
     for (std::uint32_t i = 0; i < node.outputs; ++i)
       if (buffers_.holds(node.first_output + i)) outputs.push_back(buffers_.define(node.first_output + i));
-    const auto [first, second] = lists_.add(Region::Kind::branch, Region::Kind::branch);
+    const auto [first, second] = plan_.add(Region::Kind::branch, Region::Kind::branch);
     for (std::uint32_t k = 0; k < 2; ++k) {
       const ProgramRegion& from = program_.regions[node.detail + k];
       const std::uint32_t to = k == 0 ? first : second;
@@ -346,14 +322,14 @@ class ClassBuilder {
       in_region(to, [&] {
         for (std::uint32_t i = 0; i < node.outputs; ++i)
           if (buffers_.holds(node.first_output + i))
-            lists_.push(named(Do::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
+            plan_.push(named(Do::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
         under_way_.finish();
       });
     }
     Instruction instruction = named(Do::branch, node);
     instruction.target = first;
     instruction.other = second;
-    lists_.push(instruction, {predicate}, outputs);
+    plan_.push(instruction, {predicate}, outputs);
   }
 
   void alias_captures(const ProgramRegion& region, std::size_t carried, std::span<const PValueId> arguments) {
@@ -389,13 +365,12 @@ class ClassBuilder {
   const Program& program_;
   PlanTables& tables_;
   std::int32_t task_;
-  PlanClass plan_class_;
+  ClassPlan plan_;
+  PlanClass& role_;  // plan_'s
   ClassBuffers buffers_;
-  RegionLists lists_;
   ClassKernels kernels_;
   UnderWay under_way_;
-  std::vector<std::uint32_t> in_;  // of the kernel at hand
-  std::vector<VariableUpdate> assigns_;
+  std::vector<std::uint32_t> in_;               // of the kernel at hand
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };
 
@@ -424,18 +399,16 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
 
 }  // namespace
 
-Plan lower(const Program& program) {
-  Plan plan;
-  plan.topology = *program.topology;
-  PlanTables tables(plan);
-  add_ports(program, plan, tables);
-  HostPatterns hosts(program);
-  const Lowering shared{program, plan, tables, number_messages(program, plan, tables, hosts), followed(*program.graph)};
-  plan.class_of = task_classes(program, plan, shared.messages);
-  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
-    if (plan.class_of[task] == plan.classes.size())
-      plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());
-  return plan;
+Lowering::Lowering(const Program& from, Plan& into)
+    : program(from), plan(into), tables(into), ordered(followed(*from.graph)) {
+  into.topology = *from.topology;
+  add_ports(from, into, tables);
+  HostPatterns hosts(from);
+  messages = number_messages(from, into, tables, hosts);
+}
+
+ClassPlan lower(Lowering& shared, std::int32_t task) {
+  return ClassBuilder(shared, task).build();
 }
 
 }  // namespace ferry

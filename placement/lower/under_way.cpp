@@ -21,9 +21,9 @@ Do wait_of(Do start) {
 
 void UnderWay::start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
                      const std::vector<std::uint32_t>& out, std::span<const PValueId> brings) {
-  lists_.push(instruction, in, out);
+  class_.push(instruction, in, out);
   if (instruction.what == Do::send) wait_for_answered();
-  Started& started = started_[lists_.region()];
+  Started& started = started_[class_.region()];
   Messages& list = brings.empty()                    ? started.leaving
                    : instruction.what == Do::receive ? started.received
                                                      : started.collected;
@@ -32,7 +32,7 @@ void UnderWay::start(const Instruction& instruction, const std::vector<std::uint
   list.push_back(std::move(message));
   for (PValueId value : brings) {
     coming_[value] = true;
-    places_[value] = {lists_.region(), &list, std::prev(list.end())};
+    places_[value] = {class_.region(), &list, std::prev(list.end())};
   }
   if (started.leaving.size() > kLeaving) wait(started.leaving, started.leaving.begin());
   if (started.collected.size() > kCollected) wait(started.collected, started.collected.begin());
@@ -47,32 +47,32 @@ void UnderWay::bring_too(PValueId view, PValueId value) {
 
 void UnderWay::wait_for(PValueId value) {
   const Place place = places_.at(value);
-  const std::uint32_t outer = lists_.enter(place.region);
+  const std::uint32_t outer = class_.enter(place.region);
   wait(*place.list, place.message);
-  lists_.enter(outer);
+  class_.enter(outer);
 }
 
 void UnderWay::finish() {
-  Started& started = started_[lists_.region()];
+  Started& started = started_[class_.region()];
   for (Messages* list : {&started.received, &started.collected, &started.leaving})
     while (!list->empty()) wait(*list, list->begin());
 }
 
 void UnderWay::wait(Messages& list, Messages::iterator message) {
   const Instruction wait_for = message->wait;
-  lists_.push(wait_for, message->in, message->out);
+  class_.push(wait_for, message->in, message->out);
   for (PValueId value : message->brings) {
     coming_[value] = false;
     places_.erase(value);
   }
   list.erase(message);
   if (wait_for.what != Do::receive_wait) return;
-  for (Message& other : started_[lists_.region()].leaving)
+  for (Message& other : started_[class_.region()].leaving)
     other.answered = other.answered || is_over(other.wait, wait_for);
 }
 
 void UnderWay::wait_for_answered() {
-  Messages& leaving = started_[lists_.region()].leaving;
+  Messages& leaving = started_[class_.region()].leaving;
   for (auto message = leaving.begin(); message != leaving.end();) {
     const auto next = std::next(message);
     if (message->answered) wait(leaving, message);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "placement/class/region_lists.hpp"
+#include "placement/class/class_plan.hpp"
 #include "placement/messages/messages.hpp"
 #include "placement/program/program.hpp"
 
@@ -22,8 +22,8 @@ namespace ferry {
 /// their start. What is given must outlive it.
 class UnderWay {
  public:
-  UnderWay(RegionLists& lists, const Program& program, const Plan& plan, const MessageNumbers& messages)
-      : lists_(lists), plan_(plan), messages_(messages), coming_(program.values.size()) {}
+  UnderWay(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
+      : class_(plan_class), plan_(plan), messages_(messages), coming_(program.values.size()) {}
 
   /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that are there once it
   /// was waited for.
@@ -60,7 +60,7 @@ class UnderWay {
   void wait_for_answered();
   [[nodiscard]] bool is_over(const Instruction& sent, const Instruction& received) const;
 
-  RegionLists& lists_;
+  ClassPlan& class_;
   const Plan& plan_;
   const MessageNumbers& messages_;
   std::map<std::uint32_t, Started> started_;

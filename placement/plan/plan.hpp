@@ -114,8 +114,15 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
+/// What passes may do with an instruction: bits of Instruction::may.
+enum Freedom : std::uint8_t {
+  kMovable = 1,  ///< any thread may run it; place_strands gives it one
+  kFusable = 2   ///< it may become part of a tile region
+};
+
 struct Instruction {
   Do what = Do::kernel;
+  std::uint8_t may = 0;  ///< of passes that are to come; 0 in a finished plan
   std::uint16_t thread = 0;
   std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
   std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it

@@ -1,6 +1,7 @@
 #include "placement/plan/plan_text.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/ranges.hpp"
@@ -51,6 +52,12 @@ std::string groups(const Grouping& grouping) {
   return text;
 }
 
+/// Of an instruction that passes still work on.
+std::string freedom(std::uint8_t may) {
+  return std::string((may & kMovable) != 0 ? "movable" : "") + (may == (kMovable | kFusable) ? ", " : "") +
+         ((may & kFusable) != 0 ? "fusable" : "");
+}
+
 class Printer {
  public:
   explicit Printer(const Plan& plan) : plan_(plan) {}
@@ -59,16 +66,30 @@ class Printer {
     totals();
     if (plan_.bucket_bytes)
       line("sums in buckets of " + count(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
-    ports("feeds", plan_.feeds, " from task ");
-    ports("fetches", plan_.fetches, " to task ");
-    channels();
-    collectives();
-    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c);
+    tables();
+    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c, plan_.classes[c]);
+    return std::move(out_);
+  }
+
+  std::string tables_text() {
+    tables();
+    return std::move(out_);
+  }
+
+  std::string role_text(std::uint32_t index, const PlanClass& plan_class) {
+    role(index, plan_class);
     return std::move(out_);
   }
 
  private:
   void line(const std::string& text) { out_.append(text).append("\n"); }
+
+  void tables() {
+    ports("feeds", plan_.feeds, " from task ");
+    ports("fetches", plan_.fetches, " to task ");
+    channels();
+    collectives();
+  }
 
   void totals() {
     count_of("a step");
@@ -137,8 +158,7 @@ class Printer {
     }
   }
 
-  void role(std::uint32_t index) {
-    const PlanClass& role = plan_.classes[index];
+  void role(std::uint32_t index, const PlanClass& role) {
     const auto tasks = tasks_of_class(plan_, index);
     std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
                        ", " + count(role.threads, "thread");
@@ -194,6 +214,7 @@ class Printer {
         const Wait& wait = role.waits[instruction.waits.begin + w];
         text += (w == 0 ? "  after t" : ", t") + std::to_string(wait.thread) + ":" + std::to_string(wait.count);
       }
+      if (instruction.may != 0) text += "  (" + freedom(instruction.may) + ")";
       line(text + at(plan_, instruction.line));
     }
   }
@@ -248,6 +269,23 @@ std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index) {
 
 std::string text_of(const Plan& plan) {
   return Printer(plan).text();
+}
+
+std::string tables_text_of(const Plan& plan) {
+  return Printer(plan).tables_text();
+}
+
+std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index) {
+  return Printer(plan).role_text(index, role);
+}
+
+std::string roles_text(const std::vector<std::uint32_t>& class_of) {
+  std::map<std::uint32_t, std::vector<int>> tasks;
+  for (std::size_t task = 0; task < class_of.size(); ++task) tasks[class_of[task]].push_back(static_cast<int>(task));
+  std::string text;
+  for (const auto& [role, members] : tasks)
+    text += "class " + std::to_string(role) + ": task" + (members.size() == 1 ? " " : "s ") + ranges(members) + "\n";
+  return text;
 }
 
 }  // namespace ferry

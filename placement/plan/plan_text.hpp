@@ -1,7 +1,9 @@
 // Plan text: what `ferry plan` prints, and what tests compare.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "placement/plan/plan.hpp"
 
@@ -17,6 +19,15 @@ namespace ferry {
 ///         1 receive_wait 0 -> %0
 ///         2 Add c (%0, %1) -> %2  at add.cpp:12
 [[nodiscard]] std::string text_of(const Plan& plan);
+
+/// Of it, the feeds, fetches, channels and collectives alone.
+[[nodiscard]] std::string tables_text_of(const Plan& plan);
+
+/// As text_of() shows class `index` of the plan, were it `role`.
+[[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index);
+
+/// "class 0: tasks 0-2", a line for each class, of the class of each task.
+[[nodiscard]] std::string roles_text(const std::vector<std::uint32_t>& class_of);
 
 /// What an instruction does, in one line without number and line of the user: "Add c (%0, %1) -> %2".
 [[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction);

@@ -140,7 +140,7 @@ LayoutRef Program::intern(Layout layout) {
 
 const Tensor* ProgramFacts::constant(int i) const {
   const Node& node = program_.nodes[program_.values[inputs_[static_cast<std::size_t>(i)]].producer];
-  return node.def == &kConstant ? &node.attrs->get<Tensor>("value") : nullptr;
+  return node.role() == OpRole::constant ? &node.attrs->get<Tensor>("value") : nullptr;
 }
 
 std::vector<Type> ProgramFacts::results(std::string_view name) const {

@@ -76,6 +76,8 @@ struct Node {
   std::uint32_t outputs = 0;
   WhereId where = kNone;
   std::uint32_t detail = kNone;  ///< collective, region (the first of two), feed or fetch
+
+  [[nodiscard]] OpRole role() const { return def == nullptr ? OpRole::function : def->role; }
 };
 
 /// A layout that many values share, in Program::layouts; by default that of one device.
@@ -225,23 +227,5 @@ class ProgramFacts final : public OpFacts {
 /// Of each value where its bytes are used first, through views, too: a position in the order of its region, the end of
 /// that for a result; kNone: nowhere.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
-
-/// The passes, in order. Each keeps the program legal and says in its header comment what it adds.
-
-/// Copies the ops that the fetches and targets need, with the types that the feeds' sizes give. (select.cpp)
-[[nodiscard]] Program select(const Graph& graph, const Signature& signature, const Topology& topology,
-                             const Capabilities& capabilities, const PlanOptions& options);
-/// Gives every node its devices. (assign.cpp)
-void assign_devices(Program& program);
-/// Finds what users want of the layouts of values: Program::wishes. (propagate.cpp)
-void propagate(Program& program);
-/// Gives every value its layout and inserts what changes layouts and devices. (reshard.cpp)
-void reshard(Program& program);
-/// Joins sums into buckets, and lets collectives start where their values are made. (fuse_messages.cpp)
-void fuse_messages(Program& program);
-/// Joins messages between hosts that have one source and one time. (coalesce.cpp)
-void coalesce(Program& program);
-/// Makes the instructions, buffers and channels of each plan class, and places the buffers. (lower.cpp, memory.cpp)
-[[nodiscard]] Plan lower(const Program& program);
 
 }  // namespace ferry

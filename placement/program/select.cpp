@@ -1,4 +1,5 @@
-// select: from a graph and a signature to the program that one run needs.
+#include "placement/program/select.hpp"
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -6,7 +7,6 @@
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/op/infer.hpp"
-#include "placement/program/program.hpp"
 
 namespace ferry {
 namespace {
@@ -64,7 +64,7 @@ class Selector {
     std::size_t parameter = 0;
     for (OpId id = 0; id < graph.size(); ++id) {
       const Op op = graph.op(id);
-      if (&op.def() == &kParameter) {
+      if (op.def().role == OpRole::parameter) {
         values[op.output(0)] = copy_parameter(op, region, arguments[parameter++]);
       } else if (needed[id]) {
         copy_op(op, region, values);
@@ -130,9 +130,9 @@ class Selector {
 
   static NodeKind kind_of(const Op& op) {
     const OpDef& def = op.def();
-    if (&def == &kInput) return NodeKind::feed;
-    if (&def == &kVariable) return NodeKind::variable;
-    if (&def == &kAssign) return NodeKind::assign;
+    if (def.role == OpRole::input) return NodeKind::feed;
+    if (def.role == OpRole::variable) return NodeKind::variable;
+    if (def.role == OpRole::assign) return NodeKind::assign;
     if (!def.is(kControlFlow)) return NodeKind::compute;
     return op.attrs().has("body") ? NodeKind::loop : NodeKind::branch;
   }
@@ -208,7 +208,7 @@ class Selector {
   void check_assign(const Op& op, RegionId region) {
     const ValueId variable = op.inputs()[0];
     const Graph& graph = op.graph();
-    if (&graph.op(graph.producer(variable)).def() != &kVariable)
+    if (graph.op(graph.producer(variable)).def().role != OpRole::variable)
       throw Error(Code::plan, "Assign '" + escaped(op.name()) + "': its first input is not a variable").at(op.line());
     if (region != 0)
       throw Error(Code::plan, "Assign '" + escaped(op.name()) + "' is inside a loop or branch: carry the state instead")

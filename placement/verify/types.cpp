@@ -240,7 +240,7 @@ class Types {
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
     if (whole(in) != whole(out)) refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
     if (in.space == Buffer::Space::none) refuse(i, "it reads " + named(in) + ", which has no bytes");
-    if (&def == &kTakePart) return check_part(i, in, out);
+    if (def.role == OpRole::take_part) return check_part(i, in, out);
     if (in.bounded) refuse(i, "it moves elements and not their extent");
     if (in.sizes != out.sizes) refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
     const AttrValue *dim = attrs_of(i).find("dim"), *parts = attrs_of(i).find("parts");
@@ -263,13 +263,13 @@ class Types {
     }
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
     const std::vector<Type> made = inferred(i, def, KernelFacts(std::move(inputs), attrs_of(i)));
-    if (whole(out) != made[0] || in.bounded != (&def != &kWithExtent))
+    if (whole(out) != made[0] || in.bounded != (def.role != OpRole::with_extent))
       refuse(i,
              "it makes " + whole(out).str() + " of " + whole(in).str() + ", and moves elements and not their extent");
-    const Buffer& extent = &def == &kExtentOf ? out : operand(i.inputs, i.inputs.count - 1);
-    if (&def != &kFillBound && (extent.window != kNone || local(extent) != Type{DType::int64, Shape{1}}))
+    const Buffer& extent = def.role == OpRole::extent_of ? out : operand(i.inputs, i.inputs.count - 1);
+    if (def.role != OpRole::fill_bound && (extent.window != kNone || local(extent) != Type{DType::int64, Shape{1}}))
       refuse(i, "its extent is " + local(extent).str());
-    if (&def != &kExtentOf && (in.window != out.window || in.sizes != out.sizes))
+    if (def.role != OpRole::extent_of && (in.window != out.window || in.sizes != out.sizes))
       refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
   }
 

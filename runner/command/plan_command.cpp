@@ -1,8 +1,15 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/files/files.hpp"
+#include "base/system/clock.hpp"
 #include "base/system/log.hpp"
+#include "base/text.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "placement/plan/plan_text.hpp"
 #include "placement/verify/verify.hpp"
@@ -14,22 +21,69 @@ namespace ferry {
 namespace {
 
 struct PrintedPlanOptions : PlanCommandOptions {
-  bool as_json = false, as_dot = false;
-  std::string svg, save;
+  bool as_json = false, as_dot = false, times = false;
+  std::string svg, save, dump_after;
 };
 
-int plan(const PrintedPlanOptions& options) {
+/// The time of each pass, and how often it ran.
+class PassTimes {
+ public:
+  void add(std::string_view pass, double seconds) {
+    const auto at = std::ranges::find(passes_, pass, &Pass::name);
+    Pass& of = at != passes_.end() ? *at : passes_.emplace_back(Pass{std::string(pass)});
+    of.seconds += seconds;
+    ++of.runs;
+  }
+
+  [[nodiscard]] std::string text() const {
+    double all = 0;
+    for (const Pass& pass : passes_) all += pass.seconds;
+    std::string text;
+    for (const Pass& pass : passes_) text += row(pass.name, pass.seconds, all, std::to_string(pass.runs));
+    return text + row("all", all, all, "");
+  }
+
+ private:
+  struct Pass {
+    std::string name;
+    double seconds = 0;
+    std::int64_t runs = 0;
+  };
+
+  static std::string row(const std::string& name, double seconds, double all, const std::string& runs) {
+    std::array<char, 128> text{};
+    std::snprintf(text.data(), text.size(), "%-17s %10.3f ms %6.1f %%", name.c_str(), seconds * 1e3,
+                  all > 0 ? 100 * seconds / all : 0);
+    return text.data() + (runs.empty() || runs == "1" ? "" : "  " + runs + " times") + "\n";
+  }
+
+  std::vector<Pass> passes_;
+};
+
+int plan(PrintedPlanOptions options) {
+  PassTimes times;
+  std::string dumped;
+  if (options.times || !options.dump_after.empty())
+    options.on_pass = [&](const PassReport& pass) {
+      times.add(pass.name, pass.seconds);
+      if (pass.name == options.dump_after) dumped += pass.text();
+    };
   const PlanResult result = plan_of(options);
+  const TimePoint start = system_clock().now();
   require_verified(result.plan);
+  times.add("verify", std::chrono::duration<double>(system_clock().now() - start).count());
   for (const std::string& warning : result.warnings) log_warn(warning);
   if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan)));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
-  if (options.as_json)
+  if (!options.dump_after.empty())
+    print(dumped);
+  else if (options.as_json)
     print(plan_json(result.plan));
   else if (options.as_dot)
     print(plan_dot(result.plan));
-  else if (options.svg.empty() && options.save.empty())
+  else if (options.svg.empty() && options.save.empty() && !options.times)
     print(text_of(result.plan));
+  if (options.times) print(times.text());
   return 0;
 }
 
@@ -43,10 +97,20 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
   command->add_option("--svg", options->svg, "Draws it, with graphviz")->type_name("FILE.svg");
   command->add_option("--save", options->save, "Writes the plan")->type_name("FILE.plan");
+  std::vector<std::string> passes;
+  for (const std::string_view pass : pass_names()) passes.emplace_back(pass);
+  command
+      ->add_option("--dump-after", options->dump_after,
+                   "Prints what this pass of planning leaves: " + join(passes, ", "))
+      ->type_name("PASS")
+      ->check(CLI::IsMember(passes).description(""));
+  command->add_flag("--times", options->times, "Prints what each pass of planning took");
+  command->add_flag("--check-passes", options->check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(
     ferry plan add.pb --tasks 3                  as text
     ferry plan add.pb --tasks 4 --hosts 2        as on two hosts with two tasks each
     ferry plan add.pb --tasks 3 --svg add.svg    as a picture
+    ferry plan add.pb --tasks 3 --dump-after reshard
     ferry plan model.pb --entry predict --shape x=64,784 --save model.plan)");
   command->callback([&action, options] { action = [options] { return plan(*options); }; });
 }

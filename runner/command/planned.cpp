@@ -23,7 +23,7 @@ void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selectio
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);
     const std::string name(op.name());
-    if (!needed[id] || &op.def() != &kInput || selection.request.feeds.contains(name)) continue;
+    if (!needed[id] || op.def().role != OpRole::input || selection.request.feeds.contains(name)) continue;
     const Type& type = graph.type(op.output(0));
     const auto given = shapes.find(name);
     if (given == shapes.end() && !type.shape.known())
@@ -47,6 +47,8 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   cluster.transport = "inproc";
   SessionOptions for_session = session_options(options);
   for_session.reasons = true;
+  for_session.on_pass = options.on_pass;
+  for_session.check_passes = options.check_passes;
   Session session(*graph, Cluster::connect(cluster), for_session);
   PlanResult result = session.plan(selection.request);
   name_fetches(result.plan, selection.names);
@@ -99,6 +101,8 @@ bool is_plan_file(const std::string& path) {
 
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
+  if (options.on_pass || options.check_passes)
+    throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
   PlanResult result;
   result.plan = read_plan(local_files(), options.file);
   return result;

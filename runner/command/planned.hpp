@@ -1,6 +1,7 @@
 // Plans without running: what plan, check and explain have in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +14,9 @@ namespace ferry {
 
 struct PlanCommandOptions : JobOptions {
   std::string file;
-  std::vector<std::string> shapes;  ///< "x=64,784"
+  std::vector<std::string> shapes;                 ///< "x=64,784"
+  std::function<void(const PassReport&)> on_pass;  ///< as SessionOptions::on_pass
+  bool check_passes = false;
 };
 
 /// "x=64,784" for each. Error(usage) for what is malformed or given twice.

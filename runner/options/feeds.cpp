@@ -54,7 +54,7 @@ Tensor scalar(const FeedInput& input, double number, const std::string& text) {
 TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
   std::vector<FeedInput> inputs;
   for (OpId id = 0; id < graph.size(); ++id)
-    if (const Op op = graph.op(id); &op.def() == &kInput)
+    if (const Op op = graph.op(id); op.def().role == OpRole::input)
       inputs.push_back(
           {std::string(op.name()), graph.type(op.output(0)).dtype, op.line(), graph.type(op.output(0)).shape});
   return parse_feeds(inputs, feeds);

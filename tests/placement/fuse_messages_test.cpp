@@ -1,9 +1,11 @@
 // Which sums share a message, where they start, and that their values lie side by side.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/control/state.hpp"
@@ -12,7 +14,6 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/program/program.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
@@ -36,26 +37,31 @@ Signature signature_of(const Given& given) {
 /// "Sum Mul all_reduce(sum,sum_1) …": the nodes of the step in order, after the pass; of collectives their values.
 /// Without what is read or computed once.
 std::string fused(const Given& given) {
-  const Signature signature = signature_of(given);
-  const test::AllKernels kernels;
   PlanOptions options;
   options.bucket_bytes = given.bucket_bytes;
-  Program program = select(given.graph, signature, given.topology, kernels, options);
-  assign_devices(program);
-  reshard(program);
-  fuse_messages(program);
+  const std::string program =
+      test::text_after("fuse_messages", given.graph, signature_of(given), given.topology, options);
+  std::map<std::string, std::string> names;  // of values
   std::string text;
-  for (const NodeId id : program.regions[0].order) {
-    const Node& node = program.nodes[id];
-    if (node.once || node.kind == NodeKind::variable) continue;
-    text += (text.empty() ? "" : " ");
-    if (node.kind != NodeKind::collective) {
-      text += node.kind == NodeKind::fetch ? "fetch" : node.def->name;
+  for (const std::string_view line : split(program.substr(0, program.find("region 1")), '\n')) {
+    if (line.find('(') == std::string_view::npos) continue;
+    const std::size_t equals = line.find(" = "), opens = line.find('('), closes = line.find(')');
+    const std::string_view name = line.substr(line.find("# ") + 2);
+    const std::size_t begin = equals == std::string_view::npos ? line.find_first_not_of(' ') : equals + 3;
+    if (equals != std::string_view::npos)
+      for (const std::string_view value : split(line.substr(line.find('%'), equals - line.find('%')), ','))
+        names[std::string(value.substr(value.find('%')))] = name;
+    const std::string_view op = line.substr(begin, opens - begin);
+    if (op == "Variable" || line.find(" once") != std::string_view::npos) continue;
+    text += text.empty() ? "" : " ";
+    if (!op.starts_with("collective.")) {
+      text += op;
       continue;
     }
-    text += std::string(name_of(program.collectives[node.detail].kind)) + "(";
-    for (const PValueId input : program.inputs(node)) text += (text.back() == '(' ? "" : ",") + program.name(input);
-    text += ")";
+    std::vector<std::string> values;
+    for (const std::string_view value : split(line.substr(opens + 1, closes - opens - 1), ','))
+      values.push_back(names.at(std::string(value.substr(value.find('%')))));
+    text += std::string(op.substr(op.find('.') + 1)) + "(" + join(values, ",") + ")";
   }
   return text;
 }

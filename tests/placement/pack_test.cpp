@@ -7,72 +7,72 @@
 namespace ferry {
 namespace {
 
-void check_apart(const std::vector<Piece>& pieces, std::uint64_t bytes) {
-  for (std::size_t a = 0; a < pieces.size(); ++a) {
-    CHECK(pieces[a].offset + pieces[a].bytes <= bytes);
+void check_apart(const std::vector<LiveRange>& ranges, std::uint64_t bytes) {
+  for (std::size_t a = 0; a < ranges.size(); ++a) {
+    CHECK(ranges[a].offset + ranges[a].bytes <= bytes);
     for (std::size_t b = 0; b < a; ++b) {
-      const bool together = pieces[a].first <= pieces[b].last && pieces[b].first <= pieces[a].last;
-      const bool apart = pieces[a].offset + pieces[a].bytes <= pieces[b].offset ||
-                         pieces[b].offset + pieces[b].bytes <= pieces[a].offset;
+      const bool together = ranges[a].first <= ranges[b].last && ranges[b].first <= ranges[a].last;
+      const bool apart = ranges[a].offset + ranges[a].bytes <= ranges[b].offset ||
+                         ranges[b].offset + ranges[b].bytes <= ranges[a].offset;
       CHECK((!together || apart));
     }
   }
 }
 
-TEST_CASE("pieces that live after each other share their bytes, also where one ends as the other begins they do not") {
-  std::vector<Piece> pieces = {{0, 1, 64}, {2, 3, 128}, {3, 4, 64}};
-  CHECK(most_alive(pieces) == 192);
-  CHECK(pack(pieces) == 192);
-  check_apart(pieces, 192);
+TEST_CASE("ranges that live after each other share their bytes, also where one ends as the other begins they do not") {
+  std::vector<LiveRange> ranges = {{0, 1, 64}, {2, 3, 128}, {3, 4, 64}};
+  CHECK(most_alive(ranges) == 192);
+  CHECK(pack(ranges) == 192);
+  check_apart(ranges, 192);
 }
 
-TEST_CASE("small pieces that come first do not keep large ones from their gaps") {
+TEST_CASE("small ranges that come first do not keep large ones from their gaps") {
   // In order of first touch the third would find two gaps of 64 bytes, and none of 128.
-  std::vector<Piece> pieces = {{0, 1, 64}, {0, 4, 64}, {0, 1, 64}, {2, 4, 128}};
-  CHECK(pack(pieces) == 192);
-  check_apart(pieces, 192);
+  std::vector<LiveRange> ranges = {{0, 1, 64}, {0, 4, 64}, {0, 1, 64}, {2, 4, 128}};
+  CHECK(pack(ranges) == 192);
+  check_apart(ranges, 192);
 }
 
 TEST_CASE("what lives at the peak goes first where that takes less, of a training step of two layers") {
-  std::vector<Piece> pieces = {{5, 23, 3072},  {6, 22, 5120},  {8, 10, 3072}, {9, 10, 1536},
-                               {9, 19, 3072},  {12, 13, 3072}, {13, 28, 64},  {14, 17, 64},
-                               {17, 21, 3072}, {20, 23, 5120}, {21, 27, 960}, {23, 25, 960}};
-  CHECK(most_alive(pieces) == 17408);
-  CHECK(pack(pieces) == 17408);
-  check_apart(pieces, 17408);
+  std::vector<LiveRange> ranges = {{5, 23, 3072},  {6, 22, 5120},  {8, 10, 3072}, {9, 10, 1536},
+                                   {9, 19, 3072},  {12, 13, 3072}, {13, 28, 64},  {14, 17, 64},
+                                   {17, 21, 3072}, {20, 23, 5120}, {21, 27, 960}, {23, 25, 960}};
+  CHECK(most_alive(ranges) == 17408);
+  CHECK(pack(ranges) == 17408);
+  check_apart(ranges, 17408);
 }
 
 TEST_CASE("what lay at the end goes first where that takes less, of a network's first block") {
-  // The second piece lies beside the first, then beside the fifth: the first and the fourth must change places for it.
-  std::vector<Piece> pieces = {{0, 2, 1024}, {2, 5, 256}, {3, 4, 256}, {4, 6, 256},  {5, 6, 1024},
-                               {6, 9, 1024}, {7, 8, 256}, {8, 9, 256}, {9, 12, 1024}};
-  CHECK(most_alive(pieces) == 2304);
-  CHECK(pack(pieces) == 2304);
-  check_apart(pieces, 2304);
+  // The second range lies beside the first, then beside the fifth: the first and the fourth must change places for it.
+  std::vector<LiveRange> ranges = {{0, 2, 1024}, {2, 5, 256}, {3, 4, 256}, {4, 6, 256},  {5, 6, 1024},
+                                   {6, 9, 1024}, {7, 8, 256}, {8, 9, 256}, {9, 12, 1024}};
+  CHECK(most_alive(ranges) == 2304);
+  CHECK(pack(ranges) == 2304);
+  check_apart(ranges, 2304);
 }
 
 TEST_CASE("what lives the latest goes first where that takes less, of an optimizer's update") {
   // By size, the second lies behind the fifth, and the gap between it and the first is too small for the fourth.
-  std::vector<Piece> pieces = {{0, 6, 3136}, {1, 9, 1344}, {5, 8, 8064}, {6, 6, 1024}, {7, 7, 4032}};
-  CHECK(most_alive(pieces) == 13568);
-  CHECK(pack(pieces) == 13568);
-  check_apart(pieces, 13568);
+  std::vector<LiveRange> ranges = {{0, 6, 3136}, {1, 9, 1344}, {5, 8, 8064}, {6, 6, 1024}, {7, 7, 4032}};
+  CHECK(most_alive(ranges) == 13568);
+  CHECK(pack(ranges) == 13568);
+  check_apart(ranges, 13568);
 }
 
-TEST_CASE("random pieces lie apart, and take little more than what lives at once") {
+TEST_CASE("random ranges lie apart, and take little more than what lives at once") {
   std::uint64_t state = 1;
   const auto below = [&](std::uint32_t n) {
     state = state * 6364136223846793005U + 1442695040888963407U;
     return static_cast<std::uint32_t>(state >> 33) % n;
   };
   for (int round = 0; round < 50; ++round) {
-    std::vector<Piece> pieces;
+    std::vector<LiveRange> ranges;
     for (std::uint32_t i = 0; i < 60; ++i)
-      pieces.push_back({i, i + below(round % 2 == 0 ? 8 : 40), 64 * (1 + std::uint64_t{below(100)})});
-    const std::uint64_t bytes = pack(pieces);
-    check_apart(pieces, bytes);
-    CHECK(bytes >= most_alive(pieces));
-    CHECK(bytes <= most_alive(pieces) * 4 / 3);
+      ranges.push_back({i, i + below(round % 2 == 0 ? 8 : 40), 64 * (1 + std::uint64_t{below(100)})});
+    const std::uint64_t bytes = pack(ranges);
+    check_apart(ranges, bytes);
+    CHECK(bytes >= most_alive(ranges));
+    CHECK(bytes <= most_alive(ranges) * 4 / 3);
   }
 }
 

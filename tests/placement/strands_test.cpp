@@ -1,5 +1,5 @@
 // Strands on threads: what the planner places, the verifier must accept; what is taken away, it must miss.
-#include "placement/class/strands.hpp"
+#include "placement/class/place_strands.hpp"
 
 #include <doctest/doctest.h>
 

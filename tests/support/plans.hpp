@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/planner.hpp"
@@ -43,6 +45,12 @@ class AllKernels final : public Capabilities {
 
 using Feeds = std::map<ValueId, std::vector<std::int64_t>>;
 
+/// The plan, each pass checked.
+inline Plan made(const Graph& g, const Signature& signature, const Topology& topology, PlanOptions options = {}) {
+  options.check_passes = true;
+  return make_plan(g, signature, topology, AllKernels(), options).plan;
+}
+
 /// The plan for these fetches and targets, with inputs fed at task 0.
 inline Plan planned(const Graph& g, const std::vector<Value>& fetches, const Topology& topology,
                     const std::vector<Value>& targets = {}, const Feeds& feeds = {}, const PlanOptions& options = {}) {
@@ -50,7 +58,18 @@ inline Plan planned(const Graph& g, const std::vector<Value>& fetches, const Top
   for (const Value& fetch : fetches) signature.fetches.push_back(fetch.id());
   for (const Value& target : targets) signature.targets.push_back(target.op().id());
   for (const auto& [value, sizes] : feeds) signature.feeds.push_back({value, 0, sizes});
-  return make_plan(g, signature, topology, AllKernels(), options).plan;
+  return made(g, signature, topology, options);
+}
+
+/// What a pass leaves, as text: of a pass over classes, of each class.
+inline std::string text_after(std::string_view pass, const Graph& g, const Signature& signature,
+                              const Topology& topology, PlanOptions options = {}) {
+  std::string text;
+  options.on_pass = [&](const PassReport& report) {
+    if (report.name == pass) text += report.text();
+  };
+  (void)made(g, signature, topology, options);
+  return text;
 }
 
 /// On tasks of one host.

@@ -1,13 +1,13 @@
-#include "placement/class/strands.hpp"
+#include "placement/class/place_strands.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "placement/class/dependences.hpp"
 #include "placement/class/thread_clocks.hpp"
 
 namespace ferry {
@@ -25,108 +25,10 @@ constexpr std::uint64_t kSplitBytes = 32768;
 /// Threads must make a step at least this much shorter, in percent.
 constexpr std::uint64_t kGain = 15;
 
-/// Which instructions of a list need which earlier ones: by the buffers that they read and write. Parts of one buffer
-/// are apart from each other, but for the first write to any of them: all others need it, so that whoever had the bytes
-/// before is done with them.
-class Needs {
- public:
-  Needs(const PlanClass& plan, Range step)
-      : plan_(plan), writer_(plan.buffers.size(), kNone), reader_(plan.buffers.size(), kNone) {
-    find_parts();
-    first_.reserve(step.count + 1);
-    for (std::uint32_t i = 0; i < step.count; ++i) {
-      first_.push_back(static_cast<std::uint32_t>(needs_.size()));
-      add(i, plan.instructions[step.begin + i]);
-    }
-    first_.push_back(static_cast<std::uint32_t>(needs_.size()));
-  }
-
-  /// In the order of the operands; some more than once.
-  [[nodiscard]] std::span<const std::uint32_t> operator[](std::uint32_t i) const {
-    return {needs_.data() + first_[i], first_[i + 1] - first_[i]};
-  }
-
- private:
-  /// Who has read a buffer since it was written: a list for each buffer, the last first.
-  struct Reader {
-    std::uint32_t instruction, next;
-  };
-
-  void find_parts() {
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> first;
-    bytes_of_.reserve(plan_.buffers.size());
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
-      const std::uint32_t whole = storage_of(plan_, b);
-      bytes_of_.push_back(whole);
-      const Buffer& buffer = plan_.buffers[b];
-      if (buffer.bytes == plan_.buffers[whole].bytes) continue;
-      const auto [at, fresh] = first.try_emplace({whole, buffer.offset}, b);
-      bytes_of_.back() = at->second;
-      if (fresh) parts_[whole].push_back(b);
-    }
-  }
-
-  void add(std::uint32_t i, const Instruction& instruction) {
-    for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
-      each(operand(instruction.inputs, k), [&](std::uint32_t buffer) { read(i, buffer); });
-    for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
-      const std::uint32_t out = operand(instruction.outputs, k);
-      if (const std::uint32_t whole = storage_of(plan_, out); whole != out) open(i, whole);
-      each(out, [&](std::uint32_t buffer) { write(i, buffer); });
-    }
-    if (instruction.what != Do::loop && instruction.what != Do::branch) return;
-    for (const std::uint32_t region : {instruction.target, instruction.other}) {
-      const Range nested = plan_.regions[region].instructions;
-      for (std::uint32_t n = nested.begin; n < nested.begin + nested.count; ++n) add(i, plan_.instructions[n]);
-    }
-  }
-
-  /// What stands for the operand's bytes: the buffer that they are, or the first that is the same part of one.
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
-    return bytes_of_[plan_.operands[range.begin + k]];
-  }
-  template <class F>
-  void each(std::uint32_t buffer, F f) const {
-    f(buffer);
-    if (parts_.empty()) return;
-    if (const auto found = parts_.find(buffer); found != parts_.end())
-      for (const std::uint32_t part : found->second) f(part);
-  }
-
-  /// A part of the buffer is about to be written.
-  void open(std::uint32_t i, std::uint32_t whole) {
-    need(i, writer_[whole]);
-    if (writer_[whole] == kNone) writer_[whole] = i;
-  }
-
-  void need(std::uint32_t i, std::uint32_t earlier) {
-    if (earlier != kNone && earlier != i) needs_.push_back(earlier);
-  }
-  void read(std::uint32_t i, std::uint32_t buffer) {
-    need(i, writer_[buffer]);
-    if (reader_[buffer] != kNone && readers_[reader_[buffer]].instruction == i) return;
-    readers_.push_back({i, reader_[buffer]});
-    reader_[buffer] = static_cast<std::uint32_t>(readers_.size() - 1);
-  }
-  void write(std::uint32_t i, std::uint32_t buffer) {
-    need(i, writer_[buffer]);
-    for (std::uint32_t r = reader_[buffer]; r != kNone; r = readers_[r].next) need(i, readers_[r].instruction);
-    writer_[buffer] = i;
-    reader_[buffer] = kNone;
-  }
-
-  const PlanClass& plan_;
-  std::vector<std::uint32_t> bytes_of_;                                  // of each buffer
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // of buffers that have some
-  std::vector<std::uint32_t> first_, needs_;
-  std::vector<std::uint32_t> writer_, reader_;  // of each buffer
-  std::vector<Reader> readers_;
-};
-
 class StrandPlacer {
  public:
-  StrandPlacer(PlanClass& plan, const std::unordered_map<std::uint32_t, double>& work)
-      : plan_(plan), step_(plan.regions[1].instructions), work_(work), needs_(plan, step_) {}
+  explicit StrandPlacer(ClassPlan& plan)
+      : plan_(plan.role), step_(plan_.regions[1].instructions), work_(plan.facts.work), needs_(plan_, step_) {}
 
   void run() {
     find_costs();
@@ -159,7 +61,7 @@ class StrandPlacer {
       std::uint64_t bytes = 0;
       for (const Range range : {at(i).inputs, at(i).outputs})
         for (std::uint32_t k = 0; k < range.count; ++k) bytes += plan_.buffers[plan_.operands[range.begin + k]].bytes;
-      if (bytes > kSplitBytes && at(i).thread == kAnyThread) at(i).thread = 0;
+      if (bytes > kSplitBytes) at(i).may &= static_cast<std::uint8_t>(~kMovable);
       costs_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(cost(at(i), bytes), 1U << 30)));
       alone_ += costs_.back();
     }
@@ -187,7 +89,7 @@ class StrandPlacer {
     std::vector<std::uint32_t> levels(step_.count, 0);
     for (std::uint32_t i = 0; i < step_.count; ++i) {
       for (std::uint32_t need : needs_[i]) levels[i] = std::max(levels[i], levels[need] + 1);
-      if (at(i).thread != kAnyThread) continue;
+      if ((at(i).may & kMovable) == 0) continue;
       strand_[i] = strand_for(i, levels[i]);
       Strand& strand = strands_[strand_[i]];
       strand.last = i;
@@ -281,7 +183,7 @@ class StrandPlacer {
   PlanClass& plan_;
   const Range step_;
   const std::unordered_map<std::uint32_t, double>& work_;
-  const Needs needs_;
+  const Dependences needs_;
   std::vector<std::uint32_t> costs_;   // of each instruction of the step
   std::vector<std::uint32_t> strand_;  // of each instruction of the step; kNone: it is on thread 0
   std::vector<Strand> strands_;
@@ -291,8 +193,9 @@ class StrandPlacer {
 
 }  // namespace
 
-void place_strands(PlanClass& plan, const std::unordered_map<std::uint32_t, double>& work) {
-  if (plan.threads > 1) StrandPlacer(plan, work).run();
+void place_strands(ClassPlan& plan) {
+  if (plan.role.threads > 1) StrandPlacer(plan).run();
+  for (Instruction& instruction : plan.role.instructions) instruction.may = 0;
 }
 
 }  // namespace ferry

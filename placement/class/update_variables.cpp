@@ -1,4 +1,4 @@
-#include "placement/lower/variable_updates.hpp"
+#include "placement/class/update_variables.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -9,8 +9,8 @@ namespace {
 
 class Updater {
  public:
-  Updater(PlanClass& plan, std::vector<Instruction>& step, std::vector<VariableUpdate> updates)
-      : plan_(plan), step_(step), updates_(std::move(updates)) {}
+  explicit Updater(ClassPlan& plan)
+      : plan_(plan.role), step_(plan.list(1)), updates_(std::exchange(plan.updates, {})) {}
 
   void run() {
     if (updates_.empty()) return;
@@ -119,8 +119,8 @@ class Updater {
 
 }  // namespace
 
-void update_variables(PlanClass& plan, std::vector<Instruction>& step, std::vector<VariableUpdate> updates) {
-  Updater(plan, step, std::move(updates)).run();
+void update_variables(ClassPlan& plan) {
+  Updater(plan).run();
 }
 
 }  // namespace ferry

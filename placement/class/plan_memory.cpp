@@ -1,4 +1,4 @@
-#include "placement/class/memory.hpp"
+#include "placement/class/plan_memory.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,149 +6,15 @@
 #include <queue>
 
 #include "base/error.hpp"
+#include "placement/class/lifetimes.hpp"
 #include "placement/class/pack.hpp"
 #include "placement/class/thread_clocks.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::uint32_t kNever = 0xffffffffU;
 /// Buffers of a device that are placed by size at most: packing takes quadratic time.
 constexpr std::size_t kPacked = 6000;
-
-/// Where a region stands: its owner's position, its nesting.
-struct Place {
-  std::uint32_t parent = kNone;
-  std::uint32_t depth = 0;
-  std::uint32_t begin = 0, end = 0;  ///< positions of its owner and of its end
-};
-
-struct Lifetime {
-  std::uint32_t first = kNever, last = 0;
-  std::uint32_t region = kNone;  ///< the innermost region that holds all touches
-  bool in_setup = false, in_step = false;
-};
-
-class Lifetimes {
- public:
-  explicit Lifetimes(const PlanClass& plan)
-      : plan_(plan),
-        threads_(used_threads(plan)),
-        all_(plan.buffers.size()),
-        last_on_(threads_ > 1 ? plan.buffers.size() * threads_ : 0, 0),
-        places_(plan.regions.size()),
-        position_(plan.instructions.size()) {}
-
-  const std::vector<Lifetime>& find() {
-    for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
-    for (std::uint32_t region : {0U, 1U}) touch_region(region, region == 0);
-    for (std::uint32_t region : {0U, 1U}) extend_region(region);
-    return all_;
-  }
-  [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
-  [[nodiscard]] std::uint32_t threads() const { return threads_; }
-  /// The position of the last touch by that thread; 0 when there is none.
-  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t thread) const {
-    return threads_ == 1 ? all_[buffer].last : last_on_[buffer * threads_ + thread];
-  }
-  /// The last position of an instruction, what is nested in it included.
-  [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const {
-    const Instruction& i = plan_.instructions[instruction];
-    return i.what == Do::loop || i.what == Do::branch ? places_[i.other].end : position_[instruction];
-  }
-
- private:
-  static std::uint32_t used_threads(const PlanClass& plan) {
-    std::uint32_t threads = 1;
-    for (const Instruction& i : plan.instructions) threads = std::max(threads, i.thread + 1U);
-    return threads;
-  }
-
-  template <class F>
-  void each_nested(const Instruction& instruction, F f) {
-    if (instruction.what != Do::loop && instruction.what != Do::branch) return;
-    f(instruction.target);
-    f(instruction.other);
-  }
-
-  template <class F>
-  void each_instruction(std::uint32_t region, F f) {
-    const Range range = plan_.regions[region].instructions;
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) f(i, plan_.instructions[i]);
-  }
-
-  template <class F>
-  void each_operand(const Instruction& instruction, F f) {
-    for (const Range range : {instruction.inputs, instruction.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) f(storage_of(plan_, plan_.operands[range.begin + k]));
-    if (instruction.scratch != kNone) f(instruction.scratch);
-  }
-
-  void number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth) {
-    places_[region] = {parent, depth, next_, next_};
-    each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
-      position_[i] = next_++;
-      each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
-      if (instruction.what == Do::loop)  // its condition is computed again after its body
-        places_[instruction.target].end = places_[instruction.other].end;
-    });
-    places_[region].end = next_++;
-  }
-
-  void touch_region(std::uint32_t region, bool setup) {
-    each_instruction(region, [&](std::uint32_t, const Instruction& instruction) {
-      each_operand(instruction, [&](std::uint32_t buffer) {
-        Lifetime& life = all_[buffer];
-        life.region = life.region == kNone ? region : common(life.region, region);
-        (setup ? life.in_setup : life.in_step) = true;
-      });
-      each_nested(instruction, [&](std::uint32_t nested) { touch_region(nested, setup); });
-    });
-  }
-
-  std::uint32_t common(std::uint32_t a, std::uint32_t b) const {
-    while (a != b) {
-      std::uint32_t& deeper = places_[a].depth >= places_[b].depth ? a : b;
-      if (places_[deeper].parent == kNone) return a < b ? a : b;  // setup and step: the buffer will be state
-      deeper = places_[deeper].parent;
-    }
-    return a;
-  }
-
-  void extend_region(std::uint32_t region) {
-    each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
-      each_operand(instruction, [&](std::uint32_t buffer) {
-        const std::uint32_t last = extend(all_[buffer], region, position_[i]);
-        if (threads_ == 1) return;
-        std::uint32_t& on_thread = last_on_[buffer * threads_ + instruction.thread];
-        on_thread = std::max(on_thread, last);
-      });
-      each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
-    });
-  }
-
-  /// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated. Returns
-  /// the last position of the touch.
-  std::uint32_t extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
-    std::uint32_t first = position, last = position;
-    while (region != life.region && region != kNone) {
-      first = places_[region].begin;
-      last = places_[region].end;
-      region = places_[region].parent;
-    }
-    life.first = std::min(life.first, first);
-    life.last = std::max(life.last, last);
-    return last;
-  }
-
-  const PlanClass& plan_;
-  const std::uint32_t threads_;  ///< that have instructions
-  std::vector<Lifetime> all_;
-  std::vector<std::uint32_t> last_on_;  ///< of each buffer and thread, where there are several
-  std::vector<Place> places_;
-  std::vector<std::uint32_t> position_;
-  std::uint32_t next_ = 0;
-};
 
 /// Free ranges of one arena.
 class Arena {
@@ -222,7 +88,6 @@ class MemoryPlanner {
   explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan), threads_(lifetimes_.threads()) {}
 
   void run() {
-    lives_ = lifetimes_.find();
     if (threads_ > 1) clock_threads();
     for (PlanDevice& device : plan_.devices) device.step_bytes = device.state_bytes = 0;
     place_state();
@@ -251,8 +116,8 @@ class MemoryPlanner {
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       Buffer& buffer = plan_.buffers[b];
       if (!is_root(b)) continue;
-      if (lives_[b].in_setup && lives_[b].in_step) buffer.space = Buffer::Space::state;
-      if (lives_[b].first == kNever && buffer.space == Buffer::Space::step) buffer.space = Buffer::Space::none;
+      if (lifetimes_[b].in_setup && lifetimes_[b].in_step) buffer.space = Buffer::Space::state;
+      if (!lifetimes_[b].touched() && buffer.space == Buffer::Space::step) buffer.space = Buffer::Space::none;
       if (buffer.space != Buffer::Space::state) continue;
       std::uint64_t& end = plan_.devices[buffer.device].state_bytes;
       buffer.offset = end + header(buffer);
@@ -274,7 +139,7 @@ class MemoryPlanner {
     if (instruction.what == Do::collective_wait || (instruction.what != Do::tiles && instruction.in_place == 0)) return;
     for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
       const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
-      if (lives_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
+      if (lifetimes_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
       if (!is_whole(plan_.operands[instruction.outputs.begin + o])) continue;
       for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
         if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
@@ -338,11 +203,11 @@ class MemoryPlanner {
   /// Nothing touches the buffer after instruction i; after a collective, nothing but its wait.
   bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
     const Instruction& instruction = plan_.instructions[i];
-    if (instruction.what != Do::collective) return lives_[buffer].last == lifetimes_.position(i);
-    for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lives_[buffer].last; ++next) {
+    if (instruction.what != Do::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
+    for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lifetimes_[buffer].last; ++next) {
       const Instruction& later = plan_.instructions[next];
       if (later.what == Do::collective_wait && later.target == instruction.target)
-        return lives_[buffer].last == lifetimes_.position(next);
+        return lifetimes_[buffer].last == lifetimes_.position(next);
       if (later.what == Do::loop || later.what == Do::branch || touches(later, buffer)) return false;
     }
     return false;
@@ -389,9 +254,9 @@ class MemoryPlanner {
   void place_step() {
     std::vector<std::uint32_t> order;
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (is_root(b) && plan_.buffers[b].space == Buffer::Space::step && lives_[b].first != kNever) order.push_back(b);
+      if (is_root(b) && plan_.buffers[b].space == Buffer::Space::step && lifetimes_[b].touched()) order.push_back(b);
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return lives_[a].first < lives_[b].first; });
+                     [&](std::uint32_t a, std::uint32_t b) { return lifetimes_[a].first < lifetimes_[b].first; });
     arenas_.resize(plan_.devices.size() * threads_);
     ending_.resize(threads_ * threads_);
     home_.assign(plan_.buffers.size(), 0);
@@ -399,9 +264,9 @@ class MemoryPlanner {
     for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
     for (std::uint32_t b : order) {
       if (inherits_[b]) continue;  // placed together with the buffer whose bytes it takes
-      const std::uint32_t i = threads_ == 1 ? kNone : around(lives_[b].first);
+      const std::uint32_t i = threads_ == 1 ? kNone : around(lifetimes_[b].first);
       const std::uint32_t home = i == kNone ? 0 : clocks_->thread(i);
-      release(home, lives_[b].first, i);
+      release(home, lifetimes_[b].first, i);
       Buffer& buffer = plan_.buffers[b];
       buffer.offset = arena(buffer, home).take(padded(buffer)) + header(buffer);
       std::uint32_t tail = b;
@@ -421,21 +286,21 @@ class MemoryPlanner {
   void pack_devices(const std::vector<std::uint32_t>& order) {
     for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
       std::vector<std::uint32_t> heads;
-      std::vector<Piece> pieces;
+      std::vector<LiveRange> ranges;
       for (std::uint32_t b : order) {
         if (inherits_[b] || plan_.buffers[b].device != device) continue;
         heads.push_back(b);
         std::uint32_t tail = b;
         while (heir_[tail] != kNone) tail = heir_[tail];
-        pieces.push_back({lives_[b].first, lives_[tail].last, padded(plan_.buffers[b])});
+        ranges.push_back({lifetimes_[b].first, lifetimes_[tail].last, padded(plan_.buffers[b])});
       }
-      if (pieces.size() > kPacked || most_alive(pieces) == arenas_[device].size()) continue;
-      const std::uint64_t bytes = pack(pieces);
+      if (ranges.size() > kPacked || most_alive(ranges) == arenas_[device].size()) continue;
+      const std::uint64_t bytes = pack(ranges);
       if (bytes >= arenas_[device].size()) continue;
       arenas_[device].shrink(bytes);
       for (std::size_t i = 0; i < heads.size(); ++i)
         for (std::uint32_t b = heads[i]; b != kNone; b = heir_[b])
-          plan_.buffers[b].offset = pieces[i].offset + header(plan_.buffers[b]);
+          plan_.buffers[b].offset = ranges[i].offset + header(plan_.buffers[b]);
     }
   }
 
@@ -484,7 +349,6 @@ class MemoryPlanner {
   PlanClass& plan_;
   Lifetimes lifetimes_;
   const std::uint32_t threads_;
-  std::vector<Lifetime> lives_;
   std::vector<std::uint32_t> heir_;
   std::vector<bool> inherits_;
   std::optional<ThreadClocks> clocks_;
@@ -497,8 +361,8 @@ class MemoryPlanner {
 
 }  // namespace
 
-void plan_memory(PlanClass& plan) {
-  MemoryPlanner(plan).run();
+void plan_memory(ClassPlan& plan) {
+  MemoryPlanner(plan.role).run();
 }
 
 }  // namespace ferry

@@ -1,15 +1,9 @@
 // place_strands: which thread of a task runs which instruction of the step.
 #pragma once
 
-#include <cstdint>
-#include <unordered_map>
-
-#include "placement/plan/plan.hpp"
+#include "placement/class/class_plan.hpp"
 
 namespace ferry {
-
-/// The thread of an instruction that may be placed on any; place_strands gives it one.
-inline constexpr std::uint16_t kAnyThread = 0xffff;
 
 /// Spreads the step's instructions over the class's threads and adds the waits that order them.
 ///
@@ -21,7 +15,7 @@ inline constexpr std::uint16_t kAnyThread = 0xffff;
 /// An instruction waits for those of other threads whose values it takes, or whose inputs it writes over, unless
 /// another wait implies it. The list's order remains one in which everything can run.
 ///
-/// `work`: nanoseconds for each output element, by op.
-void place_strands(PlanClass& plan, const std::unordered_map<std::uint32_t, double>& work);
+/// Comes after join_regions; no instruction is movable any more then.
+void place_strands(ClassPlan& plan);
 
 }  // namespace ferry

@@ -1,13 +1,11 @@
-// assign_devices: every node gets its devices. Explicit annotations first; an assign goes with its variable; an op
-// without an annotation goes to the mesh of an input, else to the one device that moves the fewest bytes; a constant
-// goes to whoever uses it.
+#include "placement/program/assign_devices.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
-#include "placement/program/program.hpp"
 #include "placement/program/users.hpp"
 
 namespace ferry {
@@ -29,7 +27,7 @@ class Assigner {
   /// Those that are on no device of their own.
   void tell_of_constants() {
     for (const Node& node : program_.nodes)
-      if (node.where == kNone && node.def == &kConstant)
+      if (node.where == kNone && node.role() == OpRole::constant)
         program_.reasons.push_back({program_.name(node), "made wherever it is used", program_.line(node)});
   }
 
@@ -237,7 +235,7 @@ class Assigner {
   void by_users(NodeId id) {
     Node& node = program_.nodes[id];
     if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign ||
-        node.def == &kConstant)
+        node.role() == OpRole::constant)
       return;
     for (std::uint32_t i = 0; i < node.outputs; ++i)
       for (NodeId user : users_[node.first_output + i]) {

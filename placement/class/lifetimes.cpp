@@ -1,0 +1,110 @@
+#include "placement/class/lifetimes.hpp"
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+std::uint32_t used_threads(const PlanClass& plan) {
+  std::uint32_t threads = 1;
+  for (const Instruction& i : plan.instructions) threads = std::max(threads, i.thread + 1U);
+  return threads;
+}
+
+}  // namespace
+
+Lifetimes::Lifetimes(const PlanClass& plan)
+    : plan_(plan),
+      threads_(used_threads(plan)),
+      all_(plan.buffers.size()),
+      last_on_(threads_ > 1 ? plan.buffers.size() * threads_ : 0, 0),
+      spans_(plan.regions.size()),
+      position_(plan.instructions.size()) {
+  for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
+  for (std::uint32_t region : {0U, 1U}) touch_region(region, region == 0);
+  for (std::uint32_t region : {0U, 1U}) extend_region(region);
+}
+
+std::uint32_t Lifetimes::end_of(std::uint32_t instruction) const {
+  const Instruction& i = plan_.instructions[instruction];
+  return i.what == Do::loop || i.what == Do::branch ? spans_[i.other].end : position_[instruction];
+}
+
+template <class F>
+void Lifetimes::each_nested(const Instruction& instruction, F f) {
+  if (instruction.what != Do::loop && instruction.what != Do::branch) return;
+  f(instruction.target);
+  f(instruction.other);
+}
+
+template <class F>
+void Lifetimes::each_instruction(std::uint32_t region, F f) {
+  const Range range = plan_.regions[region].instructions;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) f(i, plan_.instructions[i]);
+}
+
+template <class F>
+void Lifetimes::each_operand(const Instruction& instruction, F f) {
+  for (const Range range : {instruction.inputs, instruction.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) f(storage_of(plan_, plan_.operands[range.begin + k]));
+  if (instruction.scratch != kNone) f(instruction.scratch);
+}
+
+void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth) {
+  spans_[region] = {parent, depth, next_, next_};
+  each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
+    position_[i] = next_++;
+    each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
+    if (instruction.what == Do::loop)  // its condition is computed again after its body
+      spans_[instruction.target].end = spans_[instruction.other].end;
+  });
+  spans_[region].end = next_++;
+}
+
+void Lifetimes::touch_region(std::uint32_t region, bool setup) {
+  each_instruction(region, [&](std::uint32_t, const Instruction& instruction) {
+    each_operand(instruction, [&](std::uint32_t buffer) {
+      Lifetime& life = all_[buffer];
+      life.region = life.region == kNone ? region : common(life.region, region);
+      (setup ? life.in_setup : life.in_step) = true;
+    });
+    each_nested(instruction, [&](std::uint32_t nested) { touch_region(nested, setup); });
+  });
+}
+
+std::uint32_t Lifetimes::common(std::uint32_t a, std::uint32_t b) const {
+  while (a != b) {
+    std::uint32_t& deeper = spans_[a].depth >= spans_[b].depth ? a : b;
+    if (spans_[deeper].parent == kNone) return a < b ? a : b;  // setup and step: the buffer will be state
+    deeper = spans_[deeper].parent;
+  }
+  return a;
+}
+
+void Lifetimes::extend_region(std::uint32_t region) {
+  each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
+    each_operand(instruction, [&](std::uint32_t buffer) {
+      const std::uint32_t last = extend(all_[buffer], region, position_[i]);
+      if (threads_ == 1) return;
+      std::uint32_t& on_thread = last_on_[buffer * threads_ + instruction.thread];
+      on_thread = std::max(on_thread, last);
+    });
+    each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
+  });
+}
+
+/// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated. Returns
+/// the last position of the touch.
+std::uint32_t Lifetimes::extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
+  std::uint32_t first = position, last = position;
+  while (region != life.region && region != kNone) {
+    first = spans_[region].begin;
+    last = spans_[region].end;
+    region = spans_[region].parent;
+  }
+  life.first = std::min(life.first, first);
+  life.last = std::max(life.last, last);
+  return last;
+}
+
+}  // namespace ferry

@@ -1,0 +1,67 @@
+// Lifetimes: from when to when each buffer of a plan class is touched.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// Positions count instructions in the order of the setup and the step, those of nested regions included.
+struct Lifetime {
+  std::uint32_t first = kNone, last = 0;  ///< touches; first is kNone when there are none
+  std::uint32_t region = kNone;           ///< the innermost region that holds all touches
+  bool in_setup = false, in_step = false;
+
+  [[nodiscard]] bool touched() const { return first != kNone; }
+};
+
+/// The lifetimes of all storages (buffers that are no view), for the instructions as they stand in `plan`, which must
+/// outlive this. A touch inside a loop counts as one of the whole loop where the buffer is touched outside of it, too:
+/// it may be repeated. Linear. Immutable once made.
+class Lifetimes {
+ public:
+  explicit Lifetimes(const PlanClass& plan);
+
+  [[nodiscard]] const Lifetime& operator[](std::uint32_t buffer) const { return all_[buffer]; }
+  [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
+  /// Threads that have instructions.
+  [[nodiscard]] std::uint32_t threads() const { return threads_; }
+  /// The position of the last touch by that thread; 0 when there is none.
+  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t thread) const {
+    return threads_ == 1 ? all_[buffer].last : last_on_[buffer * threads_ + thread];
+  }
+  /// The last position of an instruction, what is nested in it included.
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const;
+
+ private:
+  /// Where a region stands.
+  struct Span {
+    std::uint32_t parent = kNone;
+    std::uint32_t depth = 0;
+    std::uint32_t begin = 0, end = 0;  ///< positions of its owner and of its end
+  };
+
+  void number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth);
+  void touch_region(std::uint32_t region, bool setup);
+  [[nodiscard]] std::uint32_t common(std::uint32_t a, std::uint32_t b) const;
+  void extend_region(std::uint32_t region);
+  std::uint32_t extend(Lifetime& life, std::uint32_t region, std::uint32_t position);
+  template <class F>
+  void each_nested(const Instruction& instruction, F f);
+  template <class F>
+  void each_instruction(std::uint32_t region, F f);
+  template <class F>
+  void each_operand(const Instruction& instruction, F f);
+
+  const PlanClass& plan_;
+  const std::uint32_t threads_;
+  std::vector<Lifetime> all_;
+  std::vector<std::uint32_t> last_on_;  // of each buffer and thread, where there are several
+  std::vector<Span> spans_;             // of each region
+  std::vector<std::uint32_t> position_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace ferry

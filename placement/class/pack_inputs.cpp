@@ -1,0 +1,21 @@
+#include "placement/class/pack_inputs.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace ferry {
+
+void pack_inputs(ClassPlan& plan) {
+  const auto packing = std::exchange(plan.packing, {});
+  if (packing.empty()) return;
+  std::vector<Instruction> setup;
+  for (const Instruction& instruction : plan.list(0)) {
+    setup.push_back(instruction);
+    for (std::uint32_t o = 0; o < instruction.outputs.count; ++o)
+      if (const auto found = packing.find(plan.role.operands[instruction.outputs.begin + o]); found != packing.end())
+        setup.insert(setup.end(), found->second.begin(), found->second.end());
+  }
+  plan.list(0) = std::move(setup);
+}
+
+}  // namespace ferry

@@ -1,0 +1,13 @@
+// reshard: gives every value its layout, and inserts what brings values to the devices and layouts where they are used.
+// After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by one device
+// of that mesh. What is added, Converter says.
+#pragma once
+
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Error(plan) names an op that cannot be laid as annotated.
+void reshard(Program& program);
+
+}  // namespace ferry

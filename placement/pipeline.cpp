@@ -1,0 +1,162 @@
+// The pipeline: every pass of planning, top to bottom. `select` makes the first form, Program, of the graph; `lower`
+// makes the second, ClassPlan, of each role of it.
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "graph/legality.hpp"
+#include "placement/class/class_plan.hpp"
+#include "placement/class/fuse_elements.hpp"
+#include "placement/class/fuse_epilogues.hpp"
+#include "placement/class/pack_inputs.hpp"
+#include "placement/class/place_strands.hpp"
+#include "placement/class/plan_memory.hpp"
+#include "placement/class/update_variables.hpp"
+#include "placement/layout/propagate.hpp"
+#include "placement/layout/reshard.hpp"
+#include "placement/lower/classes.hpp"
+#include "placement/lower/lower.hpp"
+#include "placement/messages/coalesce.hpp"
+#include "placement/messages/fuse_messages.hpp"
+#include "placement/plan/plan_text.hpp"
+#include "placement/planner.hpp"
+#include "placement/program/assign_devices.hpp"
+#include "placement/program/check_program.hpp"
+#include "placement/program/program.hpp"
+#include "placement/program/select.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kSelect = "select", kNumberMessages = "number_messages", kFindRoles = "find_roles",
+                           kLower = "lower";
+
+template <class Form>
+struct Pass {
+  std::string_view name;
+  void (*run)(Form&);
+};
+
+constexpr Pass<Program> kProgramPasses[] = {
+    {"assign_devices", assign_devices},  //
+    {"propagate", propagate},            //
+    {"reshard", reshard},                //
+    {"fuse_messages", fuse_messages},    //
+    {"coalesce", coalesce},              //
+};
+
+constexpr Pass<ClassPlan> kClassPasses[] = {
+    {"update_variables", update_variables},  //
+    {"pack_inputs", pack_inputs},            //
+    {"fuse_epilogues", fuse_epilogues},      //
+    {"fuse_elements", fuse_elements},        //
+    {"join_regions", join_regions},          //
+    {"place_strands", place_strands},        //
+    {"plan_memory", plan_memory},            //
+};
+
+/// Runs one pass: the only place that names them, times them, shows what they made and checks it.
+class Pipeline {
+ public:
+  explicit Pipeline(const PlanOptions& options) : options_(options) {}
+
+  /// Gives what `pass` gives. `check` throws where the form is not as it must be after this pass; `text` shows it.
+  template <class F, class Check, class Text>
+  auto run(std::string_view name, F pass, Check check, Text text) const {
+    const TimePoint start = system_clock().now();
+    auto made = pass();
+    const double seconds = std::chrono::duration<double>(system_clock().now() - start).count();
+    if (options_.check_passes) checked(name, [&] { check(made); });
+    if (options_.on_pass) options_.on_pass({name, seconds, [&] { return text(made); }});
+    return made;
+  }
+
+  template <class F>
+  Program program(std::string_view name, F pass) const {
+    return run(
+        name, pass, [&](const Program& made) { check_program(made, name != kSelect); },
+        [](const Program& made) { return made.str(); });
+  }
+
+  /// Of the class that comes next.
+  template <class F>
+  ClassPlan role(std::string_view name, const Plan& plan, F pass) const {
+    return run(name, pass, check_class, [&](const ClassPlan& made) {
+      return text_of(plan, made.snapshot(), static_cast<std::uint32_t>(plan.classes.size()));
+    });
+  }
+
+ private:
+  template <class Check>
+  static void checked(std::string_view name, Check check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      throw Error(Code::bug, "after pass " + std::string(name) + ": " + error.what());
+    }
+  }
+
+  const PlanOptions& options_;
+};
+
+Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& signature, const Topology& topology,
+               const Capabilities& capabilities, const PlanOptions& options) {
+  Program program =
+      pipeline.program(kSelect, [&] { return select(graph, signature, topology, capabilities, options); });
+  for (const Pass<Program>& pass : kProgramPasses)
+    program = pipeline.program(pass.name, [&] {
+      pass.run(program);
+      return std::move(program);
+    });
+  return program;
+}
+
+/// The plan's tables and classes, a class for each role.
+void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
+  Lowering shared = pipeline.run(
+      kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},
+      [&](const Lowering&) { return tables_text_of(plan); });
+  plan.class_of = pipeline.run(
+      kFindRoles, [&] { return task_classes(program, plan, shared.messages); }, [](const auto&) {}, roles_text);
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
+    if (plan.class_of[task] != plan.classes.size()) continue;
+    ClassPlan role = pipeline.role(kLower, plan, [&] { return lower(shared, static_cast<std::int32_t>(task)); });
+    for (const Pass<ClassPlan>& pass : kClassPasses)
+      role = pipeline.role(pass.name, plan, [&] {
+        pass.run(role);
+        return std::move(role);
+      });
+    plan.classes.push_back(std::move(role.role));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names{kSelect};
+  for (const Pass<Program>& pass : kProgramPasses) names.push_back(pass.name);
+  names.insert(names.end(), {kNumberMessages, kFindRoles, kLower});
+  for (const Pass<ClassPlan>& pass : kClassPasses) names.push_back(pass.name);
+  return names;
+}
+
+PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
+                     const Capabilities& capabilities, const PlanOptions& options) {
+  if (options.bucket_bytes && *options.bucket_bytes < 0)
+    throw Error(Code::usage, "buckets of " + std::to_string(*options.bucket_bytes) + " bytes").hint("0 or more");
+  check_legal(graph);
+  Topology planned_on = topology;
+  if (options.one_host)
+    for (TaskInfo& task : planned_on.tasks) task.host = 0;
+  const Pipeline pipeline(options);
+  Program program = placed(pipeline, graph, signature, planned_on, capabilities, options);
+  PlanResult result;
+  lower_all(pipeline, program, result.plan);
+  result.plan.topology = topology;
+  result.plan.bucket_bytes = options.bucket_bytes;
+  result.reasons = std::move(program.reasons);
+  result.warnings = std::move(program.warnings);
+  return result;
+}
+
+}  // namespace ferry

@@ -1,0 +1,69 @@
+#include "placement/program/check_program.hpp"
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Program& program, bool placed)
+      : program_(program), placed_(placed), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
+
+  void region(RegionId id) {
+    if (id >= program_.regions.size()) throw Error(Code::bug, "region " + std::to_string(id) + " is not there");
+    const ProgramRegion& region = program_.regions[id];
+    for (const PValueId parameter : region.parameters) made_[parameter] = true;
+    for (const NodeId node : region.order) visit(node);
+    for (const PValueId result : region.results)
+      if (!made_[result]) throw Error(Code::bug, "result %" + std::to_string(result) + " is not made in its region");
+  }
+
+ private:
+  void visit(NodeId id) {
+    const auto require = [&](bool holds, const char* what) {
+      if (!holds) throw Error(Code::bug, program_.name(program_.nodes[id]) + ": " + what);
+    };
+    const Node& node = program_.nodes[id];
+    require(!seen_[id], "stands in two places");
+    seen_[id] = true;
+    require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
+    for (const PValueId input : program_.inputs(node)) require(made_[input], "is used before it is made");
+    require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
+    require(!placed_ || node.where != kNone || may_float(node), "has no devices");
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
+      region(node.detail);
+      region(node.detail + 1);
+    }
+    for (std::uint32_t o = 0; o < node.outputs; ++o) {
+      const PValue& value = program_.values[node.first_output + o];
+      require(value.producer == id, "gives a value that says another made it");
+      require(value.layout.empty() || value.where != kNone, "gives a value that is laid out nowhere");
+      require(value.layout.empty() || value.layout.size() == program_.wheres[value.where].axes.size(),
+              "gives a value with a layout for another mesh");
+      made_[node.first_output + o] = true;
+    }
+  }
+
+  /// A constant goes to its users, and a loop or branch has its devices when its bodies have theirs.
+  static bool may_float(const Node& node) {
+    return (node.kind == NodeKind::compute && node.inputs == 0) || node.kind == NodeKind::loop ||
+           node.kind == NodeKind::branch;
+  }
+
+  const Program& program_;
+  const bool placed_;
+  std::vector<bool> made_;  // of each value: a node that came before makes it
+  std::vector<bool> seen_;  // of each node
+};
+
+}  // namespace
+
+void check_program(const Program& program, bool placed) {
+  Checker(program, placed).region(0);
+}
+
+}  // namespace ferry
