@@ -207,6 +207,7 @@ class Decoder {
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.thread(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
       return Instruction{one_of(i.what(), Do::tiles),
+                         0,
                          i.thread(),
                          i.op(),
                          i.name(),

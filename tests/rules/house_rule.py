@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Checks what keeps the house one that can be found one's way in: prints each offence and ends with 1 if there is any.
+
+    house_rule.py ROOT
+
+No folder of the core has more than 30 files beside folders; no type stands at namespace scope in two headers, whatever
+their namespaces; and only graph/ and ops/ know an op by its address (`== &kConcat`): what others need to know of it is a
+field of OpDef.
+"""
+import collections
+import re
+import sys
+from pathlib import Path
+
+CORE = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner"]
+MOST_FILES = 30
+KNOW_OPS = ["graph", "ops"]
+TYPE = re.compile(r"^(?:struct|class|enum class|enum)\s+(?:\[\[\w+\]\]\s+)?([A-Z]\w*)\s*(?:final)?\s*(?::(?!:)[^;{]*)?\{|^using\s+([A-Z]\w*)\s*=",
+                  re.MULTILINE)
+BY_ADDRESS = re.compile(r"[=!]= ?&k[A-Z]\w*")
+
+
+def crowded(root):
+    for top in CORE:
+        for folder in [root / top, *sorted(path for path in (root / top).rglob("*") if path.is_dir())]:
+            files = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+            if len(files) > MOST_FILES:
+                yield f"{folder.relative_to(root)}: {len(files)} files, {MOST_FILES} may be: give it rooms"
+
+
+def sources(root, suffixes):
+    for top in CORE:
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in suffixes:
+                yield path, path.read_text(encoding="utf-8")
+
+
+def twice(root):
+    places = collections.defaultdict(set)
+    for path, text in sources(root, {".hpp"}):
+        for match in TYPE.finditer(text):
+            places[match[1] or match[2]].add(path.relative_to(root).as_posix())
+    for name, files in sorted(places.items()):
+        if len(files) > 1:
+            yield f"type {name} is in {' and in '.join(sorted(files))}"
+
+
+def by_address(root):
+    for path, text in sources(root, {".hpp", ".cpp"}):
+        name = path.relative_to(root)
+        if name.parts[0] in KNOW_OPS:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if BY_ADDRESS.search(line.split("//")[0]):
+                yield f"{name}:{number}: {line.strip()}   give OpDef a field for it"
+
+
+def main(root):
+    root = Path(root)
+    found = [*crowded(root), *twice(root), *by_address(root)]
+    print("\n".join(found) if found else "the house is in order")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
