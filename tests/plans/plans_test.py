@@ -22,7 +22,7 @@ UPDATE = "--update" in sys.argv[3:]
 
 class Case:
     def __init__(self, text):
-        head, _, self.expected = text.partition("\n----\n")
+        head, _, self.expected = (text + "\n").partition("\n----\n")
         lines = head.strip("\n").split("\n")
         comments = [line for line in lines if line.startswith("#")]
         rest = lines[len(comments):]
