@@ -16,11 +16,11 @@ namespace ferry {
 [[nodiscard]] std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 [[nodiscard]] std::uint64_t hash64(std::string_view text, std::uint64_t seed = 0);
 
-/// 128-bit XXH3 of the bytes as 32 lower-case hex digits, most significant first (as `xxh128sum` prints): what
-/// manifests say of a file. Thread-safe.
+/// 128-bit XXH3 of the bytes as 32 lower-case hex digits, most significant first (as `xxh128sum` prints): how
+/// manifests identify a file's content. Thread-safe.
 [[nodiscard]] std::string hex_digest(std::span<const std::byte> bytes);
 
-/// A hash built piece by piece. The pieces have borders: add("ab"), add("c") differs from add("a"), add("bc").
+/// A hash built piece by piece. Lengths count: add("ab"), add("c") differs from add("a"), add("bc").
 /// Not thread-safe.
 ///
 ///     Hasher h;

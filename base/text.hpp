@@ -15,7 +15,7 @@ namespace ferry {
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
 
 /// `text` made fit for a message, whatever it holds: control characters, NUL, backslashes, and bytes that are not UTF-8
-/// become \n, \t, \\ or \xHH; well-formed UTF-8 stays, but for the C1 controls and the marks that turn the writing
+/// become \n, \t, \\ or \xHH; well-formed UTF-8 stays, but for C1 controls and marks that change the writing
 /// direction. Longer than `limit` bytes, it is cut between characters and ends as "… (N bytes)".
 [[nodiscard]] std::string escaped(std::string_view text, std::size_t limit = 80);
 

@@ -11,13 +11,15 @@ namespace ferry {
 /// What goes wrong, and how often. Equal options and equal calls give equal faults.
 struct FlakyOptions {
   std::uint64_t seed = 0;
-  double delay = 0;        ///< share of the sends that are held back, with those behind them on their channel …
-  int longest_delay = 20;  ///< … for at most so many calls of done() and idle()
-  double drop = 0;         ///< share of the sends after which the channel is dead: it and what follows never arrives,
-                           ///< as over a cut link; their tickets complete
-  std::int64_t kill_after =
-      -1;  ///< after so many sends and receives the task is dead: all its calls throw, others hear nothing
-  std::int64_t abort_after = -1;  ///< after so many of them the task aborts the job with Code::numeric
+  double delay = 0;        ///< share of the sends that are held back, and with each all later ones on its channel
+  int longest_delay = 20;  ///< a send is held back for at most so many calls of done() and idle()
+  /// Share of the sends that cut their channel, as a broken link would: they and all later ones on it never arrive,
+  /// though their tickets complete.
+  double drop = 0;
+  /// After so many sends and receives the task is dead: its calls throw, and the others hear nothing. -1: never.
+  std::int64_t kill_after = -1;
+  /// After so many sends and receives the task aborts the job with Code::numeric. -1: never.
+  std::int64_t abort_after = -1;
 };
 
 /// What went wrong so far, so that a test can require that it did.
@@ -27,8 +29,8 @@ struct FlakyCount {
   bool killed = false;
 };
 
-/// Thread-safe if `inner` is. `count` may be null; it is written under the transport's own lock, so read it when no
-/// call is under way.
+/// Thread-safe if `inner` is. `count` may be null; it is written under the transport's own lock, so read it while no
+/// call runs.
 [[nodiscard]] std::unique_ptr<Transport> flaky_transport(std::unique_ptr<Transport> inner, const FlakyOptions& options,
                                                          std::shared_ptr<FlakyCount> count = nullptr);
 

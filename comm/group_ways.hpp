@@ -9,14 +9,14 @@
 
 namespace ferry {
 
-/// Step by step as the schedule says. `near`: all members lend to each other, and need not be exact.
+/// Step by step as the schedule says. `near`: all members lend to each other, and the spec is not `exact`.
 [[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near);
 
-/// A direct all-reduce in one round, of members that lend to each other and need not be exact: each gives its whole
-/// input to every other.
+/// A direct all-reduce in one round, for members that lend to each other and a spec that is not `exact`: each gives its
+/// whole input to every other.
 [[nodiscard]] std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec);
 
-/// Transfers under way.
+/// Transfers in flight.
 class Tickets {
  public:
   void reserve(std::size_t count) { tickets_.reserve(count); }
@@ -33,10 +33,10 @@ class Tickets {
 
 /// The sum of contributions of all members.
 struct TiledFold {
-  /// Where it is written.
+  /// Where the sum is written.
   struct Target {
     std::byte* at = nullptr;
-    bool around = false;  ///< best around the caches
+    bool around = false;  ///< best written around the caches
   };
 
   Fold fold;
@@ -44,7 +44,7 @@ struct TiledFold {
   std::vector<const std::byte*> contributions;  ///< in the order of the members, the own one among them
   std::vector<Target> targets;                  ///< the own output first: it may be any of the contributions
 
-  /// Bytes [first, last) of all.
+  /// Makes bytes [first, last) of the sum.
   void run(std::size_t first, std::size_t last) const;
 };
 

@@ -25,7 +25,7 @@ struct UserOps {
   KernelTable kernels;
 };
 
-/// What a library and the command that loads it must agree on: how the types lie in memory that pass between them.
+/// What a library and the command that loads it must agree on: the memory layout of the types that both use.
 using OpsLayout = std::array<std::uint32_t, 12>;
 inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   sizeof(OpSet), sizeof(KernelTable),
                                       sizeof(Kernel),      sizeof(KernelRun), sizeof(Array), sizeof(KernelSetup),

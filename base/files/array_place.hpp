@@ -10,15 +10,15 @@
 
 namespace ferry {
 
-/// The elements lie together from `begin` on, in C order; the file has them all.
+/// The elements are contiguous from `begin` on, in C order, and all in the file.
 struct ArrayPlace {
-  std::string dtype;  ///< in the words of the format
+  std::string dtype;  ///< as the format spells it
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0;
-  int reversed = 1;  ///< bytes of an element where they come in reversed order (big-endian), else 1
+  int reversed = 1;  ///< bytes of an element where these are in reversed order (big-endian), else 1
 };
 
-/// Turns the bytes of each element around; nothing for elements of one byte.
+/// Reverses the bytes of each element.
 inline void reverse_items(std::span<std::byte> bytes, int item) {
   const auto size = static_cast<std::size_t>(item);
   for (std::size_t at = 0; size > 1 && at + size <= bytes.size(); at += size)

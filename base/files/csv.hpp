@@ -19,7 +19,7 @@ struct CsvTable {
   std::vector<double> values;  ///< rows × columns, row after row
 };
 
-/// Where in a file a text comes from.
+/// Where in its file a piece of text lies.
 struct CsvPart {
   bool begins_file = true;      ///< its first line may be a header
   std::int64_t first_line = 1;  ///< for messages
@@ -33,7 +33,7 @@ struct CsvPart {
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, char separator = ',',
                                  const CsvPart& part = {});
 
-/// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.
+/// Reads a file, plain or packed by gzip or zstd; neither the file nor its text may have more than `limit` bytes.
 [[nodiscard]] CsvTable read_csv(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 char separator = ',');
 

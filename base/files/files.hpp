@@ -62,12 +62,12 @@ class FileSystem {
 
   /// Makes the folder and those above it; it may exist.
   virtual void make_folders(const std::string& path) = 0;
-  /// True for whatever has this name, a symbolic link to nothing excepted.
+  /// True for whatever has this name, but for a dangling symbolic link.
   [[nodiscard]] virtual bool exists(const std::string& path) = 0;
   /// The names in a folder, sorted by bytes, without "." and "..".
   [[nodiscard]] virtual std::vector<std::string> list(const std::string& path) = 0;
-  /// Gives a folder a new name in the same folder above: on the disk afterwards, with the names of what it holds.
-  /// Code::usage when something other than an empty folder has that name.
+  /// Gives a folder a new name in the folder that it is in. Afterwards the new name and the folder's entries are
+  /// synced. Code::usage when something other than an empty folder has that name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
   /// Removes a file or a folder with all that it holds; what is not there is no error. Links are not followed.
   virtual void remove(const std::string& path) = 0;

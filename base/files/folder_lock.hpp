@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-/// Holds the file `lock` of a folder, until it is destroyed or the process ends, however it ends. The file stays, and
-/// says who made it.
+/// Locks the file `lock` of a folder until it is destroyed or the process ends, however it ends. The file itself stays,
+/// and says who locked it last.
 class [[nodiscard]] FolderLock {
  public:
   /// Error(usage) when another process holds it, naming that one, or when the folder cannot be written; `text`, of one
@@ -19,7 +19,7 @@ class [[nodiscard]] FolderLock {
   Descriptor file_;
 };
 
-/// The text that the folder's lock was made with; empty when there is none.
+/// The `text` of who locked the folder last; empty when there is no lock file.
 [[nodiscard]] std::string folder_lock_text(const std::string& folder);
 
 }  // namespace ferry

@@ -41,11 +41,11 @@ struct LibsvmRows {
 /// Reads the rows of `range`; those outside of it are passed over unread. `first_line` is where in a file the text
 /// begins. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
 /// passed over. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
-/// value that is none, an index that does not ascend, and what is beyond `bounds`.
+/// value that is not a number, an index that does not ascend, and what is beyond `bounds`.
 [[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
                                       const LibsvmRange& range = {}, std::int64_t first_line = 1);
 
-/// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.
+/// Reads a file, plain or packed by gzip or zstd; neither the file nor its text may have more than `limit` bytes.
 [[nodiscard]] LibsvmRows read_libsvm(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                      const LibsvmBounds& bounds = {}, const LibsvmRange& range = {});
 

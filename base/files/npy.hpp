@@ -40,10 +40,10 @@ struct NpyArray {
 /// trailing bytes, a dtype above.
 [[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
 
-/// Told what the header of a file says, once that fits the file's size; throws what it does not accept.
+/// Called with what a file's header says, after that was checked against the file's size; throws to refuse the file.
 using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
 
-/// Reads a file of at most `limit` bytes; nothing but its header before that is accepted.
+/// Reads a file of at most `limit` bytes: first its header alone, and the rest when `accept` has returned.
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 const AcceptNpy& accept = {});
 

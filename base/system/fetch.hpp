@@ -1,4 +1,4 @@
-// The lines of the caches, and fetching them into this core's first one before they are needed: hints, for any address.
+// Cache lines, and hints to fetch them into this core's first-level cache ahead of use. Any address may be given.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ inline void fetch_to_read(const void* at) noexcept {
   __builtin_prefetch(at, 0, 3);
 }
 
-/// The compiler's own becomes a fetch for reading, since not every x86-64 has this one (those skip it).
+/// __builtin_prefetch would fetch for reading on x86-64, as not every processor there has prefetchw; those without it
+/// skip it.
 inline void fetch_to_write(const void* at) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));

@@ -1,4 +1,4 @@
-// Interrupts: how a signal handler asks all runs of this process to stop. Whoever waits or repeats looks here and
+// Interrupts: how a signal handler asks all runs of this process to stop. Every wait and every loop looks here, and
 // throws.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace ferry {
 void request_interrupt(int signal) noexcept;
 /// The signal that asked first; 0: none did. Any thread; costs one relaxed load.
 [[nodiscard]] int interrupt_requested() noexcept;
-/// Asks every run of this process that saves checkpoints to save one and stop (Error(preempted)); others do not look.
+/// Asks every run of this process that saves checkpoints to save one and stop (Error(preempted)); other runs go on.
 /// Async-signal-safe; stays asked.
 void request_preemption() noexcept;
 [[nodiscard]] bool preemption_requested() noexcept;

@@ -13,7 +13,7 @@ namespace ferry {
 
 struct Cluster::State {
   State() = default;
-  /// Takes leave of the job. Not while an error passes: then the task has failed, and the others must hear of it.
+  /// Leaves the job in order; while an exception unwinds the stack it does not, so that the others see a failed task.
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -21,7 +21,7 @@ struct Cluster::State {
   /// Before a session begins: a job that has failed begins anew, where all its tasks are here. Sessions that were made
   /// before keep to the failed one.
   void renew();
-  /// Error(usage) in a child of fork(), where neither threads nor messages go on.
+  /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
 
@@ -30,10 +30,10 @@ struct Cluster::State {
   std::vector<int> local_tasks;
   std::vector<int> processes;                          ///< of each task
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
-  std::vector<std::unique_ptr<Transport>> failed;      ///< those of failed jobs before, which their sessions know
+  std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
   bool renewable = false;                              ///< made by inproc_transports() alone
-  std::int64_t process = 0;                            ///< that has made it
-  std::unique_ptr<HostRelay> relay;                    ///< null: no process has a block of tasks
+  std::int64_t process = 0;                            ///< id of the process that made this
+  std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
 };

@@ -1,4 +1,4 @@
-// What tasks have must be equal, and an error must say where it is not.
+// Checks that all tasks have the same graph and the same libraries, with errors that say where they differ.
 #pragma once
 
 #include <string>

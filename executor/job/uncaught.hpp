@@ -3,8 +3,9 @@
 
 namespace ferry {
 
-/// From now on each ends the process, and its job, with its text and exit code (docs/exit_codes.md). Before, from the
-/// program's start, that holds for ferry::Error alone: graphs are often made before there is a job.
+/// From this call on an uncaught exception of any type ends the process, and its job, with the exception's text and
+/// exit code (docs/exit_codes.md). Before it, an uncaught ferry::Error alone does: graphs are often made before there
+/// is a job.
 void end_with_uncaught() noexcept;
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// ResolvedPlan: one task's part of a plan as flat instructions with addresses in place of numbers.
+// ResolvedPlan: one task's part of a plan as flat instructions, with addresses in place of buffer numbers.
 #pragma once
 
 #include <cstddef>
@@ -22,31 +22,31 @@
 
 namespace ferry {
 
-/// What a bounded value has in front of its elements: how many they are along the bounded dim.
+/// The header in front of a bounded value's elements: its extent.
 inline constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
 
-/// A message under way, or none: the state of a channel's end, or of a collective.
+/// This task's end of a channel, or its part in a collective, and what is in flight there.
 struct Link {
   int peer = 0;
   std::uint32_t channel = 0;
   Ticket ticket = 0;
-  GroupCall* call = nullptr;  ///< a collective; it has no peer, channel and ticket
-  GroupCount before;          ///< what the call had moved when it was started
+  GroupCall* call = nullptr;  ///< of a collective, which has it in place of peer, channel and ticket
+  GroupCount before;          ///< the call's counters when it was last started
   bool pending = false;
   const Instruction* since = nullptr;  ///< what started it
-  std::byte* written = nullptr;        ///< of the next send: its bytes are there already, in the receiver's memory
+  std::byte* written = nullptr;  ///< where the next send's bytes are in the receiver's memory already; null: nowhere
 };
 
-/// A bounded operand: its extent lies in front of its bytes, where messages carry it.
+/// A bounded operand: its extent lies in front of its elements, so that messages carry both.
 struct Extent {
-  std::int64_t* size = nullptr;    ///< sizes[0] that the kernel sees
-  std::int64_t* header = nullptr;  ///< in front of the bytes
+  std::int64_t* size = nullptr;    ///< sizes[0] as the kernel sees it
+  std::int64_t* header = nullptr;  ///< the extent in front of the elements
   std::int64_t bound = 0;
   bool output = false;
 };
 
-/// What a walk needs of an instruction that runs a kernel, or nothing at all, and has nothing to do besides: a list of
-/// these stays in the caches. Of others `kernel` is null.
+/// The short form of an instruction that does nothing but run a kernel: 16 bytes, so that long lists stay in the
+/// caches. `kernel` is null for an instruction that needs its Resolved.
 struct Direct {
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
@@ -54,29 +54,31 @@ struct Direct {
 
 /// One instruction, ready to run.
 struct Resolved {
-  /// What is to be done besides running it.
+  /// What a walker does besides running the instruction.
   enum Flag : std::uint8_t {
-    kWaits = 1,    ///< before it: `waits`
-    kPublish = 2,  ///< after it: others wait for this thread to be here
-    kPoll = 4,     ///< after it: long enough that transfers should be moved on
-    kTaken = 8     ///< a receive and its wait: the transport has the message without the receive
+    kWaits = 1,    ///< before it: waits for other threads (`waits`)
+    kPublish = 2,  ///< after it: says how far this thread has come, since another one waits for that
+    kPoll = 4,     ///< after it: lets messages in flight make progress, since it takes long
+    kTaken = 8     ///< of a receive and its wait: the message comes without a receive (Transport::takes)
   };
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
   Do what = Do::kernel;
   std::uint8_t flags = 0;
-  std::uint32_t count = 0;     ///< instructions of this thread and region up to and with this one
-  std::byte* input = nullptr;  ///< of those that move bytes, and predicates
+  std::uint32_t count = 0;     ///< instructions of this thread and region up to this one, included
+  std::byte* input = nullptr;  ///< of what moves bytes; the condition of a loop or branch
   std::byte* output = nullptr;
   std::uint64_t bytes = 0;
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  Link* link = nullptr;  ///< of a kernel: output 0 is for this one alone, and may be written where it goes
+  /// What the instruction starts or waits for. Of a kernel or tile region: the send that alone reads its output, which
+  /// may therefore be computed straight into the receiver's memory.
+  Link* link = nullptr;
   TileWork* tiles = nullptr;
-  const Epilogue* epilogue = nullptr;  ///< of `kernel`, the first one of a tile region
-  std::uint32_t member = 0;            ///< of `tiles`: the one whose output `link` is for
-  const Instruction* plan = nullptr;   ///< for messages
+  const Epilogue* epilogue = nullptr;  ///< what follows `kernel` on each piece of its output
+  std::uint32_t member = 0;            ///< of `tiles`: the kernel whose output `link` sends
+  const Instruction* plan = nullptr;   ///< for traces and error messages
 };
 
 /// What resolving needs besides the plan.
@@ -103,7 +105,7 @@ class ResolvedPlan {
   [[nodiscard]] std::span<Resolved> list(std::uint32_t region, std::size_t thread) {
     return lists_[region * threads_ + thread];
   }
-  /// The same, in a short form.
+  /// The same, each in its short form.
   [[nodiscard]] std::span<const Direct> direct(std::uint32_t region, std::size_t thread) const {
     return direct_[region * threads_ + thread];
   }
@@ -116,7 +118,7 @@ class ResolvedPlan {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
-  /// The iteration in each loop around the instruction that a thread runs; outermost first.
+  /// The number of the current iteration in each loop around a thread's instruction; outermost first.
   [[nodiscard]] std::int64_t* iterations(std::size_t thread) { return iterations_[thread].data(); }
   /// Bytes of the arenas, variables included.
   [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
@@ -138,7 +140,7 @@ class ResolvedPlan {
                      std::uint32_t depth);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
-  /// A kernel of a tile region by so many elements, 0: by pieces.
+  /// A kernel of a tile region with tiles of `tile` elements; 0: of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
@@ -168,7 +170,7 @@ class ResolvedPlan {
   std::vector<std::vector<Resolved>> lists_;
   std::vector<std::vector<Direct>> direct_;  // of each list
   std::int64_t step_ = 0;
-  KernelRun nothing_;  // for what is a kernel that does nothing
+  KernelRun nothing_;  // given to instructions that do nothing
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;

@@ -28,9 +28,9 @@ struct WorkersOptions {
 /// while there is nothing to do. There is no other pool in ferry: kernels split over the same threads, and a walker
 /// that waits helps the others with their kernels.
 ///
-/// Who splits a kernel takes its chunks from the front, helpers take them from the back: so of kernels that follow each
-/// other each walker computes about the same part, which is in its cache. Which one computes a chunk is left to chance
-/// all the same; what a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
+/// The walker that splits a kernel takes chunks from the front, helpers take them from the back: so each walker
+/// computes about the same part of successive kernels, which its cache has. Who computes a chunk is up to timing; what
+/// a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
 ///
 /// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each also
 /// from inside its own body; called from a thread that is no walker of this task, it splits over nobody.
@@ -47,11 +47,12 @@ class Workers final : public Parallel {
   /// Calls body(walker) on all walkers at once and returns when all have returned. The body must not throw.
   void run(const std::function<void(int walker)>& body);
 
-  /// Calls f as walker 0, the others being free to help.
+  /// Calls f on the calling thread as walker 0; the others only help with kernels that f splits.
   template <class F>
   void run_alone(const F& f);
 
-  /// Parallel. What the body throws ends the split and is thrown here: of several, the one of the lowest chunk.
+  /// As Parallel::for_each. What the body throws ends the split and is thrown here: of several, the one of the lowest
+  /// chunk.
   void for_each(std::int64_t n, std::int64_t grain, const Body& body) override;
 
   /// Called by walker 0 between chunks, so that its transfers move while it computes; null: nothing. It must not throw.
@@ -60,8 +61,9 @@ class Workers final : public Parallel {
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Whether ready() became true within `turns`: helps, or pauses in one turn of `pause_every`. Having helped it begins
-  /// anew: who splits one kernel soon splits the next. ready() may throw.
+  /// Looks at ready() for `turns` turns and gives whether it became true. Meanwhile it helps; every `pause_every`-th
+  /// turn without help to give is a pause. Help begins the count anew: a walker that splits one kernel soon splits the
+  /// next. ready() may throw.
   template <class Ready>
   [[nodiscard]] bool spin(const Ready& ready, int turns, int pause_every);
   /// Returns when ready() is true: spins, then sleeps until notify() and helps. ready() may throw.
@@ -75,10 +77,10 @@ class Workers final : public Parallel {
     fence_.light();
     if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
   }
-  /// Asks what they run to end soon; stays asked. Any thread.
+  /// Asks what the walkers run to end early (cancelled()); for good. Any thread.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
-  /// Turns of a spin loop that are worth while before sleeping.
+  /// How many turns to spin before sleeping.
   [[nodiscard]] int spins() const { return spins_; }
 
  private:
@@ -89,12 +91,13 @@ class Workers final : public Parallel {
     std::int64_t n = 0, grain = 1;
     const Body* body = nullptr;
     std::mutex failing;
-    std::atomic<std::int64_t> failed_chunk{0};  // those behind it are not run any more
+    std::atomic<std::int64_t> failed_chunk{0};  // later chunks are not run any more
     std::exception_ptr failure;
-    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks from the front; from the back in the upper half
+    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks: from the front, and in the upper half from the back
   };
   enum class End : std::uint8_t { front, back };
-  static constexpr int kNesting = 4;  ///< splits inside splits that are shared; deeper ones run where they are
+  /// Splits inside splits that others help with; deeper ones run on their own thread alone.
+  static constexpr int kNesting = 4;
   static constexpr std::chrono::milliseconds kLongSleep{100};
 
   struct alignas(64) Walker {
@@ -115,7 +118,7 @@ class Workers final : public Parallel {
     int walker_before_;
   };
 
-  /// Makes notify() wake while it lives.
+  /// While one lives, notify() wakes sleepers; otherwise it costs next to nothing.
   class Drowsy {
    public:
     explicit Drowsy(Workers& workers) : workers_(workers) {
@@ -146,8 +149,8 @@ class Workers final : public Parallel {
   EventCount events_;
   alignas(64) std::atomic<int> drowsy_{0};           // walkers that sleep, or are about to
   alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
-  alignas(64) std::atomic<std::uint64_t> round_{0};  // of run()
-  std::atomic<int> running_{0};                      // threads that have not returned from this round
+  alignas(64) std::atomic<std::uint64_t> round_{0};  // counts calls of run()
+  std::atomic<int> running_{0};                      // threads that have not returned from this call's body
   std::atomic<bool> stopping_{false}, cancelled_{false};
   const std::function<void(int)>* body_ = nullptr;
   std::vector<std::thread> made_;

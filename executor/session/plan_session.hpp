@@ -29,8 +29,8 @@ class PlanSession {
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
 
   /// Error(plan): the plan is for another number of tasks, for more threads than tasks have here, needs more memory
-  /// than there is, or is refused by the verifier, which trusts no plan. Of the options, seed, data_folder,
-  /// kernels, ops and trace_file count.
+  /// than there is, or is refused by the verifier, which trusts no plan. Of the options, only seed,
+  /// data_folder, kernels, ops and trace_file are used.
   PlanSession(Plan plan, const Cluster& cluster, SessionOptions options = {});
   ~PlanSession();
   PlanSession(const PlanSession&) = delete;

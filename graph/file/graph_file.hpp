@@ -1,7 +1,7 @@
 // Graph files: `.pb` (protobuf) and `.pbtxt` (the same as text), with large tensors in a `.safetensors` file beside
 // them. The format is described in docs/graph_format.md.
 //
-// A file is hostile until checked: framing and hash, the number of everything, names, references, cycles, bodies, types
+// A file is hostile until checked: head and hash, all counts, names, references, cycles, bodies, types
 // against inference, and at last check_legal. Reading and writing are linear in the file, without recursion but for
 // protobuf's own, which is limited.
 #pragma once
@@ -31,7 +31,7 @@ inline constexpr std::size_t kInlineTensorBytes = 1 << 20;
 
 enum class GraphFormat { binary, text };
 
-/// Gives the tensor of that name that lies beside a graph file; undefined when there is none.
+/// Gives the tensor of that name from the file beside a graph file; undefined when there is none.
 using TensorBeside = std::function<Tensor(std::string_view name)>;
 
 /// A graph as the content of a file, and the tensors that lie beside it.
@@ -44,9 +44,9 @@ struct GraphContent {
 /// Equal graphs give equal content. Thread-safe.
 [[nodiscard]] GraphContent encode_graph(const Graph& graph, GraphFormat format);
 
-/// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in a
-/// topological one, as near to the file's as can be. Its tensors share nothing with `content`, but share bytes with
-/// `beside`. Error(file) says what is wrong, where: format or op versions that are newer (both are named), unknown ops
+/// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in
+/// the topological order that is nearest to the file's. Its tensors share bytes with those of `beside`, none with
+/// `content`. Error(file) says what is wrong, where: format or op versions that are newer (both are named), unknown ops
 /// (with the nearest that is known), cycles, types that inference does not give, and all that check_legal refuses;
 /// Error(usage) points at a malformed device. Thread-safe.
 [[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,

@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-// A format makes its 16 bits of a float32, rounded to the nearest number, of two the even one, and reads them again:
-// without branches, so that loops become vector code, and with operations that are exact everywhere. NaN stays NaN.
+// A format converts a float32 to its 16 bits (to the nearest, ties to even) and back: without branches, so that loops
+// are vectorised, and with operations that give the same bits on every machine. NaN stays NaN.
 
 /// IEEE 754 binary16: 5 bits of exponent, 11 of precision; up to 65504. After F. Giesen, "Half to float done quick".
 struct Binary16 {
@@ -52,8 +52,9 @@ struct Brain16 {
   static constexpr float number(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-/// A float32 that is rounded to a format of 16 bits as x itself would be: inexact ones get an odd last bit (S. Boldo,
-/// G. Melquiond: "Emulation of FMA and correctly rounded sums", 2008).
+/// x rounded to odd: where a float32 cannot hold it exactly, the neighbour with an odd last bit. Rounding that to 16
+/// bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly rounded sums",
+/// 2008).
 constexpr float to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double back = nearest;
@@ -67,7 +68,7 @@ template <class Format>
 class Half {
  public:
   Half() = default;
-  /// The nearest number, of two the even one; infinity beyond the range. An integer that float64 does not hold is
+  /// Rounds to the nearest, ties to even; infinity beyond the range. An integer that float64 does not hold is
   /// rounded to float64 first.
   template <class T>
   requires std::is_arithmetic_v<T>
@@ -84,7 +85,7 @@ class Half {
   requires std::is_arithmetic_v<T>
   explicit constexpr operator T() const { return static_cast<T>(Format::number(bits_)); }
 
-  /// As numbers: 0 equals -0, NaN nothing.
+  /// Compares as numbers: 0 equals -0, NaN equals nothing.
   friend constexpr bool operator==(Half a, Half b) { return static_cast<float>(a) == static_cast<float>(b); }
 
  private:

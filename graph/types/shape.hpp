@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// One dim of a shape. Equal symbols mean equal sizes; an unknown dim without a name equals nothing for certain.
+/// One dim of a shape. Equal symbols mean equal sizes; of an unknown dim without a symbol nothing is known.
 class Dim {
  public:
   Dim(std::int64_t size) : size_(size) {}  // NOLINT: {2, 3} is a shape
@@ -25,7 +25,7 @@ class Dim {
   Dim(const char* symbol) : Dim(std::string_view(symbol)) {}       // NOLINT
 
   [[nodiscard]] static Dim unknown() { return Dim(std::string_view()); }
-  /// At most `bound` elements; how many, the step tells.
+  /// A bounded dim: at most `bound` elements; how many is known only in a step.
   [[nodiscard]] static Dim at_most(std::int64_t bound) {
     Dim dim(bound);
     dim.bounded_ = true;

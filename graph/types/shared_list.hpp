@@ -34,7 +34,7 @@ class SharedList {
   [[nodiscard]] const T* end() const { return data() + size(); }
   [[nodiscard]] const T& operator[](std::size_t i) const { return (*items_)[i]; }
 
-  /// The list to change: its own from now on.
+  /// The list, to be changed: it shares its memory with no other any more.
   [[nodiscard]] std::vector<T>& own() {
     if (items_ == nullptr || items_.use_count() > 1) items_ = std::make_shared<std::vector<T>>(vector());
     return *items_;

@@ -1,5 +1,5 @@
-// From a dtype at run time to a C++ type: dispatch() of graph/types/dtype.hpp for sets of dtypes, so that only those
-// loops are compiled that a kernel can meet (Kernel::takes): the wider dtypes stand for the others.
+// From a dtype at run time to a C++ type: dispatch() of graph/types/dtype.hpp for the dtypes that a kernel can meet, so
+// that only their loops are compiled. Other dtypes are widened to these before (Kernel::takes).
 #pragma once
 
 #include "base/error.hpp"
@@ -19,12 +19,12 @@ template <class F>
 void dispatch_floats(DType dtype, const F& f) {
   dispatch_among<float, double>(dtype, f);
 }
-/// For what int64 computes rightly for uint64 too: sums, products, bits.
+/// For what gives uint64 the right bits when computed as int64: sums, products, bitwise ops.
 template <class F>
 void dispatch_numbers(DType dtype, const F& f) {
   dispatch_among<float, double, std::int32_t, std::int64_t>(dtype, f);
 }
-/// For what depends on the order of numbers, of kernels that take these.
+/// For what depends on the order of numbers, where uint64 is not as int64; the kernel has `.takes = kOrdered`.
 inline constexpr DTypeSet kOrdered{DType::int32, DType::int64, DType::uint64, DType::float32, DType::float64};
 template <class F>
 void dispatch_ordered(DType dtype, const F& f) {

@@ -19,8 +19,8 @@ namespace ferry {
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
              source_location at = source_location::current());
 
-/// [..., depth]: 1 where the last dim's index is the element of `indices` (integers), else 0. Of an index out of range:
-/// 0.
+/// [..., depth]: 1 where the position along the last dim equals the element of `indices` (integers), else 0. An index
+/// out of range gives zeros alone.
 Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::float32,
               source_location at = source_location::current());
 

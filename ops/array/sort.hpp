@@ -18,19 +18,20 @@ struct TopK {
   Value indices;  ///< int64
 };
 /// The k largest elements along `axis`, or the smallest, in order, and where they are. Numbers; k at most the dim's
-/// size. With k that size: the elements sorted. Of a bounded dim all when they are fewer than k: a bounded dim, too.
+/// size. With k that size it sorts. Along a bounded dim the result has a bounded dim, too,
+/// with all elements where there are fewer than k.
 TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
            source_location at = source_location::current());
 
-/// What unique gives. With n different rows, of m:
+/// What unique gives of m rows, n of them different.
 struct Unique {
-  Value values;   ///< [n,…]: each once
+  Value values;   ///< [n,…]: each different row once
   Value indices;  ///< int64 [n]: where each comes first
-  Value inverse;  ///< int64 [m]: which one each row is
+  Value inverse;  ///< int64 [m]: where in `values` each row is
   Value counts;   ///< int64 [n]: how often each comes
 };
-/// The different rows of x (elements along dim 0; x has a rank of 1 or more): in order, or as they come. n is a bounded
-/// dim, at most m.
+/// The different rows of x (elements along dim 0; x has a rank of 1 or more), sorted or in the order in which they
+/// first occur. n is a bounded dim, at most m.
 Unique unique(const Value& x, bool sorted = true, source_location at = source_location::current());
 
 /// TopK {axis, k, largest: bool}, Unique {sorted: bool}.

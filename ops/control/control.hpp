@@ -1,6 +1,6 @@
 // Control flow, as functions of values: the bodies are subgraphs. They are written as C++ functions that are called
-// once, while the graph is built; what they make goes into the body, and values of the graph around that they use are
-// captured.
+// once, while the graph is built: the ops that they make become the body, and values of the surrounding graph that they
+// use are captured.
 //
 // Errors: Error(plan) with the caller's line when types do not fit.
 #pragma once
@@ -28,8 +28,8 @@ Values while_loop(const Values& initial, const std::function<Value(const Values&
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
-/// x itself, printed with `label` on stderr each time it is computed, by one task. What uses the result, or has it as
-/// target, makes it run.
+/// x itself, printed with `label` on stderr each time it is computed, by one task. It runs only in steps that need the
+/// result or have it as a target.
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
 /// While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then those of

@@ -1,4 +1,4 @@
-// Values made again for the backward pass: what Graph::remade() asks for.
+// Recomputing for the backward pass what was made in a scope of Graph::remade(), in place of keeping it.
 #pragma once
 
 #include <map>
@@ -9,22 +9,22 @@
 
 namespace ferry {
 
-/// Makes ops of remade scopes again, in their own graph and each at most once, at the time when somebody first asks.
+/// Copies ops of remade scopes, in their own graph: each at most once, when its value is first asked for.
 class Remaker {
  public:
   explicit Remaker(Graph& graph) : graph_(graph) {}
 
-  /// `value` as the gradient of the op `user` is to read it: itself, or its copy when it was made in a remade scope;
-  /// what goes from one such scope into another is kept.
+  /// What the gradient of the op `user` reads in place of `value`: a copy if it was made in a remade scope, else
+  /// itself. It is also itself, so kept, when `user` is in another remade scope.
   [[nodiscard]] Value read_by(OpId user, ValueId value);
 
  private:
-  /// Not of ops that must not run twice, nor of those that cost nothing to keep.
+  /// Whether a copy is made: not of ops that must not run twice, nor of those that run once for all steps.
   [[nodiscard]] bool is_remade(OpId op, std::uint32_t scope) const;
-  /// What the op needs of its scope, in order, the op last.
+  /// The ops of its scope that the op needs and that have no copy yet, in topological order; the op itself is last.
   [[nodiscard]] std::vector<OpId> needed(OpId op) const;
   void make(OpId op);
-  /// The copy, or the value itself.
+  /// The value's copy if there is one, else the value itself.
   [[nodiscard]] Value latest(ValueId value) const;
 
   Graph& graph_;

@@ -13,7 +13,7 @@ namespace ferry {
 
 /// How a window moves over an image. Output position p covers input positions p * stride - padding + k * dilation for
 /// the taps k of the window; those outside the image are padding. Lists have a number for each dim of the image; empty
-/// ones say 1, of padding 0.
+/// ones mean 1, for padding 0.
 struct Sliding {
   Ints strides = {};    ///< of rows and columns, at least 1
   Ints padding = {};    ///< rows above and below, columns left and right; or four: above, left, below, right
@@ -37,8 +37,8 @@ Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::i
 Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                        source_location at = source_location::current());
 
-/// The largest element of each window of `size` {rows, columns} in x [n,c,h,w]; padding has none. NaN when there is
-/// one. The gradient goes to the first of equal elements. Padding is smaller than the window. Floating-point.
+/// The largest element of each window of `size` {rows, columns} in x [n,c,h,w], without the padding; NaN if the window
+/// has one. The gradient goes to the first of equal elements. Padding is smaller than the window. Floating-point.
 Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
 /// The mean of each window of `size` {rows, columns} in x [n,c,h,w], over those of its elements that lie in the image.
 /// Padding is smaller than the window. Floating-point.

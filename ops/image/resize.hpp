@@ -1,5 +1,5 @@
-// Images of other sizes: every dim that changes is multiplied by a matrix that is made when the graph is built, or,
-// when it is long or for nearest neighbours, picked from by indices.
+// Resizing images: each dim that changes becomes a product with a matrix of weights, which is computed when the graph
+// is built; or a gather, where the dim is long or takes nearest neighbours.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace ferry {
 
-/// Where element i of a resized dim lies in the original one, which has `n` elements and now has `m`. Scale is m / n
-/// unless it is given; then m, where it stands below, is scale * n as ONNX has it, before it is rounded down.
+/// Where element i of a dim that is resized from n to m elements lies in the original dim. scale is m / n. Where a
+/// scale is given instead, m in these formulas is scale * n before it is rounded down, as in ONNX.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5
-  half_pixel_symmetric,  ///< the same, so that what scale * n is rounded off is lost on both sides
-  pytorch_half_pixel,    ///< the same, 0 when m is 1
+  half_pixel_symmetric,  ///< half_pixel; what rounding scale * n down cuts off is cut off evenly at both ends
+  pytorch_half_pixel,    ///< half_pixel; 0 when m is 1
   half_pixel_floor,      ///< (i + 0.5) / scale: TensorFlow's for nearest neighbours
   align_corners,         ///< i * (n - 1) / (m - 1)
   asymmetric,            ///< i / scale
@@ -26,7 +26,7 @@ enum class Coordinates {
 
 enum class Interpolation { nearest, linear, cubic };
 
-/// To which neighbour of two a place belongs: the nearest, of two as near the one before or behind; or always one side.
+/// Which of its two neighbours a place takes: the nearer one (on a tie the lower or the upper), or always one of them.
 enum class Rounding { prefer_floor, prefer_ceil, floor, ceil };
 
 struct Resizing {
@@ -35,15 +35,15 @@ struct Resizing {
   Rounding rounding = Rounding::prefer_floor;  ///< of nearest
   double cubic = -0.75;                        ///< the a of Keys' "Cubic convolution interpolation", 1981
   bool exclude_outside = false;  ///< neighbours outside have weight 0; otherwise they are the element at the edge
-  bool antialias = false;        ///< linear and cubic: made smaller, an element takes from all that it covers
+  bool antialias = false;        ///< linear and cubic: where a dim shrinks, an element averages all that it covers
   double outside = 0;            ///< with crop: the value of what lies outside
 };
 
-/// A dim that gets another size.
+/// A dim to resize.
 struct ResizedDim {
   std::int64_t axis = 0;
   std::int64_t size = 1;
-  double scale = 0;           ///< 0: size / the size of now
+  double scale = 0;           ///< 0: size / the present size
   double begin = 0, end = 1;  ///< with crop
 };
 

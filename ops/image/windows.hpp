@@ -1,8 +1,8 @@
 // Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of
 // ops/image/conv.hpp, which know two dims; a convolution of three takes the taps of the first as channels.
 //
-// Sizes of windows are known when the graph is built, those of images where a function says so or has three dims to
-// move over; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
+// Sizes of windows must be known when the graph is built, those of images where a function says so or where there are
+// three dims; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
 // dtypes or windows do not fit.
 #pragma once
 
@@ -25,9 +25,8 @@ Value conv(const Value& x, const Value& w, const Sliding& sliding = {}, std::int
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                      Ints extra = {}, source_location at = source_location::current());
 
-/// Blocks put together to images, overlapping ones added: of x [n,c * taps,positions] the elements of a column are the
-/// taps of a window of `window` sizes, row-major, at one of its positions, row-major, in the image [n,c,image…].
-/// Floating-point.
+/// The adjoint of im2col: adds up the windows of an image [n,c,image…] where they overlap. x is [n,c * taps,positions]:
+/// a column has the taps of one window of `window` sizes, row-major; positions are row-major, too. Floating-point.
 Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
              source_location at = source_location::current());
 
@@ -35,12 +34,12 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
 struct Pooling {
   Ints size;  ///< of each dim
   Sliding sliding = {};
-  bool ceil = false;  ///< a last window that begins in the image or before it may reach over the end: sizes known
-  bool count_padding = false;  ///< avg_pool: padding counts as zeros, what is behind the padding does not count
+  bool ceil = false;  ///< also a last window that begins before the image's end and reaches over it; of known sizes
+  bool count_padding = false;  ///< avg_pool: padding counts as zeros; what lies beyond the padding does not count
 };
 
-/// The largest element of each window; padding has none. NaN when there is one. Numbers of any dtype; sizes are known
-/// where they are integers or the window is dilated.
+/// The largest element of each window, without the padding; NaN if the window has one. Numbers of any dtype; sizes must
+/// be known for integers and for dilated windows.
 Value max_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
 /// What max_pool_indices gives.
@@ -49,16 +48,16 @@ struct Largest {
   Value indices;  ///< int64, where the element is in x: the first of equal ones
 };
 /// max_pool(), and the places of the largest elements in the flattened x; `columns_first`: within an image the last dim
-/// is the slowest. All sizes are known.
+/// varies slowest. All sizes must be known.
 Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first = false,
                          source_location at = source_location::current());
 
 /// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} in each channel, with the elements of x [n,c,p1,…]
-/// at their `indices` (int64) in the flattened result. All sizes are known.
+/// at their `indices` (int64) in the flattened result. All sizes must be known.
 Value max_unpool(const Value& x, const Value& indices, const Ints& image,
                  source_location at = source_location::current());
 
-/// The mean of the elements of each window. Floating-point; sizes are known where the window is dilated.
+/// The mean of the elements of each window. Floating-point; sizes must be known for dilated windows.
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
 /// The p-norm of the elements of each window, (sum of |x|^p)^(1/p); padding counts as zeros. Floating-point, p >= 1.

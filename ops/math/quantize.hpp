@@ -15,12 +15,13 @@ namespace ferry {
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype,
                source_location at = source_location::current());
 
-/// (q - zero) * scale, in scale's dtype. q is of integers; zero, of its dtype (undefined: 0), and scale are broadcast.
+/// (q - zero) * scale, in scale's dtype. q has an integer dtype; zero, of its dtype (undefined: 0), and scale are
+/// broadcast.
 Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
                  source_location at = source_location::current());
 
-/// The floating-point dtype in which sums of `count` products of two differences of bytes are exact: float32 where it
-/// is.
+/// The dtype in which sums of `count` products of two factors from -255 to 255 (8-bit numbers minus their zero points)
+/// are exact: float32 where that is enough, else float64.
 [[nodiscard]] constexpr DType exact_sums(std::int64_t count) {
   return count * 255 * 255 <= (std::int64_t{1} << 24) ? DType::float32 : DType::float64;
 }
@@ -29,7 +30,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
 struct Quantized {
   Value y, scale, zero;
 };
-/// x as uint8, with the scale and zero point that take in its smallest and largest element, and 0.
+/// x as uint8, with the scale and zero point for a range that has x's smallest and largest element and 0 in it.
 Quantized dynamic_quantize(const Value& x, source_location at = source_location::current());
 
 }  // namespace ferry

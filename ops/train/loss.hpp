@@ -1,4 +1,4 @@
-// Losses of classification with weights of classes and labels that do not count.
+// Classification losses with class weights and ignored labels.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -13,19 +13,21 @@ namespace ferry {
 
 /// How the losses of a batch become one number.
 enum class Reduction {
-  none,  ///< they do not: one for each label
+  none,  ///< not at all: one loss for each label
   mean,  ///< their sum divided by that of their weights
   sum
 };
 
+/// How the labels of a batch count.
 struct Counted {
   Reduction reduction = Reduction::mean;
   Value weights = {};                        ///< of classes, [classes]; undefined: 1 each
-  std::optional<std::int64_t> ignored = {};  ///< a label whose losses are 0 with weight 0, of a class or of none
+  std::optional<std::int64_t> ignored = {};  ///< labels of this value have loss and weight 0; it need not be a class
 };
 
-/// -scores[n,label,…] times the weight of the label, of logarithms of probabilities, scores [n,classes,d1,…] and labels
-/// [n,d1,…] (int32 or int64). The number of classes is known. A label that is no class has a loss of 0.
+/// Negative log-likelihood: -scores[n,label,…] times the weight of the label's class. scores [n,classes,d1,…] are
+/// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is no class has
+/// a loss of 0.
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted = {},
                source_location at = source_location::current());
 

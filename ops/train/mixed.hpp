@@ -26,11 +26,11 @@ namespace ferry {
 /// What applies gradients: a call of one of ops/train/optim.hpp, with what comes before it.
 using Optimizer = std::function<Values(const Gradients&)>;
 
-/// x as `dtype`, both floating-point, as cast() gives it; but of a sum of the tasks' parts each task rounds its own
-/// part, so that parts are added up as `dtype`.
+/// cast(x, dtype), both floating-point; but where x is a sum over tasks that is not made yet (layout partial), each
+/// task rounds its own part, and the parts are added up in `dtype`.
 Value narrow(const Value& x, DType dtype, source_location at = source_location::current());
 
-/// The gradients, added up over tasks as `dtype` (float16, bfloat16) and of their own dtype again then: half of
+/// The gradients, added up over tasks in `dtype` (float16, bfloat16) and cast back to their own dtype: half of
 /// float32's bytes go from task to task. Each task's part and each sum of two is rounded; a float16 above 65504 becomes
 /// infinite, which unscaled() notices.
 [[nodiscard]] Gradients on_wire(const Gradients& gradients, DType dtype,
@@ -52,7 +52,7 @@ struct LossScale {
 [[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
                                    source_location at = source_location::current());
 
-/// The updates of an optimizer by gradients of loss * scale, which it is given divided by the scale. A step in which
+/// The updates of an optimizer; it is given `gradients`, those of loss * scale, divided by the scale. A step in which
 /// one of them is infinite or NaN leaves every variable as it was; the scale is halved then, if it changes at all, down
 /// to 1.
 Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,

@@ -7,8 +7,9 @@
 
 namespace ferry {
 
-/// Places ops as the file says, in place of what the graph says. Each line has a pattern for names of ops (* and ? as
-/// in a shell, * also for '/') and a device, or a layout on a mesh of tasks; the first line that matches an op counts.
+/// Places ops as the file says, whatever the graph's own annotations say. Each line has a pattern for names of ops (*
+/// and ? as in a shell, * also for '/') and a device, or a layout on a mesh of tasks; the first line that matches an op
+/// counts.
 ///
 ///     # comments and empty lines are skipped
 ///     encoder/*     /task:1/cpu:0

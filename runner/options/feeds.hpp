@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// What can be fed.
+/// An input that can be fed.
 struct FeedInput {
   std::string name;
   DType dtype = DType::float32;
@@ -19,8 +19,8 @@ struct FeedInput {
 };
 
 /// NAME=NUMBER gives a scalar of the input's dtype, NAME=FILE.npy the file's array. Error(usage): no such input (names
-/// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape, of which only
-/// the header is read; Error(file): a file that cannot be read.
+/// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (found out
+/// from its header alone); Error(file): a file that cannot be read.
 [[nodiscard]] TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds);
 /// The same for the inputs of a graph.
 [[nodiscard]] TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds);

@@ -20,10 +20,10 @@ namespace ferry {
 ///     }
 [[nodiscard]] int run_main(int argc, char** argv, Graph& graph) noexcept;
 
-/// Makes a graph; `data` is the folder of --data, empty without one. Every process of a job makes the same.
+/// Builds a graph; `data` is the folder of --data, empty without one. Every process of a job must build the same graph.
 using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 
-/// As run_main() above, of the graph that `make` makes when the program's own options are read.
+/// As run_main() above, for a graph that depends on options of the program's own: `make` builds it after they are read.
 [[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
 
 }  // namespace ferry

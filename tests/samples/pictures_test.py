@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures of docs/layouts.md show the plans that ferry makes.
+"""The pictures of README.md and docs/layouts.md show the plans that ferry makes.
 
     pictures_test.py FERRY SAMPLES_FOLDER [--update]
 
@@ -14,9 +14,12 @@ import sys
 import xml.etree.ElementTree as xml
 
 FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
-PICTURES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "layouts"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "layouts"
 
+IN_README = "add"
 PLANS = {
+    IN_README: ["add", "--tasks", "3"],
     "data_parallel": ["zero", "--entry", "data_parallel", "--tasks", "2"],
     "zero2": ["zero", "--entry", "zero2", "--tasks", "2"],
     "zero3": ["zero", "--entry", "zero3", "--tasks", "2"],
@@ -61,7 +64,7 @@ def of_svg(text):
 def main():
     failed = 0
     for name in PLANS:
-        picture = PICTURES / f"{name}.svg"
+        picture = (ROOT / "docs" / "images" if name == IN_README else PICTURES) / f"{name}.svg"
         if "--update" in sys.argv:
             planned(name, "--svg", picture)
         wanted, shown = of_dot(planned(name, "--dot")), of_svg(picture.read_text()) if picture.exists() else set()

@@ -1,4 +1,4 @@
-// Rows of an array that lies in a file, or in the files of a folder, read as they are asked for. Texts: text_file.hpp.
+// Rows of an array in a file, or in the files of a folder, read when they are asked for. Text files: text_file.hpp.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace ferry::cpu {
 
 /// Error(usage) where there is no data folder.
 void require_folder(const KernelSetup& setup, const std::string& path);
-/// This task's part of a value, of which the whole rows from `first_row` on are at `rows`.
+/// Copies this task's part of a value to `output`; `rows` are the whole value's rows from `first_row` on.
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
 
 /// What a graph says of an array in a file.
@@ -27,13 +27,13 @@ struct ArrayDeclared {
   std::string tensor;         ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"
   Type type;                  ///< of the whole array
   std::int64_t skip = 0;      ///< lines before the rows of "csv"
-  std::int64_t features = 0;  ///< of "libsvm": above all indices
+  std::int64_t features = 0;  ///< of "libsvm": every index is below it
 
   /// Error(file): the files hold something else.
   [[noreturn]] void refuse(const std::string& found) const;
 };
 
-/// Rows of what is declared. May be read from any thread.
+/// The rows of a declared array. May be read from any thread.
 class RowFile {
  public:
   explicit RowFile(ArrayDeclared declared);
@@ -41,7 +41,7 @@ class RowFile {
 
   [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
-  /// Rows [first, first + count). Error(file), with the place, where they are not to be had or damaged.
+  /// Rows [first, first + count). Error(file), with the place in the file, when they are missing or damaged.
   virtual void read(std::int64_t first, std::int64_t count, std::byte* target) const = 0;
 
  protected:
@@ -49,7 +49,7 @@ class RowFile {
   std::uint64_t row_bytes_ = 0;
 };
 
-/// Rows whose elements lie in a file as they are; a bool that is neither 0 nor 1 is an error. Opened and checked
+/// Rows that a file has as elements in binary, unpacked; a bool that is neither 0 nor 1 is an error. Opened and checked
 /// against what is declared, without reading elements.
 class ArrayFile final : public RowFile {
  public:
@@ -62,7 +62,7 @@ class ArrayFile final : public RowFile {
   struct Piece {
     std::string path;
     std::int64_t first = 0, rows = 0;
-    std::uint64_t begin = 0;                // of their bytes
+    std::uint64_t begin = 0;                // offset of their bytes
     std::unique_ptr<FileReader> kept = {};  // open; files of a folder are opened when they are read
   };
   void open_one(FileSystem& files);

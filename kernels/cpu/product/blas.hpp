@@ -22,7 +22,8 @@ void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& 
 void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
               bool add = false);
 
-/// The name of the library and of the code that it picked for this machine: other names, other bits.
+/// The name of the library and of the code that it picked for this machine: with another name results may have other
+/// bits.
 [[nodiscard]] std::string_view blas_name();
 
 }  // namespace ferry::cpu

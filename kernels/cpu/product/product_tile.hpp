@@ -8,7 +8,7 @@ namespace ferry::cpu {
 
 inline constexpr int kMostTileRows = 8;
 
-/// Of a tile's rows that lie `step` apart.
+/// Offsets of a tile's rows where they lie `step` elements apart.
 struct EvenPlaces {
   explicit EvenPlaces(std::int64_t step) {
     for (int r = 0; r < kMostTileRows; ++r) at[r] = r * step;
@@ -16,9 +16,9 @@ struct EvenPlaces {
   std::int64_t at[kMostTileRows];
 };
 
-/// One of the products that a sum adds up: where x has its factor, and the panel.
+/// One term of the sums: where its factor lies in x, and which row of the panel it is multiplied by.
 struct ProductStep {
-  std::int64_t offset;  ///< from the place of a tile's row
+  std::int64_t offset;  ///< in x, from the place of the tile's row
   std::int64_t row;     ///< of the panel
 };
 
@@ -31,18 +31,18 @@ using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* pla
 
 template <class T>
 struct ProductTiles {
-  std::int64_t lanes;                   ///< of a vector
-  std::int64_t rows;                    ///< of the largest tile
+  std::int64_t lanes;                   ///< elements of a vector
+  std::int64_t rows;                    ///< of the tallest tile
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
 };
 
 struct ProductTileSet {
-  bool fused;  ///< by multiply-adds that round once: other bits than those that round twice
+  bool fused;  ///< by fused multiply-adds: they round once, which gives other bits than rounding product and sum
   ProductTiles<float> of_float;
   ProductTiles<double> of_double;
 };
 
-/// This processor's.
+/// The set for this processor.
 [[nodiscard]] const ProductTileSet& product_tiles();
 
 template <class T>
