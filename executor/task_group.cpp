@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/files.hpp"
@@ -132,21 +133,30 @@ class Exclusive {
 }  // namespace
 
 struct TaskGroup::State {
-  State(const Cluster& c, SessionOptions o)
-      : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
+  State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().renew();
-    for (int task : cluster.local_tasks())
-      tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
+  }
+
+  /// Makes the tasks and their threads, once: to plan takes neither.
+  void begin() {
+    if (begun) return;
+    const Cluster::State& job = cluster.state();
+    tasks.clear();
+    for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
+      tasks.push_back(std::make_unique<TaskSession>(job.local_tasks[t], *job.transports[t], job, plans, options));
+    threads.emplace(job.local_tasks, job.relay.get());
+    begun = true;
   }
 
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
+  std::vector<std::shared_ptr<const PlanCache::Planned>> planned;  ///< what plan() gave without tasks
   std::vector<std::unique_ptr<TaskSession>> tasks;
-  std::atomic<bool> busy{false};
+  std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
   std::string failure;
-  TaskThreads threads;
+  std::optional<TaskThreads> threads;
 };
 
 TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
@@ -157,7 +167,7 @@ TaskGroup::~TaskGroup() {
     static_cast<void>(state_.release());
     return;
   }
-  if (state_->busy)
+  if (state_->busy && state_->begun)
     for (const auto& task : state_->tasks) task->cancel();
   while (state_->busy) {
     for (int task : state_->cluster.local_tasks()) {
@@ -181,17 +191,40 @@ bool TaskGroup::is_first(const TaskSession& task) const {
   return &task == state_->tasks[0].get();
 }
 
-void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
-  State& s = *state_;
+void TaskGroup::require_usable() const {
+  const State& s = *state_;
   s.cluster.state().require_own_process();
   if (s.closed) throw Error(Code::usage, "this session is closed");
   if (!s.failure.empty())
     throw Error(Code::usage, "this session has failed; its variables may be torn")
         .note(s.failure)
         .hint("make a new session and restore a checkpoint");
+}
+
+const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request) {
+  State& s = *state_;
+  const Cluster::State& job = s.cluster.state();
+  if (s.begun || job.relay != nullptr || job.transports.size() < job.topology.tasks.size()) {
+    const PlanResult* const planned = of_first<const PlanResult*>([&](TaskSession& task) {
+      task.compare_graphs(graph);
+      return &task.plan(graph, request);
+    });
+    return *planned;
+  }
+  require_usable();
   const Exclusive exclusive(s.busy);
+  const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
+  s.planned.push_back(s.plans.get(TaskSession::key_of(graph, agreed), graph, agreed.signature, s.options.bucket_bytes));
+  return s.planned.back()->result;
+}
+
+void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
+  State& s = *state_;
+  require_usable();
+  const Exclusive exclusive(s.busy);
+  s.begin();
   try {
-    s.threads.run([&](std::size_t i) { body(*s.tasks[i]); });
+    s.threads->run([&](std::size_t i) { body(*s.tasks[i]); });
   } catch (const Error& error) {
     if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
       s.failure = error.text();

@@ -74,6 +74,8 @@ class TaskSession {
   void set_variable(std::string_view name, const Type& type, const Tensor& value);
   /// The whole value, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
+  /// Of the plan in PlanCache.
+  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
   /// Agrees and plans.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// Session::tune.
@@ -106,7 +108,6 @@ class TaskSession {
   [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
-  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned);
   void compare_fingerprints(const PlanCache::Planned& planned);
