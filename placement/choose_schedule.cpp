@@ -7,6 +7,10 @@
 namespace ferry {
 namespace {
 
+/// On one host members read what others have where it lies (comm/group.hpp): a message less than the formulas count. Of
+/// more members than these the number of messages decides there, too.
+constexpr std::size_t kDirectMembers = 64;
+
 /// A way to do it, and what it costs.
 struct Choice {
   double seconds = 0;
@@ -34,9 +38,11 @@ class Costs {
     h_ = static_cast<std::int64_t>(sizes.size());
     k_ = *std::max_element(sizes.begin(), sizes.end());
     even_ = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == k_; });
+    if (h_ == 1) between_ = on_;
   }
 
   [[nodiscard]] bool even() const { return even_; }
+  [[nodiscard]] bool one_host() const { return h_ == 1; }
 
   [[nodiscard]] double direct_parts() const {
     const double k = num(k_), others = num(n_ - k_), part = bytes_ / num(n_);
@@ -80,7 +86,7 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
       std::vector<Choice> all{{2 * costs.direct_parts(), direct},
                               {costs.doubling(), [=] { return doubling_schedule(members); }},
                               {2 * costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
-      if (costs.even()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
+      if (costs.even() && !costs.one_host()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
       return all;
     }
     case CollectiveKind::all_gather:
@@ -99,7 +105,8 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
 
 Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
   const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
-  if (one_host) return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
+  if (one_host && call.hosts.size() <= kDirectMembers)
+    return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
   const std::vector<Choice> all = choices(call, Costs(call, topology));
   const auto best =
       std::min_element(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });

@@ -18,8 +18,9 @@ struct CollectiveCall {
   std::int64_t bytes = 0;  ///< of the whole vector
 };
 
-/// The algorithm that takes the least time by the topology's links; at a tie the simpler one. On one host it is the
-/// direct one, so that a job in one process and one under MPI on a host give the same bits.
+/// The algorithm that takes the least time by the topology's links; at a tie the simpler one. Of up to 64 members on
+/// one host it is the direct one; of more the link on a host stands for both. A job in one process and one under MPI on
+/// a host have the same algorithm, and so the same bits.
 ///
 /// A message costs its link's latency, its bytes the link's bandwidth, which the members on a host share to the
 /// outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds a byte on a host, A
