@@ -274,7 +274,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
                                          const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared.planned->result.plan;
   return guarded([&] {
-    const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
+    const std::uint64_t bound = variables_.bind(prepared.planned->variables(), transport_, deadline());
     if (!prepared.executor || bound != prepared.bound) {
       prepared.executor = executor_for(*prepared.planned, false);
       prepared.bound = bound;

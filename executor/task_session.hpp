@@ -33,6 +33,15 @@ class PlanCache {
   struct Planned {
     PlanResult result;
     std::uint64_t fingerprint = 0;  ///< of the plan, the ops' schemas and the kernels
+    /// Of its variables; made when they are first asked for. Thread-safe.
+    [[nodiscard]] const VariableLayouts& variables() const {
+      std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
+      return layouts_;
+    }
+
+   private:
+    mutable std::once_flag asked_;
+    mutable VariableLayouts layouts_;
   };
 
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}

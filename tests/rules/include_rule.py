@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "comm": ["base", "graph/dtype", "graph/shape", "kernels/device", "kernels/buffer", "placement/schedule"],
     "placement": ["base", "graph", "ops"],
     "executor": ["base", "graph", "ops",
-                 "placement/plan", "placement/schedule", "placement/planner", "placement/verify",
+                 "placement/plan", "placement/places", "placement/schedule", "placement/planner", "placement/verify",
                  "placement/topology", "placement/capabilities",
                  "kernels/kernel", "kernels/device", "kernels/buffer",
                  "comm/transport", "comm/group", "comm/backends", "comm/host"],
