@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/files.hpp"
 #include "base/log.hpp"
+#include "comm/host.hpp"
 #include "executor/task_session.hpp"
 
 namespace ferry {
@@ -18,19 +20,20 @@ namespace {
 /// first task, or serves the relay, if there is one, while all run on threads of their own.
 class TaskThreads {
  public:
+  /// Error(resource) when the system gives no more threads.
   TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
     failures_.resize(tasks.size());
-    for (std::size_t i = relay == nullptr ? 1 : 0; i < tasks.size(); ++i)
-      threads_.emplace_back([this, i] { serve(i); });
-  }
-  ~TaskThreads() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
+    const std::size_t first = relay == nullptr ? 1 : 0;
+    threads_.reserve(tasks.size());
+    try {
+      for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (const std::system_error& error) {
+      const std::size_t made = threads_.size() + 1;
+      end();
+      throw no_threads(tasks.size(), made).note(error.what());
     }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~TaskThreads() { end(); }
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
@@ -57,7 +60,24 @@ class TaskThreads {
     rethrow_first();
   }
 
+  /// Of tasks that need a thread each, where there are no more than so many.
+  static Error no_threads(std::size_t tasks, std::uint64_t most) {
+    return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
+                                     std::to_string(most) + " at most")
+        .hint("fewer --tasks, or several processes (mpirun); ferry plan and ferry check need no threads");
+  }
+
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
   static std::exception_ptr attempt(const std::function<void(std::size_t)>& body, std::size_t i) {
     try {
       body(i);
@@ -141,6 +161,8 @@ struct TaskGroup::State {
   void begin() {
     if (begun) return;
     const Cluster::State& job = cluster.state();
+    if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
+      throw TaskThreads::no_threads(job.local_tasks.size(), most);
     tasks.clear();
     for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
       tasks.push_back(std::make_unique<TaskSession>(job.local_tasks[t], *job.transports[t], job, plans, options));
