@@ -11,6 +11,10 @@ namespace {
 /// more members than these the number of messages decides there, too.
 constexpr std::size_t kDirectMembers = 64;
 
+/// Each member of a hierarchical all-reduce has steps of its own, for each mate and host: their number grows with the
+/// square of the members. Schedules of more steps than these would take gigabytes to plan and to verify.
+constexpr double kMostSteps = 5e6;
+
 /// A way to do it, and what it costs.
 struct Choice {
   double seconds = 0;
@@ -41,8 +45,10 @@ class Costs {
     if (h_ == 1) between_ = on_;
   }
 
-  [[nodiscard]] bool even() const { return even_; }
-  [[nodiscard]] bool one_host() const { return h_ == 1; }
+  /// A hierarchical all-reduce is possible.
+  [[nodiscard]] bool in_hosts() const {
+    return even_ && h_ > 1 && num(n_) * (4 * num(k_ - 1) * num(h_) + num(k_) * num(h_)) <= kMostSteps;
+  }
 
   [[nodiscard]] double direct_parts() const {
     const double k = num(k_), others = num(n_ - k_), part = bytes_ / num(n_);
@@ -86,7 +92,7 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
       std::vector<Choice> all{{2 * costs.direct_parts(), direct},
                               {costs.doubling(), [=] { return doubling_schedule(members); }},
                               {2 * costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
-      if (costs.even() && !costs.one_host()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
+      if (costs.in_hosts()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
       return all;
     }
     case CollectiveKind::all_gather:

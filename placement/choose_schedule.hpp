@@ -29,7 +29,8 @@ struct CollectiveCall {
 ///     all_reduce    direct        2 ((k-1) a + (n-k) A + (k-1) N/n b + k (n-k) N/n B)
 ///                   doubling      (log2 k) (a + N b) + (log2 n/k) (A + k N B), and two rounds when n is no power of 2
 ///                   ring          2 (n-1) (A + N/n B)
-///                   hierarchical  2 ((k-1) h a + (k-1)/k N b + (h-1) (A + N/h B)), for k members on each host
+///                   hierarchical  2 ((k-1) h a + (k-1)/k N b + (h-1) (A + N/h B)), for k members on each host, up to
+///                                 5 million steps: about 1,000 members
 ///     broadcast     direct        (k-1) (a + N b) + (n-k) (A + N B); a reduce alike
 ///                   tree          (log2 n) (A + N B)
 ///                   hierarchical  (log2 k) (a + N b) + (log2 h) (A + N B)

@@ -46,10 +46,24 @@ std::string device(const PlanDevice& device) {
          count(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
 }
 
+/// Of more, only the first ones and the last one are named.
+constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
+
+/// "0-3", "0,2,4,6"; of very many without a range, as the columns of a large mesh are, "0,2,4,6,..,4094".
+std::string group_text(const std::vector<std::int32_t>& group) {
+  std::vector<std::int32_t> first(group.begin(), group.begin() + std::min(group.size(), kMostNamed + 1));
+  const std::string text = ranges(first);
+  if (first.size() == group.size() || text.find('-') != std::string::npos) return ranges(group);
+  first.resize(kNamedOfMore);
+  return ranges(first) + ",.." + std::to_string(group.back());
+}
+
 std::string groups(const Grouping& grouping) {
+  const std::size_t named = grouping.size() <= kMostNamed ? grouping.size() : kNamedOfMore;
   std::string text;
-  for (const auto& group : grouping) text += (text.empty() ? "{" : " {") + ranges(group) + "}";
-  return text;
+  for (std::size_t g = 0; g < named; ++g) text += (text.empty() ? "{" : " {") + group_text(grouping[g]) + "}";
+  if (named == grouping.size()) return text;
+  return text + " .. {" + group_text(grouping.back()) + "}, " + count(grouping.size(), "group");
 }
 
 class Printer {

@@ -439,6 +439,26 @@ TEST_CASE("of many members on one host the number of messages decides") {
   }
 }
 
+TEST_CASE("schedules whose steps grow with the square of the members are for up to a thousand") {
+  const auto hosts_of = [](int members, int hosts) {
+    std::vector<std::int32_t> of(static_cast<std::size_t>(members));
+    for (int m = 0; m < members; ++m) of[static_cast<std::size_t>(m)] = m / (members / hosts);
+    return of;
+  };
+  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(512, 16), 1 << 24) == "hierarchical");
+  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(2048, 32), 1 << 24) == "ring");
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast,
+                                    CollectiveKind::reduce, CollectiveKind::reduce_scatter}) {
+    const std::vector<std::int32_t> hosts = hosts_of(65536, 1024);
+    for (const std::int64_t bytes : {64, 1 << 24}) {
+      const Schedule schedule = choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology());
+      CAPTURE(name_of(kind));
+      CAPTURE(schedule.algorithm);
+      CHECK(schedule.steps.size() <= 8 * hosts.size());
+    }
+  }
+}
+
 TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages") {
   const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, 4);
   const std::vector<std::int64_t> parts(4, 250);
