@@ -1,4 +1,4 @@
-// Which machine this is, so that tasks of one host find each other.
+// Which machine this is, so that tasks of one host find each other, and what a process may have of it.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,9 @@ struct HostId {
 /// Bytes of memory that processes here may have together: what is installed, or the limit of this process's control
 /// group where that is less. 0: not known. Thread-safe.
 [[nodiscard]] std::uint64_t host_memory_bytes();
+
+/// Threads that this process may have at most, by the limits of the system, of this process's control group and of its
+/// addresses; other processes take their share of some of these. 0: not known. Thread-safe.
+[[nodiscard]] std::uint64_t most_threads();
 
 }  // namespace ferry

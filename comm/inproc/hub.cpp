@@ -15,9 +15,16 @@ Lane& Hub::make_lane(int from, int to) {
   const std::lock_guard lock(making_);
   if (Lane* const made = find_lane(from, to); made != nullptr) return *made;
   Task& task = tasks_[static_cast<std::size_t>(from)];
-  if (task.lanes.load(std::memory_order_relaxed) == nullptr) {
-    rows_.push_back(std::make_unique<std::atomic<Lane*>[]>(tasks_.size()));
-    task.lanes.store(rows_.back().get(), std::memory_order_release);
+  LaneBlocks* row = task.lanes.load(std::memory_order_relaxed);
+  if (row == nullptr) {
+    row = &rows_.emplace_back((tasks_.size() + kBlock - 1) / kBlock);
+    task.lanes.store(row, std::memory_order_release);
+  }
+  const auto at = static_cast<std::size_t>(to);
+  LaneBlock* block = (*row)[at / kBlock].load(std::memory_order_relaxed);
+  if (block == nullptr) {
+    block = &blocks_.emplace_back();
+    (*row)[at / kBlock].store(block, std::memory_order_release);
   }
   Lane& lane = lanes_.emplace_back(Lane::Ends{.from = from,
                                               .to = to,
@@ -25,7 +32,8 @@ Lane& Hub::make_lane(int from, int to) {
                                               .sender_copies = copies(from),
                                               .receiver_copies = copies(to),
                                               .outbox = is_here(from) && is_here(to) ? nullptr : &outbox_});
-  task.lanes.load(std::memory_order_relaxed)[to].store(&lane, std::memory_order_release);
+  for (const int end : {from, to}) lanes_of_[end].push_back(&lane);
+  (*block)[at % kBlock].store(&lane, std::memory_order_release);
   return lane;
 }
 
@@ -52,10 +60,12 @@ void Hub::fail(const Failure& failure) {
 }
 
 void Hub::settle(int task) {
-  { const std::lock_guard lock(making_); }  // a lane that is made after this sees that the job has failed
-  for (int other = 0; other < tasks(); ++other)
-    for (Lane* const lane : {find_lane(task, other), find_lane(other, task)})
-      if (lane != nullptr) lane->settle();
+  std::vector<Lane*> lanes;
+  {
+    const std::lock_guard lock(making_);  // a lane that is made after this sees that the job has failed
+    if (const auto found = lanes_of_.find(task); found != lanes_of_.end()) lanes = found->second;
+  }
+  for (Lane* const lane : lanes) lane->settle();
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
@@ -76,9 +86,11 @@ std::shared_ptr<Round> Hub::enter(int task, std::string mine, const Deadline& de
 }
 
 std::optional<std::vector<std::string>> Hub::texts(const Round& round) {
-  const std::lock_guard lock(mutex_);
-  if (!round.complete) return std::nullopt;
-  if (round.error) throw *round.error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!round.complete) return std::nullopt;
+  }
+  if (round.error) throw *round.error;  // a complete round stays as it is
   std::vector<std::string> all;
   for (const auto& text : round.texts) all.push_back(*text);
   return all;
@@ -118,11 +130,16 @@ void Hub::complete(Round& round, const Error& error) {
 }
 
 void Hub::close(int task) {
+  bool awaited = false;
   {
     const std::lock_guard lock(mutex_);
     closed_[static_cast<std::size_t>(task)] = true;
+    awaited = open_->came > 0;
   }
-  wake_all();
+  if (awaited)
+    wake_all();
+  else
+    outbox_.events().notify();
 }
 
 bool Hub::closed() {

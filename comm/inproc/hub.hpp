@@ -1,12 +1,14 @@
 // Hub: what the ends of a job share that are in one process.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/system/event_count.hpp"
@@ -77,16 +79,22 @@ class Hub {
   [[nodiscard]] static std::unique_ptr<Transport> end(std::shared_ptr<Hub> hub, int task);
 
  private:
+  /// Lanes to kBlock tasks that follow one another: most tasks exchange messages with few others.
+  static constexpr int kBlock = 64;
+  using LaneBlock = std::array<std::atomic<Lane*>, kBlock>;
+  using LaneBlocks = std::vector<std::atomic<LaneBlock*>>;
   struct alignas(64) Task {
     EventCount events;
     std::atomic<int> copies{0};
-    std::atomic<std::atomic<Lane*>*> lanes{nullptr};  ///< to each task; null: none is made
+    std::atomic<LaneBlocks*> lanes{nullptr};  ///< to all tasks; null: none is made, in the block or at all
   };
   /// Null when it is not made yet.
   [[nodiscard]] Lane* find_lane(int from, int to) {
-    const std::atomic<Lane*>* const lanes =
-        tasks_[static_cast<std::size_t>(from)].lanes.load(std::memory_order_acquire);
-    return lanes == nullptr ? nullptr : lanes[to].load(std::memory_order_acquire);
+    const LaneBlocks* const lanes = tasks_[static_cast<std::size_t>(from)].lanes.load(std::memory_order_acquire);
+    if (lanes == nullptr) return nullptr;
+    const auto at = static_cast<std::size_t>(to);
+    const LaneBlock* const block = (*lanes)[at / kBlock].load(std::memory_order_acquire);
+    return block == nullptr ? nullptr : (*block)[at % kBlock].load(std::memory_order_acquire);
   }
   Lane& make_lane(int from, int to);
   void wake_all();
@@ -95,9 +103,11 @@ class Hub {
   const Tasks here_;
   Outbox outbox_;
   std::deque<Task> tasks_;
-  std::mutex making_;  // guards the next two
+  std::mutex making_;  // guards the next four
   std::deque<Lane> lanes_;
-  std::vector<std::unique_ptr<std::atomic<Lane*>[]>> rows_;  // Task::lanes
+  std::deque<LaneBlocks> rows_;                           // Task::lanes
+  std::deque<LaneBlock> blocks_;                          // of rows_
+  std::unordered_map<int, std::vector<Lane*>> lanes_of_;  // of each task that has any, to and from it
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // guards all below, and the rounds
   std::optional<Failure> failure_;

@@ -50,7 +50,7 @@ void Lane::release(Transfer* transfer) {
 Transfer* Lane::take(std::uint32_t channel, const Offer& offer) {
   Transfer* transfer = free_;
   if (transfer == nullptr) {
-    transfer = &store_.emplace_back();
+    transfer = &store_.emplace_front();
     transfer->lane = this;
   } else {
     free_ = transfer->next;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <forward_list>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -94,7 +94,7 @@ class Lane {
   const Ends ends_;
   std::mutex mutex_;
   std::unordered_map<std::uint32_t, Queue> queues_;
-  std::deque<Transfer> store_;
+  std::forward_list<Transfer> store_;  // of many lanes most have never had any
   Transfer* free_ = nullptr;
 };
 

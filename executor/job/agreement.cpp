@@ -105,8 +105,9 @@ Wish unpacked(std::string_view bytes) {
 /// Of all tasks' wishes one, or an Error that is the same on all tasks.
 class Agreement {
  public:
-  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes)
-      : graph_(graph), topology_(topology), wishes_(std::move(wishes)) {}
+  /// One wish of each task; or one that counts for all of them, if they `share` it.
+  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes, bool share = false)
+      : graph_(graph), topology_(topology), wishes_(std::move(wishes)), share_(share) {}
 
   Agreed make(const RunRequest& request) {
     for (std::size_t task = 0; task < wishes_.size(); ++task) compare(task);
@@ -166,7 +167,7 @@ class Agreement {
     const DeviceSpec& device = op.annotation().device;
     if (op.annotation().mesh == kNoMesh && device.task && !device.all_tasks()) {
       const int owner = topology_.resolve(device);
-      if (std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
+      if (share_ || std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
     }
     return {op.output(0), giver, givers.sizes};
   }
@@ -174,6 +175,7 @@ class Agreement {
   const Graph& graph_;
   const Topology& topology_;
   std::vector<Wish> wishes_;
+  const bool share_;
   std::map<std::string, Givers> givers_;
 };
 
@@ -194,6 +196,10 @@ Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transpor
   for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline))
     wishes.push_back(unpacked(bytes));
   return Agreement(graph, topology, std::move(wishes)).make(request);
+}
+
+Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give, const Topology& topology) {
+  return Agreement(graph, topology, {wish_of(graph, request, true, topology.size())}, all_give).make(request);
 }
 
 }  // namespace ferry

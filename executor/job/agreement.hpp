@@ -27,4 +27,9 @@ struct Agreed {
 [[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
                            const Topology& topology, const Deadline& deadline);
 
+/// The same, without a word to anybody, where one call speaks for all tasks of the job; `all_give`: every task may give
+/// the request's feeds, else task 0 alone.
+[[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
+                                 const Topology& topology);
+
 }  // namespace ferry

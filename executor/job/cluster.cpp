@@ -96,13 +96,26 @@ void require_one_build(const std::vector<std::string>& introductions) {
           .hint("start the same build on all hosts");
 }
 
+/// How many tasks share the cores of each.
+std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
+  std::map<std::pair<std::string_view, std::string_view>, int> counts;  // by host and cores
+  std::vector<const int*> count_of;
+  for (const Introduction& task : tasks) {
+    int& count = counts[{task.proof, task.mask}];
+    ++count;
+    count_of.push_back(&count);
+  }
+  std::vector<int> sharers;
+  for (const int* count : count_of) sharers.push_back(*count);
+  return sharers;
+}
+
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
   Topology topology;
   std::map<std::string, std::int32_t> hosts;
+  const std::vector<int> sharers = sharers_of(tasks);
+  topology.tasks.reserve(tasks.size());
   for (const Introduction& task : tasks) {
-    const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
-      return other.proof == task.proof && other.mask == task.mask;
-    }));
     TaskInfo info;
     info.host = hosts.try_emplace(task.proof, static_cast<std::int32_t>(hosts.size())).first->second;
     info.host_name = task.host_name;
@@ -111,7 +124,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
     cores.whole_machine = task.whole_machine;
-    info.threads = choose_threads(task.threads, cores, sharers).threads;
+    info.threads = choose_threads(task.threads, cores, sharers[topology.tasks.size()]).threads;
     topology.tasks.push_back(std::move(info));
   }
   apply_jobs(options.jobs, topology.tasks);

@@ -1,11 +1,13 @@
 #include "executor/run/resolved.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "base/text.hpp"
 #include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
+#include "placement/plan/places.hpp"
 
 namespace ferry {
 namespace {
@@ -88,6 +90,12 @@ Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Tra
 }
 
 void ResolvedPlan::describe_buffers() {
+  std::map<std::uint32_t, Membership> places;  // of the task, by grouping
+  const auto place = [&](std::uint32_t grouping) {
+    const auto [at, fresh] = places.try_emplace(grouping);
+    if (fresh) at->second = membership(plan_.groupings[grouping], task_);
+    return at->second;
+  };
   for (const Buffer& buffer : role_.buffers) {
     sizes_.push_back(buffer.sizes);
     if (buffer.window == kNone) {
@@ -95,7 +103,7 @@ void ResolvedPlan::describe_buffers() {
       begin_.emplace_back(buffer.sizes.size(), 0);
     } else {
       whole_.push_back(plan_.windows[buffer.window].sizes);
-      begin_.push_back(begin_of(plan_, plan_.windows[buffer.window], task_));
+      begin_.push_back(begin_at(plan_.windows[buffer.window], place));
     }
   }
 }

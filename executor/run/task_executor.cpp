@@ -19,9 +19,10 @@
 namespace ferry {
 namespace {
 
-/// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it.
+/// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it: there
+/// twice as long each time in vain, so that a thousand tasks that wait leave the cores to those that do not.
 constexpr std::chrono::microseconds kShortIdle{50};
-constexpr std::chrono::microseconds kLongIdle{2000};
+constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
 
 /// Who waits in vain gives a task that is in a loop so much longer, at most, to say so: its loop is the cause.
 constexpr std::chrono::seconds kGrace{1};
@@ -504,6 +505,8 @@ struct TaskExecutor::State {
     if (spin()) return;
     const Duration patience = deadline + std::min<Duration>(deadline / 8, kGrace);
     TimePoint last = system_clock().now();
+    std::chrono::microseconds nap = resolved.single() ? kLongIdle : kShortIdle;
+    const std::chrono::microseconds longest = resolved.single() ? kLongestIdle : kShortIdle;
     while (!ready()) {
       if (stopping.load()) throw Stopped();
       const bool helped = workers.help();
@@ -514,7 +517,8 @@ struct TaskExecutor::State {
       }
       check_asked();
       if (system_clock().now() - last >= patience) throw verdict(r, system_clock().now() - last);
-      transport.idle(resolved.single() ? kLongIdle : kShortIdle);
+      transport.idle(nap);
+      nap = std::min(2 * nap, longest);
     }
   }
 

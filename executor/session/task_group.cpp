@@ -4,10 +4,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
+#include "comm/host.hpp"
 #include "executor/session/task_session.hpp"
 
 namespace ferry {
@@ -17,19 +20,20 @@ namespace {
 /// first task, or serves the relay, if there is one, while all run on threads of their own.
 class TaskThreads {
  public:
+  /// Error(resource) when the system gives no more threads.
   TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
     failures_.resize(tasks.size());
-    for (std::size_t i = relay == nullptr ? 1 : 0; i < tasks.size(); ++i)
-      threads_.emplace_back([this, i] { serve(i); });
-  }
-  ~TaskThreads() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
+    const std::size_t first = relay == nullptr ? 1 : 0;
+    threads_.reserve(tasks.size());
+    try {
+      for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (const std::system_error& error) {
+      const std::size_t made = threads_.size() + 1;
+      end();
+      throw no_threads(tasks.size(), made).note(error.what());
     }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~TaskThreads() { end(); }
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
@@ -56,7 +60,24 @@ class TaskThreads {
     rethrow_first();
   }
 
+  /// Of tasks that need a thread each, where there are no more than so many.
+  static Error no_threads(std::size_t tasks, std::uint64_t most) {
+    return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
+                                     std::to_string(most) + " at most")
+        .hint("fewer --tasks, or several processes (mpirun); ferry plan and ferry check need no threads");
+  }
+
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
   static std::exception_ptr attempt(const std::function<void(std::size_t)>& body, std::size_t i) {
     try {
       body(i);
@@ -132,21 +153,32 @@ class Exclusive {
 }  // namespace
 
 struct TaskGroup::State {
-  State(const Cluster& c, SessionOptions o)
-      : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
+  State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().renew();
-    for (int task : cluster.local_tasks())
-      tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
+  }
+
+  /// Makes the tasks and their threads, once: to plan takes neither.
+  void begin() {
+    if (begun) return;
+    const Cluster::State& job = cluster.state();
+    if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
+      throw TaskThreads::no_threads(job.local_tasks.size(), most);
+    tasks.clear();
+    for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
+      tasks.push_back(std::make_unique<TaskSession>(job.local_tasks[t], *job.transports[t], job, plans, options));
+    threads.emplace(job.local_tasks, job.relay.get());
+    begun = true;
   }
 
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
+  std::vector<std::shared_ptr<const PlanCache::Planned>> planned;  ///< what plan() gave without tasks
   std::vector<std::unique_ptr<TaskSession>> tasks;
-  std::atomic<bool> busy{false};
+  std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
   std::string failure;
-  TaskThreads threads;
+  std::optional<TaskThreads> threads;
 };
 
 TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
@@ -157,7 +189,7 @@ TaskGroup::~TaskGroup() {
     static_cast<void>(state_.release());
     return;
   }
-  if (state_->busy)
+  if (state_->busy && state_->begun)
     for (const auto& task : state_->tasks) task->cancel();
   while (state_->busy) {
     for (int task : state_->cluster.local_tasks()) {
@@ -181,17 +213,40 @@ bool TaskGroup::is_first(const TaskSession& task) const {
   return &task == state_->tasks[0].get();
 }
 
-void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
-  State& s = *state_;
+void TaskGroup::require_usable() const {
+  const State& s = *state_;
   s.cluster.state().require_own_process();
   if (s.closed) throw Error(Code::usage, "this session is closed");
   if (!s.failure.empty())
     throw Error(Code::usage, "this session has failed; its variables may be torn")
         .note(s.failure)
         .hint("make a new session and restore a checkpoint");
+}
+
+const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request) {
+  State& s = *state_;
+  const Cluster::State& job = s.cluster.state();
+  if (s.begun || job.relay != nullptr || job.transports.size() < job.topology.tasks.size()) {
+    const PlanResult* const planned = of_first<const PlanResult*>([&](TaskSession& task) {
+      task.compare_graphs(graph);
+      return &task.plan(graph, request);
+    });
+    return *planned;
+  }
+  require_usable();
   const Exclusive exclusive(s.busy);
+  const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
+  s.planned.push_back(s.plans.get(TaskSession::key_of(graph, agreed), graph, agreed.signature, s.options.bucket_bytes));
+  return s.planned.back()->result;
+}
+
+void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
+  State& s = *state_;
+  require_usable();
+  const Exclusive exclusive(s.busy);
+  s.begin();
   try {
-    s.threads.run([&](std::size_t i) { body(*s.tasks[i]); });
+    s.threads->run([&](std::size_t i) { body(*s.tasks[i]); });
   } catch (const Error& error) {
     if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
       s.failure = error.text();

@@ -11,8 +11,8 @@ namespace ferry {
 
 class TaskSession;
 
-/// The tasks of this process, each on a thread of its own: the first on the caller's, unless that serves a relay. Used
-/// from one thread.
+/// The tasks of this process, each on a thread of its own: the first on the caller's, unless that serves a relay. They
+/// begin with the first call of on_all(). Used from one thread.
 class TaskGroup {
  public:
   TaskGroup(const Cluster& cluster, SessionOptions options);
@@ -22,8 +22,11 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   [[nodiscard]] const Cluster& cluster() const;
+  /// Session::plan. Where all tasks are here and nothing has run yet, no task is begun for it.
+  [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// Calls body(task) for each local task at once and returns when all have; then throws what failed first.
-  /// Error(usage) when the group is closed, has failed before, or is in a call already.
+  /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
+  /// has no thread for each task.
   void on_all(const std::function<void(TaskSession&)>& body);
   /// on_all, and what it gives for the first local task.
   template <class T>
@@ -43,6 +46,7 @@ class TaskGroup {
 
  private:
   [[nodiscard]] bool is_first(const TaskSession& task) const;
+  void require_usable() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -177,7 +177,8 @@ void TaskSession::initialise(const Graph& graph, const Signature& signature, int
   Agreed init;
   if (const auto entry = graph.entries().find("init"); entry != graph.entries().end())
     for (OpId target : entry->second.targets)
-      if (graph.op(target).def().role == OpRole::assign && missing.erase(graph.producer(graph.op(target).inputs()[0])) > 0)
+      if (graph.op(target).def().role == OpRole::assign &&
+          missing.erase(graph.producer(graph.op(target).inputs()[0])) > 0)
         init.signature.targets.push_back(target);
   if (!missing.empty() || depth > 16) {
     const Op op = graph.op(missing.empty() ? signature.targets[0] : *missing.begin());
@@ -276,7 +277,7 @@ std::vector<Tensor> TaskSession::execute(Prepared& prepared, std::int64_t steps,
                                          const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared.planned->result.plan;
   return guarded([&] {
-    const std::uint64_t bound = variables_.bind(plan, transport_, deadline());
+    const std::uint64_t bound = variables_.bind(prepared.planned->variables(), transport_, deadline());
     if (!prepared.executor || bound != prepared.bound) {
       prepared.executor = executor_for(*prepared.planned, false);
       prepared.bound = bound;

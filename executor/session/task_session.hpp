@@ -33,6 +33,15 @@ class PlanCache {
   struct Planned {
     PlanResult result;
     std::uint64_t fingerprint = 0;  ///< of the plan, the ops' schemas and the kernels
+    /// Of its variables; made when they are first asked for. Thread-safe.
+    [[nodiscard]] const VariableLayouts& variables() const {
+      std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
+      return layouts_;
+    }
+
+   private:
+    mutable std::once_flag asked_;
+    mutable VariableLayouts layouts_;
   };
 
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
@@ -74,6 +83,8 @@ class TaskSession {
   void set_variable(std::string_view name, const Type& type, const Tensor& value);
   /// The whole value, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
+  /// Of the plan in PlanCache.
+  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
   /// Agrees and plans.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// Session::tune.
@@ -106,7 +117,6 @@ class TaskSession {
   [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
-  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(const Graph& graph, const Agreed& agreed);
   Prepared& prepare(Prepared& prepared, std::shared_ptr<const PlanCache::Planned> planned);
   void compare_fingerprints(const PlanCache::Planned& planned);

@@ -107,7 +107,7 @@ double TaskSession::measure(const PlanCache::Planned& planned, const Agreed& agr
                             std::int64_t steps, Clock& clock) {
   const Plan& plan = planned.result.plan;
   return guarded([&] {
-    static_cast<void>(variables_.bind(plan, transport_, deadline()));
+    static_cast<void>(variables_.bind(planned.variables(), transport_, deadline()));
     const VariableStore::Bytes before = variables_.copy(written_variables(plan, task_));
     const std::unique_ptr<TaskExecutor> executor = executor_for(planned, true);
     const std::vector<Tensor> given = given_feeds(plan, feeds);

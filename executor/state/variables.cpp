@@ -31,83 +31,49 @@ std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what
   }
 }
 
-std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> wanted_parts(const Plan& plan) {
-  std::map<std::string, std::pair<DType, std::vector<VariablePart>>, std::less<>> wanted;
-  for (int task = 0; task < plan.topology.size(); ++task) {
-    const PlanClass& c = plan.class_for(task);
-    for (const PlanVariable& variable : c.variables) {
-      auto& [dtype, parts] = wanted[std::string(plan.string(variable.name))];
-      parts.resize(plan.topology.tasks.size());
-      const Buffer& buffer = c.buffers[variable.buffer];
-      dtype = buffer.dtype;
-      VariablePart& part = parts[static_cast<std::size_t>(task)];
-      part.held = true;
-      part.sizes = buffer.sizes;
-      part.whole = buffer.sizes;
-      part.begin.assign(buffer.sizes.size(), 0);
-      if (buffer.window == kNone) continue;
-      part.whole = plan.windows[buffer.window].sizes;
-      part.begin = begin_of(plan, plan.windows[buffer.window], task);
-    }
-  }
-  return wanted;
-}
-
-/// A value of these sizes, whole at task 0 and nowhere else.
-std::vector<VariablePart> at_task_0(const std::vector<std::int64_t>& sizes, int tasks) {
-  std::vector<VariablePart> parts(static_cast<std::size_t>(tasks));
-  parts[0] = {true, sizes, std::vector<std::int64_t>(sizes.size(), 0), sizes};
-  return parts;
-}
-
 }  // namespace
 
-std::uint64_t VariableStore::bind(const Plan& plan, Transport& transport, const Deadline& deadline) {
+std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
   std::uint64_t newest = 1;  // never that of an executor which is not made yet
-  for (auto& [name, wanted] : wanted_parts(plan)) {
-    auto& [dtype, parts] = wanted;
+  for (const auto& [name, wanted] : all) {
+    const auto& [dtype, layout] = wanted;
     Variable& variable = variables_[name];
     variable.dtype = dtype;
-    if (variable.parts != parts) {
+    if (variable.layout != layout && (variable.layout == nullptr || *variable.layout != *layout)) {
       if (variable.has_value) {
-        lay(name, std::move(parts), transport, deadline);
+        lay(name, layout, transport, deadline);
       } else {
-        variable.parts = std::move(parts);
-        variable.bytes = allocated(bytes_of(variable.parts[static_cast<std::size_t>(task_)], dtype), name);
+        variable.bytes = allocated(bytes_of(layout->part(static_cast<std::size_t>(task_)), dtype), name);
       }
       variable.laid = ++version_;
     }
+    variable.layout = layout;
     newest = std::max(newest, variable.laid + 1);
   }
   return newest;
 }
 
-bool VariableStore::first_holder(const Variable& variable, std::size_t task) {
-  for (std::size_t t = 0; t < task; ++t)
-    if (variable.parts[t] == variable.parts[task]) return false;
-  return variable.parts[task].held;
-}
-
 /// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
-void VariableStore::lay(std::string_view name, std::vector<VariablePart> parts, Transport& transport,
+void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
                         const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;
+  const VariableLayout& before = *variable.layout;
   const auto self = static_cast<std::size_t>(task_);
   const std::size_t element = size_of(variable.dtype);
   std::string_view mine;
-  if (first_holder(variable, self))
+  if (before.is_first(self))
     mine = {reinterpret_cast<const char*>(variable.bytes.get()),
-            static_cast<std::size_t>(bytes_of(variable.parts[self], variable.dtype))};
+            static_cast<std::size_t>(bytes_of(before.part(self), variable.dtype))};
   std::vector<std::string> all = transport.exchange(mine, deadline);
   std::vector<std::byte> whole;
   for (std::size_t task = 0; task < all.size(); ++task) {
-    if (!first_holder(variable, task)) continue;
-    const VariablePart& part = variable.parts[task];
+    if (!before.is_first(task)) continue;
+    const VariablePart& part = before.part(task);
     whole.resize(static_cast<std::size_t>(checked_count(part.whole)) * element);
     put_part(part, element, reinterpret_cast<const std::byte*>(all[task].data()), whole.data());
   }
-  variable.parts = std::move(parts);
-  const VariablePart& part = variable.parts[self];
+  variable.layout = std::move(layout);
+  const VariablePart& part = variable.layout->part(self);
   variable.bytes = allocated(bytes_of(part, variable.dtype), name);
   if (part.held) cut_part(part, element, whole.data(), variable.bytes.get());
 }
@@ -115,8 +81,8 @@ void VariableStore::lay(std::string_view name, std::vector<VariablePart> parts, 
 void VariableStore::set(std::string_view name, const Type& type, const Tensor& value, int tasks) {
   Variable& variable = variables_[std::string(name)];
   variable.dtype = type.dtype;
-  variable.parts = at_task_0(type.shape.sizes(), tasks);
-  const std::int64_t bytes = bytes_of(variable.parts[static_cast<std::size_t>(task_)], type.dtype);
+  variable.layout = VariableLayout::at_task_0(type.shape.sizes(), static_cast<std::size_t>(tasks));
+  const std::int64_t bytes = bytes_of(variable.layout->part(static_cast<std::size_t>(task_)), type.dtype);
   variable.bytes = allocated(bytes, name);
   if (bytes > 0) std::memcpy(variable.bytes.get(), value.bytes().data(), static_cast<std::size_t>(bytes));
   variable.laid = ++version_;
@@ -125,10 +91,8 @@ void VariableStore::set(std::string_view name, const Type& type, const Tensor& v
 
 Tensor VariableStore::whole(std::string_view name, Transport& transport, const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;
-  const auto held = std::find_if(variable.parts.begin(), variable.parts.end(), [](const auto& p) { return p.held; });
-  FERRY_ASSERT(held != variable.parts.end(), "some task has each variable");
-  const std::vector<std::int64_t> sizes = held->whole;
-  lay(name, at_task_0(sizes, transport.tasks()), transport, deadline);
+  const std::vector<std::int64_t> sizes = variable.layout->whole();
+  lay(name, VariableLayout::at_task_0(sizes, static_cast<std::size_t>(transport.tasks())), transport, deadline);
   variable.laid = ++version_;
   if (task_ != 0) return {};
   Tensor tensor(variable.dtype, sizes);
@@ -146,7 +110,7 @@ VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) 
   for (const std::string& name : names) {
     const Variable& variable = variables_.find(name)->second;
     const std::byte* const bytes = variable.bytes.get();
-    all[name].assign(bytes, bytes + bytes_of(variable.parts[static_cast<std::size_t>(task_)], variable.dtype));
+    all[name].assign(bytes, bytes + bytes_of(variable.layout->part(static_cast<std::size_t>(task_)), variable.dtype));
   }
   return all;
 }
@@ -160,9 +124,9 @@ std::vector<VariableStore::Part> VariableStore::first_parts() const {
   std::vector<Part> all;
   const auto self = static_cast<std::size_t>(task_);
   for (const auto& [name, variable] : variables_) {
-    if (!variable.has_value || !first_holder(variable, self)) continue;
-    const auto bytes = static_cast<std::size_t>(bytes_of(variable.parts[self], variable.dtype));
-    all.push_back({name, variable.dtype, &variable.parts[self], {variable.bytes.get(), bytes}});
+    if (!variable.has_value || !variable.layout->is_first(self)) continue;
+    const auto bytes = static_cast<std::size_t>(bytes_of(variable.layout->part(self), variable.dtype));
+    all.push_back({name, variable.dtype, &variable.layout->part(self), {variable.bytes.get(), bytes}});
   }
   return all;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "executor/state/variable_layout.hpp"
 #include "executor/state/variable_part.hpp"
 #include "graph/types/tensor.hpp"
 #include "placement/plan/plan.hpp"
@@ -21,10 +22,10 @@ class VariableStore {
  public:
   explicit VariableStore(int task) : task_(task) {}
 
-  /// Makes the parts that `plan` wants, and gives the address of each of this task's. What lies otherwise is laid anew
+  /// Makes the parts that a plan wants, and gives the address of each of this task's. What lies otherwise is laid anew
   /// through whole values, for which all tasks must call this with the same plan. The result is the same on all tasks:
   /// while it stays as it is, so do the addresses of the plan's variables.
-  std::uint64_t bind(const Plan& plan, Transport& transport, const Deadline& deadline);
+  std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
   /// Gives a variable its value: whole at task 0, whose `value` it is; other tasks give none. The next bind lays it as
   /// its plan wants. All `tasks` tasks call it.
   void set(std::string_view name, const Type& type, const Tensor& value, int tasks);
@@ -55,14 +56,14 @@ class VariableStore {
  private:
   struct Variable {
     DType dtype = DType::float32;
-    std::vector<VariablePart> parts;  ///< of all tasks
+    std::shared_ptr<const VariableLayout> layout;
     std::shared_ptr<std::byte[]> bytes;
     std::uint64_t laid = 0;  ///< version_ when the bytes got their place
     bool has_value = false;
   };
 
-  [[nodiscard]] static bool first_holder(const Variable& variable, std::size_t task);
-  void lay(std::string_view name, std::vector<VariablePart> parts, Transport& transport, const Deadline& deadline);
+  void lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
+           const Deadline& deadline);
 
   int task_;
   std::uint64_t version_ = 0;

@@ -7,6 +7,14 @@
 namespace ferry {
 namespace {
 
+/// On one host members read what others have where it lies (comm/group.hpp): a message less than the formulas count. Of
+/// more members than these the number of messages decides there, too.
+constexpr std::size_t kDirectMembers = 64;
+
+/// Each member of a hierarchical all-reduce has steps of its own, for each mate and host: their number grows with the
+/// square of the members. Schedules of more steps than these would take gigabytes to plan and to verify.
+constexpr double kMostSteps = 5e6;
+
 /// A way to do it, and what it costs.
 struct Choice {
   double seconds = 0;
@@ -34,9 +42,13 @@ class Costs {
     h_ = static_cast<std::int64_t>(sizes.size());
     k_ = *std::max_element(sizes.begin(), sizes.end());
     even_ = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == k_; });
+    if (h_ == 1) between_ = on_;
   }
 
-  [[nodiscard]] bool even() const { return even_; }
+  /// A hierarchical all-reduce is possible.
+  [[nodiscard]] bool in_hosts() const {
+    return even_ && h_ > 1 && num(n_) * (4 * num(k_ - 1) * num(h_) + num(k_) * num(h_)) <= kMostSteps;
+  }
 
   [[nodiscard]] double direct_parts() const {
     const double k = num(k_), others = num(n_ - k_), part = bytes_ / num(n_);
@@ -80,7 +92,7 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
       std::vector<Choice> all{{2 * costs.direct_parts(), direct},
                               {costs.doubling(), [=] { return doubling_schedule(members); }},
                               {2 * costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
-      if (costs.even()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
+      if (costs.in_hosts()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
       return all;
     }
     case CollectiveKind::all_gather:
@@ -99,7 +111,8 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
 
 Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
   const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
-  if (one_host) return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
+  if (one_host && call.hosts.size() <= kDirectMembers)
+    return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
   const std::vector<Choice> all = choices(call, Costs(call, topology));
   const auto best =
       std::min_element(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });

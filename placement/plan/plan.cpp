@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "placement/plan/places.hpp"
+
 namespace ferry {
 namespace {
 
@@ -73,16 +75,7 @@ Membership membership(const Grouping& grouping, int task) {
 }
 
 std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task) {
-  std::vector<std::int64_t> begin(window.sizes.size(), 0);
-  std::vector<std::int64_t> sizes = window.sizes;
-  for (const SplitDim& split : window.splits) {
-    const Membership mine = membership(plan.groupings[split.grouping], task);
-    if (mine.group == nullptr) continue;
-    const Part part = part_of(sizes[split.dim], static_cast<std::int64_t>(mine.group->size()), mine.member);
-    begin[split.dim] += part.begin;
-    sizes[split.dim] = part.size;
-  }
-  return begin;
+  return begin_at(window, [&](std::uint32_t grouping) { return membership(plan.groupings[grouping], task); });
 }
 
 }  // namespace ferry

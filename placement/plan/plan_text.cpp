@@ -6,6 +6,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
+#include "placement/plan/traffic.hpp"
 
 namespace ferry {
 namespace {
@@ -46,10 +47,24 @@ std::string device(const PlanDevice& device) {
          count(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
 }
 
+/// Of more, only the first ones and the last one are named.
+constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
+
+/// "0-3", "0,2,4,6"; of very many without a range, as the columns of a large mesh are, "0,2,4,6,..,4094".
+std::string group_text(const std::vector<std::int32_t>& group) {
+  std::vector<std::int32_t> first(group.begin(), group.begin() + std::min(group.size(), kMostNamed + 1));
+  const std::string text = ranges(first);
+  if (first.size() == group.size() || text.find('-') != std::string::npos) return ranges(group);
+  first.resize(kNamedOfMore);
+  return ranges(first) + ",.." + std::to_string(group.back());
+}
+
 std::string groups(const Grouping& grouping) {
+  const std::size_t named = grouping.size() <= kMostNamed ? grouping.size() : kNamedOfMore;
   std::string text;
-  for (const auto& group : grouping) text += (text.empty() ? "{" : " {") + ranges(group) + "}";
-  return text;
+  for (std::size_t g = 0; g < named; ++g) text += (text.empty() ? "{" : " {") + group_text(grouping[g]) + "}";
+  if (named == grouping.size()) return text;
+  return text + " .. {" + group_text(grouping.back()) + "}, " + count(grouping.size(), "group");
 }
 
 /// Of an instruction that passes still work on.
@@ -93,7 +108,7 @@ class Printer {
 
   void totals() {
     count_of("a step");
-    for (int task = 0; task < plan_.topology.size(); ++task) count_task(task, plan_.class_for(task), 1, "a step");
+    for (const std::uint32_t plan_class : classes_by_first_task()) count_class(plan_class, 1, "a step");
     std::string head = "plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
                        (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
                        "; ";
@@ -105,10 +120,21 @@ class Printer {
     }
   }
 
-  /// Adds what a task does in the region; beside it what it does in each turn of a loop and on each side of a branch
-  /// there, where that is anything: the plan does not say how often they run.
-  void count_task(int task, const PlanClass& role, std::uint32_t region, const std::string& what) {
-    const Traffic here = traffic_of(plan_, task, region);
+  [[nodiscard]] std::vector<std::uint32_t> classes_by_first_task() const {
+    std::vector<std::uint32_t> order;
+    std::vector<bool> seen(plan_.classes.size(), false);
+    for (const std::uint32_t plan_class : plan_.class_of) {
+      if (!seen[plan_class]) order.push_back(plan_class);
+      seen[plan_class] = true;
+    }
+    return order;
+  }
+
+  /// Adds what the tasks of a class do in the region; beside it what they do in each turn of a loop and on each side of
+  /// a branch there, where that is anything: the plan does not say how often they run.
+  void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
+    const PlanClass& role = plan_.classes[plan_class];
+    const Traffic here = of_classes_.of(plan_class, region);
     if (here != Traffic{}) count_of(what) += here;
     const Range range = role.regions[region].instructions;
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
@@ -116,8 +142,8 @@ class Printer {
       if (owner.what != Do::loop && owner.what != Do::branch) continue;
       const bool loops = owner.what == Do::loop;
       const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
-      count_task(task, role, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
-      count_task(task, role, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
+      count_class(plan_class, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
+      count_class(plan_class, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
     }
   }
 
@@ -220,6 +246,7 @@ class Printer {
   }
 
   const Plan& plan_;
+  ClassTraffic of_classes_{plan_};
   std::string out_;
   std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
 };

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "comm/backends.hpp"
+#include "placement/plan/traffic.hpp"
 
 namespace ferry {
 namespace {
@@ -23,7 +24,8 @@ std::uint64_t memory_of(const Plan& plan, int tasks) {
 
 std::string messages_of(const Plan& plan) {
   Traffic all;
-  for (int task = 0; task < plan.topology.size(); ++task) all += traffic_of(plan, task, kStep);
+  ClassTraffic traffic(plan);
+  for (std::uint32_t c = 0; c < plan.classes.size(); ++c) all += traffic.of(c, kStep);
   return std::to_string(all.sent_messages) + " of " + human_bytes(static_cast<std::uint64_t>(all.sent_bytes));
 }
 

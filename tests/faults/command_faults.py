@@ -345,6 +345,19 @@ def case_110_no_memory_for_products_of_matrices():
     return None
 
 
+def case_111_more_tasks_than_threads():
+    """What only plans takes no thread for a task, and little memory."""
+    path = write("many.pbtxt", add())
+    tasks = ["--tasks", "65536", "--threads", "1"]
+    expect(run("run", path, *tasks), 7, "65536 tasks in one process need a thread each", "mpirun")
+    if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
+        return "a sanitizer needs more addresses"
+    done = subprocess.run(["sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", FERRY, "check", path, *tasks],
+                          capture_output=True, text=True, timeout=SECONDS, env=environment())
+    expect((done.returncode, "", done.stderr), 0)
+    return None
+
+
 def case_077_first_op_that_makes_nan():
     text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
     below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))

@@ -49,6 +49,18 @@ TEST_CASE("a plan's text has its channels, classes and instructions") {
   CHECK(text == text_of(three_machines().plan));
 }
 
+TEST_CASE("of many groups and members the text names the first and the last") {
+  Graph g;
+  const auto all = g.on(g.mesh({{"rows", Mesh::kOpen}, {"columns", 2}}));
+  const Value x = identity(g.constant(Tensor(DType::float32, {64, 64}))).laid({split(0), split(1)});
+  const std::string text = text_of(test::planned(g, {sum(x)}, 64));
+  INFO(text);
+  CHECK(text.find("over {0-1} {2-3} {4-5} {6-7} .. {62-63}, 32 groups") != std::string::npos);
+  CHECK(text.find("over {0,2,4,6,..62} {1,3,5,7,..63}") != std::string::npos);
+  INFO(text);
+  CHECK(text_of(test::planned(g, {sum(x)}, 8)).find("over {0-1} {2-3} {4-5} {6-7}") != std::string::npos);
+}
+
 TEST_CASE("a plan's text has what each turn of a loop sends beside what a step does") {
   Graph g;
   const auto all = g.on(g.mesh("dp"));

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "placement/messages/choose_schedule.hpp"
+#include "placement/plan/traffic.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry {
@@ -329,6 +330,31 @@ TEST_CASE("ring, doubling, tree and hierarchical schedules give every member its
       }
 }
 
+TEST_CASE("the traffic of all members together is that of each") {
+  for (int n = 1; n <= 9; ++n) {
+    std::vector<Schedule> all = others(n);
+    for (const CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, n / 2));
+    for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce})
+      all.push_back(direct_schedule(kind, n, n / 2, true));
+    for (const Schedule& schedule : all)
+      for (int shape = 0; shape < 3; ++shape) {
+        CAPTURE(name_of(schedule.kind));
+        CAPTURE(schedule.algorithm);
+        CAPTURE(n);
+        const auto parts = uneven(schedule.part_count(), shape);
+        const std::vector<Traffic> members = traffic_of_members(schedule, parts);
+        REQUIRE(static_cast<int>(members.size()) == n);
+        for (int m = 0; m < n; ++m) {
+          const Traffic& traffic = members[static_cast<std::size_t>(m)];
+          CHECK(traffic.sent_messages == schedule.sends_of(m));
+          CHECK(traffic.sent_bytes == schedule.sent_elements(parts, m));
+          CHECK(traffic.received_messages == schedule.receives_of(m));
+          CHECK(traffic.received_bytes == schedule.received_elements(parts, m));
+        }
+      }
+  }
+}
+
 TEST_CASE("the verifier plays every schedule") {
   for (int n = 1; n <= 9; ++n) {
     std::vector<Schedule> all = others(n);
@@ -399,6 +425,38 @@ TEST_CASE("the algorithm is chosen by size and hosts") {
   CHECK(chosen(CollectiveKind::broadcast, pairs, 1 << 20) == "hierarchical");
   CHECK(chosen(CollectiveKind::reduce, each, 64) == "tree");
   CHECK(chosen(CollectiveKind::all_to_all, each, 64) == "direct");
+}
+
+TEST_CASE("of many members on one host the number of messages decides") {
+  const std::vector<std::int32_t> few(64, 0), many(65, 0), thousand(1024, 0);
+  for (const CollectiveKind kind : kKinds) CHECK(chosen(kind, few, 64) == "direct");
+  for (const auto& hosts : {many, thousand}) {
+    CHECK(chosen(CollectiveKind::all_reduce, hosts, 64) == "doubling");
+    CHECK(chosen(CollectiveKind::all_reduce, hosts, 1 << 24) == "direct");
+    CHECK(chosen(CollectiveKind::broadcast, hosts, 64) == "tree");
+    CHECK(chosen(CollectiveKind::reduce, hosts, 64) == "tree");
+    CHECK(chosen(CollectiveKind::all_gather, hosts, 64) == "direct");
+  }
+}
+
+TEST_CASE("schedules whose steps grow with the square of the members are for up to a thousand") {
+  const auto hosts_of = [](int members, int hosts) {
+    std::vector<std::int32_t> of(static_cast<std::size_t>(members));
+    for (int m = 0; m < members; ++m) of[static_cast<std::size_t>(m)] = m / (members / hosts);
+    return of;
+  };
+  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(512, 16), 1 << 24) == "hierarchical");
+  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(2048, 32), 1 << 24) == "ring");
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast,
+                                    CollectiveKind::reduce, CollectiveKind::reduce_scatter}) {
+    const std::vector<std::int32_t> hosts = hosts_of(65536, 1024);
+    for (const std::int64_t bytes : {64, 1 << 24}) {
+      const Schedule schedule = choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology());
+      CAPTURE(name_of(kind));
+      CAPTURE(schedule.algorithm);
+      CHECK(schedule.steps.size() <= 8 * hosts.size());
+    }
+  }
 }
 
 TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages") {

@@ -7,11 +7,12 @@
 
 namespace {
 
-std::atomic<std::int64_t> count{0};
+std::atomic<std::int64_t> count{0}, bytes_so_far{0};
 
 /// Null when there is none.
 void* tried(std::size_t bytes, std::size_t align) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
+  bytes_so_far.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   return align <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
                                             : std::aligned_alloc(align, (bytes + align - 1) / align * align);
 }
@@ -28,6 +29,10 @@ namespace ferry::test {
 
 std::int64_t allocations() {
   return count.load();
+}
+
+std::int64_t allocated_bytes() {
+  return bytes_so_far.load();
 }
 
 }  // namespace ferry::test

@@ -1,0 +1,42 @@
+#include "executor/state/variable_layout.hpp"
+
+#include "placement/plan/places.hpp"
+
+namespace ferry {
+
+std::shared_ptr<const VariableLayout> VariableLayout::at_task_0(const std::vector<std::int64_t>& sizes,
+                                                                std::size_t tasks) {
+  auto layout = std::make_shared<VariableLayout>(tasks);
+  layout->give(0, {true, sizes, std::vector<std::int64_t>(sizes.size(), 0), sizes});
+  return layout;
+}
+
+void VariableLayout::give(std::size_t task, const VariablePart& part) {
+  const auto [at, fresh] = numbers_.try_emplace({part.begin, part.sizes}, static_cast<std::uint32_t>(parts_.size()));
+  if (fresh) parts_.push_back({part, task});
+  of_task_[task] = at->second;
+}
+
+VariableLayouts variable_layouts(const Plan& plan) {
+  std::map<std::string, std::pair<DType, std::shared_ptr<VariableLayout>>, std::less<>> made;
+  Places places(plan);
+  const auto tasks = static_cast<std::size_t>(plan.topology.size());
+  for (int task = 0; task < plan.topology.size(); ++task) {
+    const PlanClass& c = plan.class_for(task);
+    for (const PlanVariable& variable : c.variables) {
+      auto& [dtype, layout] = made[std::string(plan.string(variable.name))];
+      if (layout == nullptr) layout = std::make_shared<VariableLayout>(tasks);
+      const Buffer& buffer = c.buffers[variable.buffer];
+      dtype = buffer.dtype;
+      VariablePart part{true, buffer.sizes, std::vector<std::int64_t>(buffer.sizes.size(), 0), buffer.sizes};
+      if (buffer.window != kNone) {
+        part.whole = plan.windows[buffer.window].sizes;
+        part.begin = places.begin(plan.windows[buffer.window], task);
+      }
+      layout->give(static_cast<std::size_t>(task), part);
+    }
+  }
+  return {made.begin(), made.end()};
+}
+
+}  // namespace ferry

@@ -1,0 +1,32 @@
+// Places: where the tasks of a plan stand in its groupings.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// membership() of many tasks: each grouping is gone through once, when it is first asked for. Not thread-safe; the
+/// plan must outlive it.
+class Places {
+ public:
+  explicit Places(const Plan& plan) : plan_(plan) {}
+
+  [[nodiscard]] Membership of(std::uint32_t grouping, int task);
+  /// begin_of() of the plan.
+  [[nodiscard]] std::vector<std::int64_t> begin(const Window& window, int task);
+
+ private:
+  const Plan& plan_;
+  std::map<std::uint32_t, std::vector<Membership>> known_;  // by grouping: of each task
+};
+
+/// First element of the part in each dim of the whole value, for a task that stands at `place` of each grouping.
+[[nodiscard]] std::vector<std::int64_t> begin_at(const Window& window,
+                                                 const std::function<Membership(std::uint32_t grouping)>& place);
+
+}  // namespace ferry

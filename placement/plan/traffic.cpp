@@ -1,0 +1,160 @@
+#include "placement/plan/traffic.hpp"
+
+#include <numeric>
+
+namespace ferry {
+namespace {
+
+using StepKind = ScheduleStep::Kind;
+
+/// Messages in one direction, and their elements: of each member.
+class MemberCount {
+ public:
+  MemberCount(std::size_t members, std::span<const std::int64_t> parts)
+      : parts_(parts), messages_(members, 0), elements_(members, 0), shifts_(members, 0) {}
+
+  void add(const ScheduleStep& step) {
+    if (step.only != ScheduleStep::kAll) {
+      if (step.only != step.except) add_one(step, step.only, 1);
+      return;
+    }
+    if (step.except != ScheduleStep::kAll) add_one(step, step.except, -1);
+    ++of_all_;
+    if (step.part.by == MemberRef::By::shift)
+      ++shifts_[static_cast<std::size_t>(step.part.resolve(0, members()))];
+    else
+      for (int m = 0; m < members(); ++m) elements_[static_cast<std::size_t>(m)] += size(step, m);
+  }
+
+  /// Parts that are a shift away from the member, for all shifts: most of them come as often as each other, so that it
+  /// is all parts so often, and what a few shifts have more or less.
+  void finish() {
+    const std::int64_t usual = most_frequent(shifts_);
+    const std::int64_t all = std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0});
+    for (int m = 0; m < members(); ++m) {
+      messages_[static_cast<std::size_t>(m)] += of_all_;
+      if (usual != 0) elements_[static_cast<std::size_t>(m)] += usual * all;
+    }
+    for (std::size_t shift = 0; shift < shifts_.size(); ++shift) {
+      const std::int64_t more = shifts_[shift] - usual;
+      for (std::size_t m = 0; more != 0 && m < elements_.size(); ++m)
+        elements_[m] += more * parts_[(m + shift) % elements_.size()];
+    }
+  }
+
+  [[nodiscard]] std::int64_t messages(std::size_t member) const { return messages_[member]; }
+  [[nodiscard]] std::int64_t elements(std::size_t member) const { return elements_[member]; }
+
+ private:
+  [[nodiscard]] int members() const { return static_cast<int>(messages_.size()); }
+  [[nodiscard]] std::int64_t size(const ScheduleStep& step, int member) const {
+    return parts_[static_cast<std::size_t>(step.part.resolve(member, members()))];
+  }
+
+  void add_one(const ScheduleStep& step, int member, std::int64_t times) {
+    messages_[static_cast<std::size_t>(member)] += times;
+    elements_[static_cast<std::size_t>(member)] += times * size(step, member);
+  }
+
+  /// The number that more than half of the entries are, if there is one (Boyer, Moore 1981).
+  static std::int64_t most_frequent(const std::vector<std::int64_t>& numbers) {
+    std::int64_t found = 0, lead = 0;
+    for (const std::int64_t number : numbers) {
+      if (lead == 0) found = number;
+      lead += number == found ? 1 : -1;
+    }
+    return found;
+  }
+
+  std::span<const std::int64_t> parts_;
+  std::vector<std::int64_t> messages_, elements_;
+  std::vector<std::int64_t> shifts_;  // how often all members move the part that is so far from them
+  std::int64_t of_all_ = 0;           // messages that each member has
+};
+
+bool sends(const ScheduleStep& step) {
+  return step.kind == StepKind::send_input || step.kind == StepKind::send_output || step.kind == StepKind::send_slot;
+}
+bool receives(const ScheduleStep& step) {
+  return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
+}
+
+}  // namespace
+
+std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts) {
+  const auto members = static_cast<std::size_t>(schedule.members);
+  std::vector<Traffic> all(members);
+  if (schedule.kind == CollectiveKind::all_to_all) {  // has a part for each pair of members
+    for (int m = 0; m < schedule.members; ++m)
+      all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
+                                          .sent_bytes = schedule.sent_elements(parts, m),
+                                          .received_messages = schedule.receives_of(m),
+                                          .received_bytes = schedule.received_elements(parts, m)};
+    return all;
+  }
+  MemberCount sent(members, parts), received(members, parts);
+  for (const ScheduleStep& step : schedule.steps) {
+    if (sends(step)) sent.add(step);
+    if (receives(step)) received.add(step);
+  }
+  sent.finish();
+  received.finish();
+  for (std::size_t m = 0; m < members; ++m)
+    all[m] = {.sent_messages = sent.messages(m),
+              .sent_bytes = sent.elements(m),
+              .received_messages = received.messages(m),
+              .received_bytes = received.elements(m)};
+  return all;
+}
+
+ClassTraffic::ClassTraffic(const Plan& plan) : plan_(plan), tasks_(plan.classes.size(), 0) {
+  for (const std::uint32_t plan_class : plan.class_of) ++tasks_[plan_class];
+}
+
+Traffic ClassTraffic::of(std::uint32_t plan_class, std::uint32_t region) {
+  const PlanClass& role = plan_.classes[plan_class];
+  const std::int64_t tasks = tasks_[plan_class];
+  const Range range = role.regions[region].instructions;
+  Traffic total;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role.instructions[i];
+    switch (instruction.what) {
+      case Do::send:
+        total.sent_messages += tasks;
+        total.sent_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
+        break;
+      case Do::receive:
+        total.received_messages += tasks;
+        total.received_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
+        break;
+      case Do::collective:
+        total += of_collective(instruction.target)[plan_class];
+        break;
+      case Do::copy:
+        total.copies += tasks;
+        break;
+      default:
+        break;
+    }
+  }
+  return total;
+}
+
+const std::vector<Traffic>& ClassTraffic::of_collective(std::uint32_t number) {
+  const auto [at, fresh] = known_.try_emplace(number);
+  if (!fresh) return at->second;
+  const Collective& collective = plan_.collectives[number];
+  const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
+  std::vector<Traffic> members = traffic_of_members(plan_.schedules[collective.schedule], collective.parts);
+  for (Traffic& member : members) {
+    member.sent_bytes *= size;
+    member.received_bytes *= size;
+  }
+  at->second.resize(plan_.classes.size());
+  for (const std::vector<std::int32_t>& group : plan_.groupings[collective.grouping])
+    for (std::size_t m = 0; m < group.size(); ++m)
+      at->second[plan_.class_of[static_cast<std::size_t>(group[m])]] += members[m];
+  return at->second;
+}
+
+}  // namespace ferry
