@@ -34,14 +34,6 @@ DType dtype_or_fail(std::int64_t number) {
   return *dtype;
 }
 
-/// An element as an integer, towards zero.
-std::int64_t integer_at(const Tensor& tensor, std::int64_t i) {
-  if (!is_float(tensor.dtype())) return tensor.integer(i);
-  const double number = tensor.number(i);
-  if (!(std::abs(number) < 0x1p62)) Context::fail(std::to_string(number) + " is no number of elements");
-  return static_cast<std::int64_t>(number);
-}
-
 }  // namespace
 
 void Context::fail(const std::string& why) {
@@ -126,6 +118,19 @@ double Context::number(int i) {
 
 std::int64_t Context::whole_number(int i) {
   return integer_at(only(i, constant(i)), 0);
+}
+
+Number Context::number_of(int i) {
+  const std::vector<Number> all = numbers(i);
+  if (all.size() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + type(i).str());
+  return all[0];
+}
+
+std::int64_t Context::integer_at(const Tensor& tensor, std::int64_t i) {
+  if (!is_float(tensor.dtype())) return tensor.integer(i);
+  const double number = tensor.number(i);
+  if (!(std::abs(number) < 0x1p62)) fail(std::to_string(number) + " is no number of elements");
+  return static_cast<std::int64_t>(number);
 }
 
 Tensor Context::only(int i, Tensor tensor) {

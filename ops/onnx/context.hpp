@@ -14,6 +14,7 @@
 
 #include "graph/graph.hpp"
 #include "ops/onnx/model.hpp"
+#include "ops/onnx/number.hpp"
 
 namespace ferry::onnx {
 
@@ -97,6 +98,11 @@ class Context {
   [[nodiscard]] virtual Tensor constant(int i) = 0;
   /// The same where it can be had without more being given by value; else undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
+  /// The elements of input i, integers, as far as they are known: others are scalars of the graph, of which it is known
+  /// between which numbers they are. Where nothing is, as constant(i).
+  [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
+  /// The only element of numbers(i).
+  [[nodiscard]] Number number_of(int i);
   /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
   /// returns.
   virtual void take_by_value(int i) = 0;
@@ -145,6 +151,8 @@ class Context {
   /// A scalar of that dtype.
   [[nodiscard]] Value scalar(double number, DType dtype);
 
+  /// An element as an integer, towards zero. Error(file) when it is too large for one.
+  [[nodiscard]] static std::int64_t integer_at(const Tensor& tensor, std::int64_t i);
   /// `tensor`, known input i, which must have one element.
   [[nodiscard]] static Tensor only(int i, Tensor tensor);
 

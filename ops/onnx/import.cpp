@@ -12,7 +12,9 @@
 #include "ops/array.hpp"
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/onnx/ranges.hpp"
 #include "ops/onnx/support.hpp"
+#include "ops/reshape.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -115,6 +117,8 @@ class Importer {
   [[nodiscard]] NeedsValues needs(const Value& value) const;
   /// Begins the import anew if inputs that can be given by value are enough for `value` to be known; else returns.
   void try_values(const Value& value) const;
+  /// Between which numbers the elements of `value` are.
+  [[nodiscard]] const RangeList& ranges_of(const Value& value) { return ranges_.of(value); }
   [[nodiscard]] Graph& graph() { return *graph_; }
 
  private:
@@ -128,6 +132,8 @@ class Importer {
   bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
   void bind(const Node& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
+  /// What an op gives: as a tensor where all of its elements are known.
+  [[nodiscard]] Out as_known(const Out& out);
   [[nodiscard]] std::vector<Tensor> evaluate(const Graph& scratch, const Values& fetches) const;
 
   const Model& model_;
@@ -135,6 +141,7 @@ class Importer {
   const std::set<std::string>& by_value_;
   std::unique_ptr<Graph> graph_;
   std::map<std::pair<const Graph*, std::string>, Out> constants_;  // with what they were made from
+  Ranges ranges_;
   std::int64_t nodes_ = 0, made_ = 0;
 };
 
@@ -159,6 +166,30 @@ class NodeContext final : public Context {
       throw Error(error.code(),
                   "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
     }
+  }
+  std::vector<Number> numbers(int i) override {
+    const Out given = item(i);
+    std::vector<Number> result;
+    const auto all_known = [&](const Tensor& tensor) {
+      for (std::int64_t k = 0; k < tensor.count(); ++k) result.emplace_back(integer_at(tensor, k));
+      return result;
+    };
+    check_tensor(name(i), given);
+    if (given.known.defined()) return all_known(given.known);
+    const Shape shape = given.value.shape();
+    const RangeList& ranges = importer_.ranges_of(given.value);
+    const bool sized = shape.known() && !shape.bounded() && shape.rank() < 2;
+    if (!sized || std::any_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_open(); }))
+      return all_known(constant(i));
+    const Value flat = reshape(given.value, {-1});
+    for (std::int64_t k = 0; k < shape.count(); ++k) {
+      const Range& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
+      if (range.is_known())
+        result.emplace_back(range.least);
+      else
+        result.emplace_back(range, cast(reshape(slice(flat, 0, k, k + 1), {}), DType::int64));
+    }
+    return result;
   }
   void take_by_value(int i) override { importer_.try_values(in(i)); }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
@@ -331,6 +362,25 @@ void Importer::bind(const Node& node, const std::vector<Out>& outs, Names& names
   }
 }
 
+Out Importer::as_known(const Out& out) {
+  if (!out.value.defined() || &out.value.graph() != &graph_->current()) return out;
+  if (const Tensor* tensor = graph_->current().constant_value(out.value.id())) return *tensor;
+  const Shape& shape = out.value.shape();
+  const DType dtype = out.value.dtype();
+  if (is_float(dtype) || !shape.known() || shape.bounded() || !out.perm.empty()) return out;
+  const RangeList& ranges = ranges_.of(out.value);
+  if (!std::all_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_known(); })) return out;
+  const std::int64_t count = shape.count();
+  if (count != static_cast<std::int64_t>(ranges.size())) return out;
+  Tensor tensor(dtype, shape.sizes());
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto data = tensor.mutable_data<T>();
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<T>(ranges[i].least);
+  });
+  return tensor;
+}
+
 void Importer::give_name(const Value& value, const std::string& name, OpId first) {
   Graph& graph = value.graph();
   const Op op = value.op();
@@ -390,12 +440,7 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
       take_by_value(node, names);
       throw;
     }
-    for (Out& out : outs) {
-      const Tensor* tensor = out.value.defined() && &out.value.graph() == &graph_->current()
-                                 ? graph_->current().constant_value(out.value.id())
-                                 : nullptr;
-      items.push_back(tensor != nullptr ? Out(*tensor) : out);
-    }
+    for (const Out& out : outs) items.push_back(as_known(out));
   }
   for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
     if (items[i].value.defined()) give_name(items[i].value, node.outputs[i], first);

@@ -1,0 +1,34 @@
+// An integer that decides a size: known while a model is imported, or only when the graph runs.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "ops/onnx/ranges.hpp"
+
+namespace ferry::onnx {
+
+struct Number {
+  Number(std::int64_t known) : range(Range::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
+  Number(Range between, Value scalar) : range(between), value(std::move(scalar)) {}
+  Range range;
+  Value value;  ///< an int64 scalar; undefined where the number is known
+
+  [[nodiscard]] bool known() const { return range.is_known(); }
+  /// Of a known one.
+  [[nodiscard]] std::int64_t number() const { return range.least; }
+  [[nodiscard]] bool is(std::int64_t number) const { return range == Range::of(number); }
+};
+
+/// The number as an int64 scalar of the graph.
+[[nodiscard]] Value scalar_of(Graph& graph, const Number& number);
+
+[[nodiscard]] Number sum_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number difference_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number smaller_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number larger_of(Graph& graph, const Number& a, const Number& b);
+/// a / step, up to the next integer; a >= 0, step >= 1.
+[[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
+
+/// How many x has along `dim`.
+[[nodiscard]] Number size_along(const Value& x, int dim);
+
+}  // namespace ferry::onnx
