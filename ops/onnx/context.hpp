@@ -48,6 +48,12 @@ class Outs : public std::vector<Out> {
   Outs(std::initializer_list<Out> outs) : vector(outs) {}
 };
 
+/// What a body gives or takes: a type, and the value where that is known.
+struct Tried {
+  Type type;
+  Tensor known;
+};
+
 /// One node, as its converter sees it.
 ///
 ///     Outs to_leaky_relu(Context& c) {
@@ -141,6 +147,10 @@ class Context {
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
   /// The nodes of a body made here, its inputs being these. Gives its outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
+  /// What a body gives for such inputs. What is made for it is thrown away.
+  [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
+  /// The number that the user gave for the first dim of output i, by its symbol in the model or by the output's name.
+  [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
   /// Input i as it is: known or not.
   [[nodiscard]] virtual Out out(int i) = 0;
   /// The elements of input i. Error(file) when it is no sequence.

@@ -1,15 +1,19 @@
 // Control flow: bodies of ONNX become bodies of ferry's. A loop that gives something in each iteration, and goes round
-// a number of times that is known, is written out.
+// a number of times that is known, is written out; of others a number of times is known that they do not go beyond.
 #include "ops/control.hpp"
 
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "ops/array.hpp"
+#include "ops/broadcast.hpp"
+#include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/reshape.hpp"
+#include "ops/scatter.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -101,11 +105,32 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   return outs_of(state);
 }
 
-Outs while_of(Context& c, const LoopForm& form) {
+/// Room for what each of at most `most` iterations gives.
+Values room_for(Context& c, const LoopForm& form, std::int64_t most) {
+  std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
+  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.in(i).type(), {}});
+  const std::vector<Tried> results = c.tried(form.body, given);
+  Values room;
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
+    const Type& type = results[k].type;
+    if (!type.shape.known() || type.shape.bounded())
+      Context::fail("it gives " + type.str() + " in each iteration, which has not one size");
+    Ints sizes = type.shape.sizes();
+    sizes.insert(sizes.begin(), most);
+    room.push_back(broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes));
+  }
+  return room;
+}
+
+/// `most`: iterations, where it gives something in each one.
+Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
   Values initial;
   initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
   initial.push_back(c.has(1) ? reshape(c.in(1), {}) : c.graph().constant(Tensor::scalar<bool>(true)));
   for (int i = 2; i < c.inputs(); ++i) initial.push_back(c.in(i));
+  const std::size_t states = initial.size();
+  if (form.collected > 0)
+    for (const Value& room : room_for(c, form, most)) initial.push_back(room);
   const Value times = c.has(0) ? reshape(c.in(0), {}) : Value();
   Values end = while_loop(
       initial,
@@ -116,21 +141,43 @@ Outs while_of(Context& c, const LoopForm& form) {
       },
       [&](const Values& now) {
         Values next{now[0] + 1};
-        for (const Value& value : values_of(c, c.build(form.body, Results(now.begin(), now.end()))))
-          next.push_back(next.size() == 1 ? reshape(value, {}) : value);
+        const Results given(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(states));
+        const Values results = values_of(c, c.build(form.body, given));
+        for (std::size_t k = 0; k + 1 < states; ++k) next.push_back(k == 0 ? reshape(results[k], {}) : results[k]);
+        for (std::size_t k = states; k < now.size(); ++k) {
+          const Value row = expand_dims(results[k - 1], {0});
+          next.push_back(scatter_nd(now[k], reshape(now[0], {1, 1}), row));
+        }
         return next;
       });
+  for (std::size_t k = states; k < end.size(); ++k) end[k] = gather(end[k], arange(end[0], most), 0);
   end.erase(end.begin(), end.begin() + 2);
   return end;
 }
 
+/// Whether the body alone decides if the loop goes on.
+bool ends_by_itself(Context& c, const LoopForm& form) {
+  std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
+  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
+  return !c.tried(form.body, given)[0].known.defined();
+}
+
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
-  if (form.collected > 0) {
-    if (!c.has(0)) Context::fail("it gives something in each iteration, and has no bound on their number");
-    return written_loop(c, form, c.whole_number(0));
+  if (form.collected == 0) return while_of(c, form, 0);
+  const Number times = c.has(0) ? c.number_of(0) : Number(Range::kHighest);
+  const bool open = !times.known() || (c.has(1) && !c.constant_if(1).defined()) || ends_by_itself(c, form);
+  if (!open) return written_loop(c, form, times.number());
+  std::int64_t most = times.range.most;
+  const int first = static_cast<int>(form.carried);
+  for (int k = first; k < c.outputs(); ++k)
+    if (const auto given = c.given_size(k)) most = std::min(most, *given);
+  if (most == Range::kHighest) {
+    const std::string name = c.outputs() > first ? c.node().outputs[static_cast<std::size_t>(first)] : "NAME";
+    throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
+        .hint("--dim " + escaped(name) + "=100, for at most 100");
   }
-  return while_of(c, form);
+  return while_of(c, form, most);
 }
 
 // ---- Scan ----

@@ -117,6 +117,10 @@ class Importer {
   [[nodiscard]] NeedsValues needs(const Value& value) const;
   /// Begins the import anew if inputs that can be given by value are enough for `value` to be known; else returns.
   void try_values(const Value& value) const;
+  /// Forgets what was made in a body that is thrown away.
+  void forget(const Graph& body);
+  /// The number given for the first dim of a value of the model.
+  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
   /// Between which numbers the elements of `value` are.
   [[nodiscard]] const RangeList& ranges_of(const Value& value) { return ranges_.of(value); }
   [[nodiscard]] Graph& graph() { return *graph_; }
@@ -210,6 +214,26 @@ class NodeContext final : public Context {
     for (const ValueDef& output : body.outputs) outs.push_back(names.get(output.name));
     return outs;
   }
+  std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override {
+    Graph& probe = graph().add_subgraph("tried");
+    std::vector<Tried> results;
+    {
+      const Scope here = graph().build(probe);
+      std::vector<Out> given;
+      for (const Tried& input : inputs)
+        given.push_back(input.known.defined() ? Out(input.known) : Out(probe.parameter(input.type, SourceLine())));
+      for (const Out& out : build(body, given)) {
+        check_tensor({}, out);
+        results.push_back({type_of(out), out.known});
+      }
+    }
+    importer_.forget(probe);
+    graph().drop_subgraph();
+    return results;
+  }
+  std::optional<std::int64_t> given_size(int i) override {
+    return importer_.given_size(node().outputs[static_cast<std::size_t>(i)]);
+  }
 
  private:
   const Attribute* attribute(std::string_view name) const override { return attribute_of(node(), place_.call, name); }
@@ -239,6 +263,26 @@ Value Importer::value_in(Graph& graph, const std::string& name, const Out& item)
   made.known = item.known;
   made.value = graph.add(kConstant, {}, {{"value", item.known}}, SourceLine(), free ? std::string_view(name) : "")[0];
   return made.value;
+}
+
+void Importer::forget(const Graph& body) {
+  const auto is_within = [&](const Graph* graph) {
+    while (graph != nullptr && graph != &body) graph = graph->parent();
+    return graph != nullptr;
+  };
+  std::erase_if(constants_, [&](const auto& one) { return is_within(one.first.first); });
+  ranges_.forget(is_within);
+}
+
+std::optional<std::int64_t> Importer::given_size(const std::string& name) const {
+  const auto number = [&](const std::string& dim) -> std::optional<std::int64_t> {
+    const auto given = options_.dims.find(dim);
+    return given == options_.dims.end() ? std::nullopt : std::optional(given->second);
+  };
+  for (const ValueDef& output : model_.graph.outputs)
+    if (output.name == name && output.shape && output.shape->rank() > 0)
+      if (const auto size = number((*output.shape)[0].symbol())) return size;
+  return number(name);
 }
 
 NeedsValues Importer::needs(const Value& value) const {
@@ -503,7 +547,28 @@ std::unique_ptr<Graph> Importer::import() {
   return std::move(graph_);
 }
 
-/// A number is for a dim that some input has, and is the size that is given for it.
+/// Names of what loops in `nodes` give: of that a number bounds how much.
+void add_outputs_of_loops(const std::vector<Node>& nodes, std::set<std::string>& names) {
+  for (const Node& node : nodes) {
+    if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
+    for (const Attribute& one : node.attributes)
+      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value))
+        add_outputs_of_loops((*body)->nodes, names);
+  }
+}
+
+/// Names that bound what loops give, symbols of the model's outputs among them.
+std::set<std::string> loop_dims(const Model& model) {
+  std::set<std::string> names;
+  add_outputs_of_loops(model.graph.nodes, names);
+  for (const ValueDef& output : model.graph.outputs)
+    if (names.contains(output.name) && output.shape && output.shape->rank() > 0)
+      names.insert((*output.shape)[0].symbol());
+  names.erase("");
+  return names;
+}
+
+/// A number is for a dim that some input has, and is the size that is given for it; or it bounds what a loop gives.
 void check_dims(const Model& model, const ImportOptions& options) {
   std::set<std::string> symbols;
   for (const ValueDef* input : model.feeds()) {
@@ -522,8 +587,9 @@ void check_dims(const Model& model, const ImportOptions& options) {
     }
   }
   const std::vector<std::string> known(symbols.begin(), symbols.end());
+  const std::set<std::string> bounds = loop_dims(model);
   for (const auto& [name, number] : options.dims)
-    if (!symbols.contains(in_quotes(name)))
+    if (!symbols.contains(in_quotes(name)) && !bounds.contains(name))
       throw Error(Code::usage, "--dim " + escaped(name) + "=" + std::to_string(number) +
                                    ": no input has a dim of that name; " +
                                    (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));

@@ -39,6 +39,11 @@ class Ranges {
  public:
   /// Of integers and bools; of other values nothing is known.
   [[nodiscard]] const RangeList& of(const Value& value);
+  /// Forgets those of graphs that are thrown away.
+  template <class Which>
+  void forget(const Which& which) {
+    std::erase_if(known_, [&](const auto& one) { return which(one.first.first); });
+  }
 
  private:
   [[nodiscard]] RangeList found(const Value& value);

@@ -225,6 +225,41 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
 }
 
+TEST_CASE("a loop that its body ends gives something in each iteration") {
+  const std::string body =
+      value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +
+      value("output", "more", "bool", {}) + value("output", "w", "float32", {"2"}) +
+      value("output", "w2", "float32", {"2"}) + node("w", "Add", "v, x") + node("w2", "Neg", "w") +
+      node("most", "ReduceMax", "w", attribute("keepdims", "i: 0", "INT")) +
+      "initializer { name: 'ten' data_type: 1 float_data: 10 } " + node("more", "Less", "most, ten");
+  const auto file = [&](const std::string& times, const std::vector<std::string>& all) {
+    return model_of(value("input", "x", "float32", {"2"}) + kY + value("output", "all", "float32", all) +
+                    initializer("n", {}, {INT64_MAX}) + initializer("five", {}, {5}) +
+                    node("y, all", "Loop", times + ",, x", attribute("body", "g { " + body + " }", "GRAPH")));
+  };
+  const auto run = [](const std::string& model, float step, onnx::ImportOptions with = options()) {
+    const std::unique_ptr<Graph> graph = onnx::import_model(decode(model), with).graph;  // for all values of x
+    Values fetches;
+    for (const auto& fetch : graph->entry("predict").fetches) fetches.push_back(graph->value(fetch.value));
+    return Evaluator(*graph).run(fetches, {{"x", Tensor::of<float>({2}, {1, step})}})[1].str();
+  };
+  CHECK(run(file("five", {}), 3) == "[[-2 -6] [-3 -9] [-4 -12]]");
+  CHECK(run(file("five", {}), 6) == "[[-2 -12]]");
+  CHECK(run(file("five", {}), -1) == "[[-2 2] [-3 3] [-4 4] [-5 5] [-6 6]]");
+  for (const char* endless : {"n", ""}) {
+    const std::string model = file(endless, {"rounds", "2"});
+    CHECK(says(error_of([&] { static_cast<void>(run(model, 3)); }), "nothing bounds their number"));
+    onnx::ImportOptions with = options();
+    with.dims["rounds"] = 7;
+    CHECK(run(model, 3, with) == "[[-2 -6] [-3 -9] [-4 -12]]");
+    with.dims = {{"all", 3}};
+    CHECK(run(model, 6, with) == "[[-2 -12]]");
+    CHECK(error_of([&] { static_cast<void>(run(model, 0, with)); }).code() == Code::numeric);
+    with.dims = {{"turns", 3}};
+    CHECK(says(error_of([&] { static_cast<void>(run(model, 3, with)); }), "--dim turns=3: no input has a dim of that"));
+  }
+}
+
 TEST_CASE("bodies change the scores and weights of an attention") {
   const auto body = [](const std::string& of, const std::string& op) {
     return "g { " + value("input", of, "float32", {}) + value("output", "r", "float32", {}) +
