@@ -24,12 +24,12 @@ constexpr std::int64_t kMostPositions = 1 << 28;
 
 // ---- Known while importing ----
 
-/// Dims [first, last) of input 0, some of which the data decide.
+/// Dims [first, last) of input 0, some of which are known when a plan is made or a step runs.
 Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
   const Out given = c.out(0);
   Values sizes;
   for (std::int64_t d = first; d < last; ++d) {
-    if (!shape[static_cast<int>(d)].bounded()) {
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.symbol().empty() && !dim.bounded()) {
       sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
       continue;
     }
@@ -48,7 +48,8 @@ Outs to_shape(Context& c) {
   const std::int64_t last = bound(c.integer("end", rank));
   const Shape shape = c.type(0).shape;
   for (std::int64_t d = first; d < last; ++d)
-    if (shape[static_cast<int>(d)].bounded()) return shape_when_run(c, shape, first, last);
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.bounded() || !dim.symbol().empty())
+      return shape_when_run(c, shape, first, last);
   Ints sizes;
   for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
@@ -87,7 +88,7 @@ Outs to_constant_of_shape(Context& c) {
   if (value.count() != 1) Context::fail("its value is " + value.type().str() + ", and should be one element");
   const Value element = reshape(c.graph().constant(value), {});
   if (const auto known = all_known(sizes)) return broadcast_to(element, *known);
-  return expanded(element, sizes);
+  return expanded(c, element, sizes);
 }
 
 Tensor known_range(DType dtype, double from, double to, double step) {
@@ -110,7 +111,7 @@ Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64
   Graph& graph = c.graph();
   const Number ahead = step > 0 ? difference_of(graph, to, from) : difference_of(graph, from, to);
   const Number count = steps_of(graph, larger_of(graph, ahead, 0), std::abs(step));
-  Value range = numbers_below(graph, count);
+  Value range = numbers_below(c, count);
   if (step != 1) range = range * scalar_of(graph, step);
   if (!from.is(0)) range = range + scalar_of(graph, from);
   return cast(range, c.type(0).dtype);
@@ -172,7 +173,7 @@ Outs to_rows(Context& c, std::vector<Number> sizes) {
     if (sizes[d].is(1) && added.size() == d) added.push_back(static_cast<std::int64_t>(d));
   }
   sizes.erase(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(added.size()));
-  return unsqueezed(rows_reshaped(in_row_order(c.out(0)), sizes), added);
+  return unsqueezed(rows_reshaped(c, in_row_order(c.out(0)), sizes), added);
 }
 
 Outs to_reshape(Context& c) {
@@ -183,8 +184,13 @@ Outs to_reshape(Context& c) {
   else
     for (const std::int64_t size : c.integers("shape")) sizes.emplace_back(size);
   if (c.type(0).shape.bounded()) return to_rows(c, sizes);
-  const auto known = all_known(sizes);
-  return to_known_shape(c, known ? *known : c.ints(1), zeros_stay);  // ints() says what is missing
+  if (const auto known = all_known(sizes)) return to_known_shape(c, *known, zeros_stay);
+  const Value x = c.in(0);
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d].of_step()) return to_known_shape(c, c.ints(1), zeros_stay);  // ints() says what is missing
+    if (sizes[d].is(0) && !zeros_stay && static_cast<int>(d) < x.rank()) sizes[d] = size_along(x, static_cast<int>(d));
+  }
+  return reshaped(c, x, sizes);
 }
 
 /// Product of dims [begin, end); -1 when one is not known.
@@ -252,7 +258,7 @@ Outs to_expand(Context& c) {
   const auto rank = static_cast<std::size_t>(c.rank(0));
   if (to.size() < rank) to.insert(to.begin(), rank - to.size(), 1);
   const auto known = all_known(to);
-  if (!known || c.type(0).shape.bounded()) return expanded(c.in(0), to);
+  if (const Shape shape = c.type(0).shape; !known || !shape.known() || shape.bounded()) return expanded(c, c.in(0), to);
   Ints sizes = *known;
   for (std::size_t d = 0; d < rank; ++d)
     if (std::int64_t& size = sizes[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));
@@ -336,8 +342,12 @@ void Slices::take(std::int64_t axis, const RowRange& range) {
                             : backwards(c_, value_, model_dim, dim, begin, end, range.step);
     return;
   }
+  if (range.of_plan() && !value_.shape()[static_cast<int>(dim)].bounded()) {
+    value_ = rows_between(c_, value_, static_cast<int>(dim), range);
+    return;
+  }
   if (dim != 0) bring_to_front(dim);
-  value_ = rows_between(value_, range);
+  value_ = rows_between(c_, value_, 0, range);
 }
 
 void Slices::bring_to_front(std::int64_t dim) {

@@ -45,7 +45,7 @@ Out arranged(const Value& value, const Ints& perm) {
   std::iota(order.begin(), order.end(), 0);
   if (perm == order) return value;
   const Dim& first = value.shape()[0];
-  if (perm[0] == 0 || (first.known() && !first.bounded())) return transpose(value, perm);
+  if (perm[0] == 0 || (first.known() && !first.bounded()) || !first.symbol().empty()) return transpose(value, perm);
   Out out(value);
   out.perm = perm;
   return out;

@@ -109,6 +109,8 @@ class Context {
   [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
   /// The only element of numbers(i).
   [[nodiscard]] Number number_of(int i);
+  /// A vector of as many elements as the dims of that name have: part of an input of the model.
+  [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
   /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
   /// returns.
   virtual void take_by_value(int i) = 0;

@@ -46,6 +46,15 @@ class Names {
   std::unordered_map<std::string, Out> items_;
 };
 
+/// Something must be a number that is computed from sizes.
+[[noreturn]] void fail_open(const Shape& shape) {
+  const auto& dims = shape.dims();
+  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
+  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
+      .hint("--dim " + (open->symbol().empty() ? "NAME" : escaped(open->symbol())) +
+            "=4, or give the sizes of the inputs");
+}
+
 /// A call of a function of the model.
 struct Call {
   const Function* function;
@@ -121,6 +130,8 @@ class Importer {
   void forget(const Graph& body);
   /// The number given for the first dim of a value of the model.
   [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
+  /// A vector with that dim of an input of the model.
+  [[nodiscard]] Value of_size(const std::string& symbol);
   /// Between which numbers the elements of `value` are.
   [[nodiscard]] const RangeList& ranges_of(const Value& value) { return ranges_.of(value); }
   [[nodiscard]] Graph& graph() { return *graph_; }
@@ -195,6 +206,7 @@ class NodeContext final : public Context {
     }
     return result;
   }
+  Value of_size(const std::string& symbol) override { return importer_.of_size(symbol); }
   void take_by_value(int i) override { importer_.try_values(in(i)); }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
   Out out(int i) override { return item(i); }
@@ -285,6 +297,25 @@ std::optional<std::int64_t> Importer::given_size(const std::string& name) const 
   return number(name);
 }
 
+Value Importer::of_size(const std::string& symbol) {
+  for (const auto& feed : graph_->entry("predict").feeds) {
+    const Value input = graph_->value(feed.value);
+    const Shape shape = input.shape();
+    Ints others;
+    int dim = -1;
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (dim < 0 && shape[d].symbol() == symbol)
+        dim = d;
+      else
+        others.push_back(d);
+    }
+    if (dim < 0) continue;
+    if (others.empty()) return input;
+    return squeeze(slice(input, others, Ints(others.size(), 0), Ints(others.size(), 1)), others);
+  }
+  Context::fail("no input has a dim " + in_quotes(symbol));
+}
+
 NeedsValues Importer::needs(const Value& value) const {
   NeedsValues found;
   std::vector<std::pair<const Graph*, ValueId>> stack{{&value.graph(), value.id()}};
@@ -295,6 +326,8 @@ NeedsValues Importer::needs(const Value& value) const {
     const Op op = graph->op(graph->producer(id));
     if (!seen.emplace(graph, op.id()).second) continue;
     const std::string name(op.name());
+    if (op.def().name == "SizeOf")
+      if (const Shape& shape = graph->type(op.inputs()[0]).shape; !shape.known()) fail_open(shape);
     if (&op.def() == &kInput) {
       if (!options_.values.contains(name))
         throw Error(Code::usage, "it is computed from the values of input " + in_quotes(name))

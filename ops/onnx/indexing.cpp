@@ -146,8 +146,8 @@ Outs best_when_run(Context& c, const Number& k) {
   const Dim size = x.shape()[0];
   const TopK found =
       top_k(x, size.known() ? std::min(size.size(), k.range.most) : k.range.most, 0, c.integer("largest", 1) != 0);
-  const Value values = first_rows(found.values, k);
-  return {first_to(values, axis), first_to(first_rows(found.indices, k), axis)};
+  const Value values = first_rows(c, found.values, k);
+  return {first_to(values, axis), first_to(first_rows(c, found.indices, k), axis)};
 }
 Outs to_top_k(Context& c) {
   const Number k = c.number_of(1);

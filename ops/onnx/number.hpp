@@ -1,4 +1,5 @@
-// An integer that decides a size: known while a model is imported, or only when the graph runs.
+// An integer that decides a size: known while a model is imported, or when a plan is made (the size of a symbolic dim),
+// or only when a step runs.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -13,6 +14,10 @@ struct Number {
   Value value;  ///< an int64 scalar; undefined where the number is known
 
   [[nodiscard]] bool known() const { return range.is_known(); }
+  /// The size of the dims of this name; empty: of none.
+  [[nodiscard]] const std::string& symbol() const { return range.symbol; }
+  /// Only a step knows it.
+  [[nodiscard]] bool of_step() const { return !known() && symbol().empty(); }
   /// Of a known one.
   [[nodiscard]] std::int64_t number() const { return range.least; }
   [[nodiscard]] bool is(std::int64_t number) const { return range == Range::of(number); }

@@ -89,11 +89,12 @@ Range times(const Range& a, const Range& b) {
 }
 /// Of what is not negative by what is positive.
 Range divided(const Range& a, const Range& b) {
+  if (b == Range::of(1)) return a;
   if (a.least < 0 || b.least < 1) return {};
   return {b.most == Range::kHighest ? 0 : a.least / b.most, a.most == Range::kHighest ? a.most : a.most / b.least};
 }
 Range is_equal(const Range& a, const Range& b) {
-  if (a.is_known() && a == b) return Range::of(1);
+  if (a == b && (a.is_known() || !a.symbol.empty())) return Range::of(1);
   return a.most < b.least || b.most < a.least ? Range::of(0) : kTruth;
 }
 Range is_less(const Range& a, const Range& b) {
@@ -139,7 +140,7 @@ RangeList of_size(const Facts& facts) {
   for (int d = 0; d < shape.rank(); ++d) {
     if (std::find(axes.begin(), axes.end(), d) == axes.end()) continue;
     const Dim& dim = shape[d];
-    product = product * (!dim.known()    ? Range{0, Range::kHighest}
+    product = product * (!dim.known()    ? Range{0, Range::kHighest, dim.symbol()}
                          : dim.bounded() ? Range{0, dim.size()}
                                          : Range::of(dim.size()));
   }
@@ -318,21 +319,27 @@ Range held(const Range& range, DType dtype) {
   const Range in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
   const Range& limits = dtype == DType::int32 ? in_32 : all;
   const bool fits = range.least >= limits.least && range.most <= limits.most;
+  if (!range.symbol.empty()) return range;
   return fits && !(dtype == DType::uint32 && range.least < 0) && dtype != DType::uint64 ? range : all;
 }
 
 }  // namespace
 
 Range operator+(const Range& a, const Range& b) {
+  if (b == Range::of(0)) return a;
+  if (a == Range::of(0)) return b;
   return {sum_of_ends(a.least, b.least, Range::kLowest), sum_of_ends(a.most, b.most, Range::kHighest)};
 }
 
 Range operator-(const Range& a, const Range& b) {
+  if (b == Range::of(0)) return a;
   return a + negated(b);
 }
 
 Range operator*(const Range& a, const Range& b) {
   if (a == Range::of(0) || b == Range::of(0)) return Range::of(0);
+  if (a == Range::of(1)) return b;
+  if (b == Range::of(1)) return a;
   const bool positive = a.least >= 0 && b.least >= 0;
   const auto product = [](std::int64_t x, std::int64_t y, std::int64_t none) {
     std::int64_t result = 0;
@@ -351,14 +358,17 @@ Range operator*(const Range& a, const Range& b) {
 }
 
 Range smaller(const Range& a, const Range& b) {
+  if (a == b) return a;
   return {std::min(a.least, b.least), std::min(a.most, b.most)};
 }
 
 Range larger(const Range& a, const Range& b) {
+  if (a == b) return a;
   return {std::max(a.least, b.least), std::max(a.most, b.most)};
 }
 
 Range either(const Range& a, const Range& b) {
+  if (a == b) return a;
   return {std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Range {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
+  std::string symbol = {};  ///< not empty: the size of the dims of that name
 
   [[nodiscard]] static Range of(std::int64_t number) { return {number, number}; }
   [[nodiscard]] bool is_known() const { return least == most; }

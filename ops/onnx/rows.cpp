@@ -6,6 +6,7 @@
 
 #include "ops/array.hpp"
 #include "ops/broadcast.hpp"
+#include "ops/cumulative.hpp"
 #include "ops/indexing.hpp"
 #include "ops/logic.hpp"
 #include "ops/math.hpp"
@@ -27,17 +28,48 @@ Number place_in(Graph& graph, const Number& at, const Number& size, const Number
   return larger_of(graph, smaller_of(graph, place, high), low);
 }
 
-/// [n] of numbers, as [n,1,1…] with `rank` dims.
-Value as_column(const Value& numbers, int rank) {
-  Ints axes(static_cast<std::size_t>(rank - 1));
-  std::iota(axes.begin(), axes.end(), 1);
-  return expand_dims(numbers, axes);
+/// A vector as dim `dim` of `rank` dims, of which the others are 1.
+Value as_dim(const Value& vector, int dim, int rank) {
+  Ints axes;
+  for (int d = 0; d < rank; ++d)
+    if (d != dim) axes.push_back(d);
+  return expand_dims(vector, axes);
 }
 
 /// x with as many rows as `count` says: of a single one copies; else each step makes sure that it has as many.
-Value with_rows(const Value& x, const Number& count) {
-  return broadcast_as(x, as_column(numbers_below(x.graph(), count), x.rank()));
+Value with_rows(Context& c, const Value& x, const Number& count) {
+  return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }
+
+/// x broadcast along those dims of `sizes` that are known before a step.
+Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
+  Value y = x;
+  const int rank = x.rank();
+  Ints like;
+  bool same = true;
+  for (int d = 0; d < rank; ++d) {
+    const Number& size = sizes[static_cast<std::size_t>(d)];
+    like.push_back(size.known() ? size.number() : 1);
+    same = same && (like.back() == 1 || y.shape()[d] == Dim(like.back()));
+    if (!size.symbol().empty() && y.shape()[d] != Dim(size.symbol()))
+      y = broadcast_as(y, as_dim(c.of_size(size.symbol()), d, rank));
+  }
+  if (same) return y;
+  const Value one = y.graph().constant(Tensor(y.dtype(), Ints{}));  // of the other value the sizes alone are used
+  return broadcast_as(y, broadcast_to(one, like));
+}
+
+/// The product of known dims, and the symbols of others, sorted.
+struct Elements {
+  std::int64_t known = 1;
+  std::vector<std::string> symbols;
+  void add(const Number& size) {
+    if (size.known())
+      known = checked_count(Ints{known, size.number()});
+    else
+      symbols.insert(std::upper_bound(symbols.begin(), symbols.end(), size.symbol()), size.symbol());
+  }
+};
 
 }  // namespace
 
@@ -89,32 +121,36 @@ Value in_row_order(const Out& x) {
   return squeeze(x.value, gone);
 }
 
-Value numbers_below(Graph& graph, const Number& count) {
+Value numbers_below(Context& c, const Number& count) {
+  if (!count.symbol().empty()) {
+    const Value one = c.graph().constant(Tensor::scalar<std::int64_t>(1));
+    return cumsum(broadcast_as(one, c.of_size(count.symbol())), 0) - 1;
+  }
   if (count.range.most == Range::kHighest) Context::fail("nothing tells how large a size that it computes can be");
-  return arange(scalar_of(graph, count), std::max<std::int64_t>(count.range.most, 0));
+  return arange(scalar_of(c.graph(), count), std::max<std::int64_t>(count.range.most, 0));
 }
 
-Value first_rows(const Value& x, const Number& count) {
-  return gather(x, numbers_below(x.graph(), count), 0);
+Value first_rows(Context& c, const Value& x, const Number& count) {
+  return gather(x, numbers_below(c, count), 0);
 }
 
-Value rows_between(const Value& x, const RowRange& range) {
-  Graph& graph = x.graph();
+Value rows_between(Context& c, const Value& x, int dim, const RowRange& range) {
+  Graph& graph = c.graph();
   const bool forwards = range.step > 0;
-  const Number size = size_along(x, 0);
+  const Number size = size_along(x, dim);
   if (range.begin.is(0) && range.step == 1 && range.end.known() && range.end.number() >= size.range.most) return x;
   const Number low = forwards ? 0 : -1, high = forwards ? size : difference_of(graph, size, 1);
   const Number first = place_in(graph, range.begin, size, low, high);
-  const Number last = place_in(graph, range.end, size, low, high);
+  const Number last = range.of_plan() ? range.end : place_in(graph, range.end, size, low, high);
   const Number ahead = forwards ? difference_of(graph, last, first) : difference_of(graph, first, last);
   const std::int64_t stride = forwards                                                 ? range.step
                               : range.step == std::numeric_limits<std::int64_t>::min() ? kEnd
                                                                                        : -range.step;
   const Number count = steps_of(graph, larger_of(graph, ahead, 0), stride);
-  if (first.is(0) && range.step == 1) return first_rows(x, count);
-  Value rows = numbers_below(graph, count);
+  Value rows = numbers_below(c, count);
   if (range.step != 1) rows = rows * scalar_of(graph, range.step);
-  return gather(x, rows + scalar_of(graph, first), 0);
+  if (!first.is(0)) rows = rows + scalar_of(graph, first);
+  return gather(x, rows, dim);
 }
 
 std::optional<Ints> all_known(const std::vector<Number>& sizes) {
@@ -126,38 +162,52 @@ std::optional<Ints> all_known(const std::vector<Number>& sizes) {
   return known;
 }
 
-Out expanded(const Value& x, std::vector<Number> sizes) {
+Out expanded(Context& c, const Value& x, std::vector<Number> sizes) {
   const auto rank = static_cast<int>(sizes.size());
-  const auto is_open = [](const Number& size) { return !size.known(); };
-  const auto open = std::find_if(sizes.begin(), sizes.end(), is_open);
+  const auto of_step = [](const Number& size) { return size.of_step(); };
+  const auto open = std::find_if(sizes.begin(), sizes.end(), of_step);
   const auto axis = static_cast<int>(open == sizes.end() ? 0 : open - sizes.begin());
-  if (axis > 0 && x.shape().bounded()) Context::fail("two of its sizes are known only when it runs");
+  if (std::count_if(sizes.begin(), sizes.end(), of_step) > 1 || (axis > 0 && x.shape().bounded()))
+    Context::fail("the data decide two of its sizes");
   Ints added(static_cast<std::size_t>(std::max(rank - x.rank(), 0)));
   std::iota(added.begin(), added.end(), 0);
   if (!added.empty() && x.shape().bounded())
     Context::fail("it puts dims in front of one of which the data decide the size");
   Value y = to_front(expand_dims(x, added), axis);
-  std::rotate(sizes.begin(), sizes.begin() + axis, sizes.begin() + axis + 1);
-  if (!sizes[0].known()) y = with_rows(y, sizes[0]);
-  Ints like{sizes[0].known() ? sizes[0].number() : 1};
-  for (int d = 1; d < rank; ++d) {
-    const Number& size = sizes[static_cast<std::size_t>(d)];
-    if (!size.known()) Context::fail("two of its sizes are known only when it runs");
-    like.push_back(size.number());
-  }
-  bool same = true;
-  for (int d = 0; d < rank; ++d) {
-    const std::int64_t size = like[static_cast<std::size_t>(d)];
-    same = same && (size == 1 || y.shape()[d] == Dim(size));
-  }
-  if (!same) {  // of the other value the sizes alone are used
-    const Value one = y.graph().constant(Tensor(y.dtype(), Ints{}));
-    y = broadcast_as(y, broadcast_to(one, like));
-  }
-  return first_to(y, axis);
+  if (axis > 0) std::rotate(sizes.begin(), sizes.begin() + axis, sizes.begin() + axis + 1);
+  if (open != sizes.end()) y = with_rows(c, y, sizes[0]);
+  return first_to(with_sizes(c, y, sizes), axis);
 }
 
-Value rows_reshaped(const Value& x, const std::vector<Number>& sizes) {
+Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
+  Elements from, given;
+  for (int d = 0; d < x.rank(); ++d) from.add(size_along(x, d));
+  Ints to;
+  int open = -1, symbols = 0;
+  for (const Number& size : sizes) {
+    if (size.is(-1)) {
+      open = static_cast<int>(to.size());
+    } else {
+      given.add(size);
+      symbols += size.known() ? 0 : 1;
+    }
+    to.push_back(size.known() ? size.number() : -1);
+  }
+  if (open >= 0 && from.symbols == given.symbols) {
+    if (given.known == 0 || from.known % given.known != 0) Context::fail("its elements do not fit the shape");
+    to[static_cast<std::size_t>(open)] = from.known / given.known;
+    open = -1;
+  }
+  if (symbols + (open >= 0 ? 1 : 0) <= 1) return reshape(x, to);
+  if (open >= 0) Context::fail("the size that is -1 cannot be told from " + x.shape().str());
+  std::vector<Number> like = sizes;
+  for (std::size_t d = 0; d < like.size(); ++d)
+    if (to[d] >= 0) like[d] = to[d];
+  const Value bit = reshape(c.graph().constant(Tensor(DType::boolean, Ints{})), Ints(sizes.size(), 1));
+  return reshape_as(x, with_sizes(c, bit, like));
+}
+
+Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
   if (sizes.empty()) Context::fail("the data decide how many elements it has, and it becomes a scalar");
   const Number& rows = sizes[0];
   if (rows.known() && rows.number() > 0) Context::fail("the data decide how many rows it has");
@@ -183,7 +233,7 @@ Value rows_reshaped(const Value& x, const std::vector<Number>& sizes) {
   if (rows.range.most != y.shape()[0].size())
     Context::fail("its first size may be up to " + std::to_string(rows.range.most) + ", and there are at most " +
                   std::to_string(y.shape()[0].size()) + " rows");
-  return with_rows(y, rows);
+  return with_rows(c, y, rows);
 }
 
 }  // namespace ferry::onnx

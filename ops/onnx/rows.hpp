@@ -24,23 +24,27 @@ namespace ferry::onnx {
 struct RowRange {
   Number begin, end;
   std::int64_t step = 1;
+  /// It ends at the size of a symbolic dim, which x is taken to have: a plan knows it.
+  [[nodiscard]] bool of_plan() const { return begin.known() && !end.symbol().empty(); }
 };
-/// Rows of x in that range, as many as there are.
-[[nodiscard]] Value rows_between(const Value& x, const RowRange& range);
+/// What of x is in that range along `dim`, which is the first where only the step knows how much that is.
+[[nodiscard]] Value rows_between(Context& c, const Value& x, int dim, const RowRange& range);
 /// The first `count` rows of x, which has as many.
-[[nodiscard]] Value first_rows(const Value& x, const Number& count);
+[[nodiscard]] Value first_rows(Context& c, const Value& x, const Number& count);
 /// 0, 1, 2 … below `count`. Error(file) where its range is open.
-[[nodiscard]] Value numbers_below(Graph& graph, const Number& count);
+[[nodiscard]] Value numbers_below(Context& c, const Number& count);
 
 /// The sizes where all of them are known.
 [[nodiscard]] std::optional<Ints> all_known(const std::vector<Number>& sizes);
-/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. One of them is known only when it runs, or x
-/// has a bounded dim.
-[[nodiscard]] Out expanded(const Value& x, std::vector<Number> sizes);
+/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. Of those that are not known one may be a number
+/// of the step.
+[[nodiscard]] Out expanded(Context& c, const Value& x, std::vector<Number> sizes);
+/// x with these sizes, some of which are those of symbolic dims; one may be -1.
+[[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 /// x, the first dim of which is bounded, with `sizes`. The first of them is 0 (as many rows), -1 (as many as there are
 /// elements for), or a number of the step, which each step makes sure to be that of the rows. Of the others one may be
 /// -1.
-[[nodiscard]] Value rows_reshaped(const Value& x, const std::vector<Number>& sizes);
+[[nodiscard]] Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 }  // namespace ferry::onnx
