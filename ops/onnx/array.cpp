@@ -29,7 +29,7 @@ Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int
   const Out given = c.out(0);
   Values sizes;
   for (std::int64_t d = first; d < last; ++d) {
-    if (const Dim& dim = shape[static_cast<int>(d)]; dim.symbol().empty() && !dim.bounded()) {
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.known() && !dim.bounded()) {
       sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
       continue;
     }
@@ -48,7 +48,7 @@ Outs to_shape(Context& c) {
   const std::int64_t last = bound(c.integer("end", rank));
   const Shape shape = c.type(0).shape;
   for (std::int64_t d = first; d < last; ++d)
-    if (const Dim& dim = shape[static_cast<int>(d)]; dim.bounded() || !dim.symbol().empty())
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.bounded() || !dim.known())
       return shape_when_run(c, shape, first, last);
   Ints sizes;
   for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
@@ -185,11 +185,13 @@ Outs to_reshape(Context& c) {
     for (const std::int64_t size : c.integers("shape")) sizes.emplace_back(size);
   if (c.type(0).shape.bounded()) return to_rows(c, sizes);
   if (const auto known = all_known(sizes)) return to_known_shape(c, *known, zeros_stay);
+  const auto left_open = [](const Number& size) { return !size.known() || size.is(-1); };
+  const auto of_step = [](const Number& size) { return size.of_step(); };
+  if (std::count_if(sizes.begin(), sizes.end(), left_open) > 1 && std::any_of(sizes.begin(), sizes.end(), of_step))
+    return to_known_shape(c, c.ints(1), zeros_stay);  // ints() says what is missing
   const Value x = c.in(0);
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d].of_step()) return to_known_shape(c, c.ints(1), zeros_stay);  // ints() says what is missing
-    if (sizes[d].is(0) && !zeros_stay && static_cast<int>(d) < x.rank()) sizes[d] = size_along(x, static_cast<int>(d));
-  }
+  for (std::size_t d = 0; d < sizes.size() && !zeros_stay; ++d)
+    if (sizes[d].is(0) && static_cast<int>(d) < x.rank()) sizes[d] = size_along(x, static_cast<int>(d));
   return reshaped(c, x, sizes);
 }
 

@@ -78,8 +78,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
                            " must be known when the model is imported";
   if (dim.known() && !dim.bounded()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
-  const std::string name = dim.symbol().empty() ? "NAME" : escaped(dim.symbol());
-  throw Error(Code::usage, what).hint("--dim " + name + "=4, or give the sizes of the inputs");
+  throw Error(Code::usage, what).hint("--dim " + escaped(symbol_of(dim)) + "=4, or give the sizes of the inputs");
 }
 
 Ints Context::window_of(int i) {

@@ -111,6 +111,8 @@ class Context {
   [[nodiscard]] Number number_of(int i);
   /// A vector of as many elements as the dims of that name have: part of an input of the model.
   [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
+  /// "batch", for what a user is to give a number of so that `dim` is known; else that of an input's dim.
+  [[nodiscard]] virtual std::string symbol_of(const Dim& dim) const = 0;
   /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
   /// returns.
   virtual void take_by_value(int i) = 0;

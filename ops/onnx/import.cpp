@@ -46,15 +46,6 @@ class Names {
   std::unordered_map<std::string, Out> items_;
 };
 
-/// Something must be a number that is computed from sizes.
-[[noreturn]] void fail_open(const Shape& shape) {
-  const auto& dims = shape.dims();
-  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
-  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
-      .hint("--dim " + (open->symbol().empty() ? "NAME" : escaped(open->symbol())) +
-            "=4, or give the sizes of the inputs");
-}
-
 /// A call of a function of the model.
 struct Call {
   const Function* function;
@@ -130,6 +121,10 @@ class Importer {
   void forget(const Graph& body);
   /// The number given for the first dim of a value of the model.
   [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
+  /// The name of a dim that must be given for `dim` to be known.
+  [[nodiscard]] std::string symbol_of(const Dim& dim) const;
+  /// Something must be a number that is computed from such sizes.
+  [[noreturn]] void fail_open(const Shape& shape) const;
   /// A vector with that dim of an input of the model.
   [[nodiscard]] Value of_size(const std::string& symbol);
   /// Between which numbers the elements of `value` are.
@@ -206,6 +201,7 @@ class NodeContext final : public Context {
     }
     return result;
   }
+  std::string symbol_of(const Dim& dim) const override { return importer_.symbol_of(dim); }
   Value of_size(const std::string& symbol) override { return importer_.of_size(symbol); }
   void take_by_value(int i) override { importer_.try_values(in(i)); }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
@@ -314,6 +310,21 @@ Value Importer::of_size(const std::string& symbol) {
     return squeeze(slice(input, others, Ints(others.size(), 0), Ints(others.size(), 1)), others);
   }
   Context::fail("no input has a dim " + in_quotes(symbol));
+}
+
+std::string Importer::symbol_of(const Dim& dim) const {
+  if (!dim.symbol().empty()) return dim.symbol();
+  for (const auto& feed : graph_->entries().at("predict").feeds)
+    for (const Dim& given : graph_->type(feed.value).shape.dims())
+      if (!given.symbol().empty()) return given.symbol();
+  return "NAME";
+}
+
+void Importer::fail_open(const Shape& shape) const {
+  const auto& dims = shape.dims();
+  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
+  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
+      .hint("--dim " + escaped(symbol_of(*open)) + "=4, or give the sizes of the inputs");
 }
 
 NeedsValues Importer::needs(const Value& value) const {

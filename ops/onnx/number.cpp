@@ -59,7 +59,7 @@ Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
 Number size_along(const Value& x, int dim) {
   const Dim size = x.shape()[dim];
   if (size.known() && !size.bounded()) return size.size();
-  return {Range{0, size.known() ? size.size() : Range::kHighest, size.symbol()}, size_of(x, {dim}, DType::int64)};
+  return {of_dim(size), size_of(x, {dim}, DType::int64)};
 }
 
 }  // namespace ferry::onnx

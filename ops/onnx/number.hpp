@@ -15,9 +15,13 @@ struct Number {
 
   [[nodiscard]] bool known() const { return range.is_known(); }
   /// The size of the dims of this name; empty: of none.
-  [[nodiscard]] const std::string& symbol() const { return range.symbol; }
+  [[nodiscard]] std::string symbol() const {
+    return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
+  }
+  /// A product of sizes that a plan knows.
+  [[nodiscard]] bool of_plan() const { return !range.symbols.empty(); }
   /// Only a step knows it.
-  [[nodiscard]] bool of_step() const { return !known() && symbol().empty(); }
+  [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
   /// Of a known one.
   [[nodiscard]] std::int64_t number() const { return range.least; }
   [[nodiscard]] bool is(std::int64_t number) const { return range == Range::of(number); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "graph/core_ops.hpp"
@@ -44,6 +45,18 @@ std::size_t apart(const Shape& shape) {
 /// Element i of `n`, where the list may be of a value that is broadcast.
 Range element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
+}
+
+/// Of one or two that a plan knows.
+Range product_of_sizes(const Range& a, const Range& b) {
+  const auto factor_of = [](const Range& range) { return range.symbols.empty() ? range.least : range.factor; };
+  Range product{0, Range::kHighest};
+  const bool of_plan = (a.is_known() || !a.symbols.empty()) && (b.is_known() || !b.symbols.empty());
+  if (!of_plan || factor_of(a) < 1 || factor_of(b) < 1) return {};
+  if (__builtin_mul_overflow(factor_of(a), factor_of(b), &product.factor)) return {};
+  std::merge(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),
+             std::back_inserter(product.symbols));
+  return product;
 }
 
 /// What an op's rule looks at.
@@ -91,10 +104,15 @@ Range times(const Range& a, const Range& b) {
 Range divided(const Range& a, const Range& b) {
   if (b == Range::of(1)) return a;
   if (a.least < 0 || b.least < 1) return {};
+  if (!a.symbols.empty() && b.is_known() && a.factor % b.least == 0) {
+    Range quotient = a;
+    quotient.factor /= b.least;
+    return quotient;
+  }
   return {b.most == Range::kHighest ? 0 : a.least / b.most, a.most == Range::kHighest ? a.most : a.most / b.least};
 }
 Range is_equal(const Range& a, const Range& b) {
-  if (a == b && (a.is_known() || !a.symbol.empty())) return Range::of(1);
+  if (a == b && (a.is_known() || !a.symbols.empty())) return Range::of(1);
   return a.most < b.least || b.most < a.least ? Range::of(0) : kTruth;
 }
 Range is_less(const Range& a, const Range& b) {
@@ -140,9 +158,7 @@ RangeList of_size(const Facts& facts) {
   for (int d = 0; d < shape.rank(); ++d) {
     if (std::find(axes.begin(), axes.end(), d) == axes.end()) continue;
     const Dim& dim = shape[d];
-    product = product * (!dim.known()    ? Range{0, Range::kHighest, dim.symbol()}
-                         : dim.bounded() ? Range{0, dim.size()}
-                                         : Range::of(dim.size()));
+    product = product * of_dim(dim);
   }
   return {product};
 }
@@ -319,11 +335,18 @@ Range held(const Range& range, DType dtype) {
   const Range in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
   const Range& limits = dtype == DType::int32 ? in_32 : all;
   const bool fits = range.least >= limits.least && range.most <= limits.most;
-  if (!range.symbol.empty()) return range;
+  if (!range.symbols.empty()) return range;
   return fits && !(dtype == DType::uint32 && range.least < 0) && dtype != DType::uint64 ? range : all;
 }
 
 }  // namespace
+
+Range of_dim(const Dim& dim) {
+  if (dim.known()) return dim.bounded() ? Range{0, dim.size()} : Range::of(dim.size());
+  Range range{0, Range::kHighest};
+  if (!dim.symbol().empty()) range.symbols.push_back(dim.symbol());
+  return range;
+}
 
 Range operator+(const Range& a, const Range& b) {
   if (b == Range::of(0)) return a;
@@ -340,6 +363,7 @@ Range operator*(const Range& a, const Range& b) {
   if (a == Range::of(0) || b == Range::of(0)) return Range::of(0);
   if (a == Range::of(1)) return b;
   if (b == Range::of(1)) return a;
+  if (!(a.symbols.empty() && b.symbols.empty())) return product_of_sizes(a, b);
   const bool positive = a.least >= 0 && b.least >= 0;
   const auto product = [](std::int64_t x, std::int64_t y, std::int64_t none) {
     std::int64_t result = 0;

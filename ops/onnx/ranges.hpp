@@ -18,7 +18,9 @@ struct Range {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
-  std::string symbol = {};  ///< not empty: the size of the dims of that name
+  /// Where it is a product of sizes that a plan knows: the names of these dims, sorted, and a factor.
+  std::vector<std::string> symbols = {};
+  std::int64_t factor = 1;
 
   [[nodiscard]] static Range of(std::int64_t number) { return {number, number}; }
   [[nodiscard]] bool is_known() const { return least == most; }
@@ -26,6 +28,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+/// Of a dim's size.
+[[nodiscard]] Range of_dim(const Dim& dim);
 [[nodiscard]] Range operator+(const Range& a, const Range& b);
 [[nodiscard]] Range operator-(const Range& a, const Range& b);
 [[nodiscard]] Range operator*(const Range& a, const Range& b);

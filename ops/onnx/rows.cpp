@@ -41,6 +41,20 @@ Value with_rows(Context& c, const Value& x, const Number& count) {
   return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }
 
+/// A vector of that size, which a plan knows.
+Value of_size(Context& c, const Number& size) {
+  Value vector;
+  const auto take = [&](const Value& next) {
+    vector = vector.defined() ? reshape(broadcast_as(expand_dims(vector, {1}), as_dim(next, 1, 2)), {-1}) : next;
+  };
+  for (const std::string& symbol : size.range.symbols) take(c.of_size(symbol));
+  if (size.range.factor > 1) {
+    const Value one = c.graph().constant(Tensor(DType::boolean, Ints{}));
+    take(broadcast_to(one, {size.range.factor}));
+  }
+  return vector;
+}
+
 /// x broadcast along those dims of `sizes` that are known before a step.
 Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Value y = x;
@@ -51,8 +65,8 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
     const Number& size = sizes[static_cast<std::size_t>(d)];
     like.push_back(size.known() ? size.number() : 1);
     same = same && (like.back() == 1 || y.shape()[d] == Dim(like.back()));
-    if (!size.symbol().empty() && y.shape()[d] != Dim(size.symbol()))
-      y = broadcast_as(y, as_dim(c.of_size(size.symbol()), d, rank));
+    if (size.of_plan() && (size.symbol().empty() || y.shape()[d] != Dim(size.symbol())))
+      y = broadcast_as(y, as_dim(of_size(c, size), d, rank));
   }
   if (same) return y;
   const Value one = y.graph().constant(Tensor(y.dtype(), Ints{}));  // of the other value the sizes alone are used
@@ -63,11 +77,12 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
 struct Elements {
   std::int64_t known = 1;
   std::vector<std::string> symbols;
+  bool told = true;  ///< of nothing more
   void add(const Number& size) {
-    if (size.known())
-      known = checked_count(Ints{known, size.number()});
-    else
-      symbols.insert(std::upper_bound(symbols.begin(), symbols.end(), size.symbol()), size.symbol());
+    known = checked_count(Ints{known, size.known() ? size.number() : size.range.factor});
+    symbols.insert(symbols.end(), size.range.symbols.begin(), size.range.symbols.end());
+    std::sort(symbols.begin(), symbols.end());
+    told = told && !size.of_step();
   }
 };
 
@@ -122,9 +137,9 @@ Value in_row_order(const Out& x) {
 }
 
 Value numbers_below(Context& c, const Number& count) {
-  if (!count.symbol().empty()) {
+  if (count.of_plan()) {
     const Value one = c.graph().constant(Tensor::scalar<std::int64_t>(1));
-    return cumsum(broadcast_as(one, c.of_size(count.symbol())), 0) - 1;
+    return cumsum(broadcast_as(one, of_size(c, count)), 0) - 1;
   }
   if (count.range.most == Range::kHighest) Context::fail("nothing tells how large a size that it computes can be");
   return arange(scalar_of(c.graph(), count), std::max<std::int64_t>(count.range.most, 0));
@@ -183,22 +198,22 @@ Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Elements from, given;
   for (int d = 0; d < x.rank(); ++d) from.add(size_along(x, d));
   Ints to;
-  int open = -1, symbols = 0;
+  int open = -1, unknown = 0;
   for (const Number& size : sizes) {
     if (size.is(-1)) {
       open = static_cast<int>(to.size());
     } else {
       given.add(size);
-      symbols += size.known() ? 0 : 1;
+      unknown += size.known() ? 0 : 1;
     }
     to.push_back(size.known() ? size.number() : -1);
   }
-  if (open >= 0 && from.symbols == given.symbols) {
+  if (open >= 0 && from.told && from.symbols == given.symbols) {
     if (given.known == 0 || from.known % given.known != 0) Context::fail("its elements do not fit the shape");
     to[static_cast<std::size_t>(open)] = from.known / given.known;
     open = -1;
   }
-  if (symbols + (open >= 0 ? 1 : 0) <= 1) return reshape(x, to);
+  if (unknown + (open >= 0 ? 1 : 0) <= 1) return reshape(x, to);
   if (open >= 0) Context::fail("the size that is -1 cannot be told from " + x.shape().str());
   std::vector<Number> like = sizes;
   for (std::size_t d = 0; d < like.size(); ++d)

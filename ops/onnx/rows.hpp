@@ -24,8 +24,8 @@ namespace ferry::onnx {
 struct RowRange {
   Number begin, end;
   std::int64_t step = 1;
-  /// It ends at the size of a symbolic dim, which x is taken to have: a plan knows it.
-  [[nodiscard]] bool of_plan() const { return begin.known() && !end.symbol().empty(); }
+  /// It ends at a size that a plan knows, and that x is taken to have.
+  [[nodiscard]] bool of_plan() const { return begin.known() && end.of_plan(); }
 };
 /// What of x is in that range along `dim`, which is the first where only the step knows how much that is.
 [[nodiscard]] Value rows_between(Context& c, const Value& x, int dim, const RowRange& range);
@@ -39,7 +39,7 @@ struct RowRange {
 /// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. Of those that are not known one may be a number
 /// of the step.
 [[nodiscard]] Out expanded(Context& c, const Value& x, std::vector<Number> sizes);
-/// x with these sizes, some of which are those of symbolic dims; one may be -1.
+/// x with these sizes, some of which a plan knows; one may be -1. Or a single one is a number of the step.
 [[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 /// x, the first dim of which is bounded, with `sizes`. The first of them is 0 (as many rows), -1 (as many as there are
