@@ -197,6 +197,32 @@ TEST_CASE("branches give different numbers of rows") {
   CHECK(empty(kOther) == "[[0 0]]");
 }
 
+TEST_CASE("iterations change the number of rows") {
+  const std::string of_body = value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                              value("input", "v", "float32", {}) + value("output", "more", "bool", {}) +
+                              value("output", "w", "float32", {});
+  const auto looped = [&](const std::string& nodes, const std::string& inputs) {
+    return initializer("times", {}, {3}) + initializer("flat", {1}, {-1}) + node("f", "Reshape", "x, flat") +
+           node("y", "Loop", inputs, attribute("body", "g { " + of_body + nodes + " }", "GRAPH"));
+  };
+  // Of those that are left the ones above the iteration's number stay.
+  const std::string above = node("fi", "Cast", "i", attribute("to", "i: 1", "INT")) + node("g", "Greater", "v, fi") +
+                            node("w", "Compress", "v, g", axis(0)) + node("more", "Identity", "c");
+  const Steps fewer(looped(above, "times,, f"));
+  CHECK(fewer(floats({2, 3}, {0, 1, 2, 3, 4, 0.5})) == "[3 4]");
+  CHECK(fewer(kOther) == "[]");
+  // Each iteration appends x's elements that are not zero, at most six.
+  const std::string append = node("p", "NonZero", "x") + node("t", "Transpose", "p") + node("e", "GatherND", "x, t") +
+                             node("w", "Concat", "v, e", axis(0)) + node("more", "Identity", "c");
+  const std::string none = "initializer { name: 'none' data_type: 1 dims: 0 } ";
+  const Steps more(none + looped(append, "times,, none"));
+  CHECK(more(floats({2, 3}, {0, 5, 0, 0, 0, 7})) == "[5 7 5 7 5 7]");
+  CHECK(more(kOther) == "[1 1 1]");
+  const Error error = error_of([&] { Steps(none + looped(append, ",, none")); });
+  CHECK(says(error, "each iteration adds rows to carried value 0, and nothing bounds the number of iterations"));
+  CHECK(says(error, "try: --dim y=100"));
+}
+
 TEST_CASE("boxes above a score, of which the best that do not overlap are kept") {
   // x are the scores of three boxes in two rows; of those above 0 the boxes are suppressed, and the two best taken.
   const std::string boxes = "initializer { name: 'boxes' data_type: 1 dims: 6 dims: 4 " + [] {
