@@ -354,6 +354,11 @@ Graph& Graph::add_subgraph(std::string_view name) {
   return body;
 }
 
+void Graph::drop_subgraph() {
+  if (!body_scopes_.empty()) return current().drop_subgraph();
+  subgraphs_.pop_back();
+}
+
 Value Graph::parameter(const Type& type, const SourceLine& line, std::string_view name) {
   FERRY_ASSERT(parent_ != nullptr, "only subgraphs have parameters");
   const Value value = append(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];

@@ -188,6 +188,8 @@ class Graph {
 
   /// A new subgraph, to be filled; its Parameter ops come first. Its ops begin with the scopes that hold here.
   Graph& add_subgraph(std::string_view name);
+  /// Takes back the last subgraph, which no op refers to: for bodies that were built to see what they give.
+  void drop_subgraph();
   [[nodiscard]] std::uint32_t subgraphs() const { return static_cast<std::uint32_t>(subgraphs_.size()); }
   [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
   [[nodiscard]] Graph& subgraph(SubgraphRef ref) { return *subgraphs_[ref.index]; }

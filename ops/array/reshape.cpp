@@ -156,6 +156,66 @@ std::string reshape_like_index(const OpFacts& facts) {
   return letters.in() + "," + letters.out() + "->" + letters.out();
 }
 
+// ---- Rows of a bounded value, joined or cut up ----
+
+/// Elements of a row, the dims behind the first; -1 where one is not known.
+std::int64_t row_of(const Shape& shape) {
+  Ints sizes;
+  for (int d = 1; d < shape.rank(); ++d) {
+    if (!shape[d].known()) return -1;
+    sizes.push_back(shape[d].size());
+  }
+  return checked_count(sizes);
+}
+
+/// [<=3,8] becomes [<=12,2], or [<=12,2] becomes [<=3,8].
+std::vector<Shape> reshape_rows_shape(const OpFacts& facts) {
+  const Shape& from = facts.shape(0);
+  if (from.rank() == 0) OpFacts::fail("a scalar has no rows");
+  Shape to{Dim::unknown()};
+  for (std::int64_t size : facts.attr<Ints>("row")) {
+    if (size < 1) OpFacts::fail("a row has a size of " + std::to_string(size));
+    to.push_back(size);
+  }
+  const std::int64_t row = row_of(from), wanted = row_of(to);
+  if (row < 0 || !from[0].known()) return {to};
+  const std::int64_t rows = checked_count(Ints{from[0].size(), row}) / wanted;
+  to[0] = from[0].bounded() ? Dim::at_most(rows) : Dim(rows);
+  return {to};
+}
+
+/// "[a][b]c->[d]c": dims behind, equal on both sides, may be split.
+std::string reshape_rows_index(const OpFacts& facts) {
+  const Shape& from = facts.shape(0);
+  const Shape to = reshape_rows_shape(facts)[0];
+  Letters letters;
+  std::string in, out;
+  int i = from.rank(), o = to.rank();
+  for (; i > 1 && o > 1 && same_dim(from[i - 1], to[o - 1]); --i, --o) {
+    const std::string letter = letters.next();
+    in = letter + in;
+    out = letter + out;
+  }
+  for (; i > 0; --i) in = whole(letters.next()) + in;
+  for (; o > 0; --o) out = whole(letters.next()) + out;
+  return in + "->" + out;
+}
+
+/// The rows of the input again.
+Values reshape_rows_grad(GradCtx& g) {
+  Ints sizes{-1};
+  for (int d = 1; d < g.in().rank(); ++d) sizes.push_back(g.in().shape()[d].size());
+  return {reshape(g.dout(), sizes)};
+}
+
+/// Whether `sizes` ask for rows of another size than those of x, a bounded value.
+bool changes_rows(const Value& x, const Ints& sizes) {
+  if (!x.shape().bounded() || sizes.empty() || sizes[0] != -1) return false;
+  const auto positive = [](std::int64_t size) { return size > 0; };
+  return std::all_of(sizes.begin() + 1, sizes.end(), positive) &&
+         checked_count(std::span(sizes).subspan(1)) != row_of(x.shape());
+}
+
 /// The attribute `axes` as dims of a value of that rank, sorted.
 std::vector<int> dims_of_axes(const OpFacts& facts, int rank) {
   std::vector<int> dims;
@@ -244,6 +304,19 @@ constexpr OpDef kReshape{.name = "Reshape",
                          .flags = kView,
                          .grad = [](GradCtx& g) { return Values{reshape_as(g.dout(), g.like())}; }};
 
+constexpr AttrDef kRowAttr[] = {{"row", "ints"}};
+
+// Of its own since the extent becomes another: a view has that of what it shows.
+constexpr OpDef kReshapeRows{.name = "ReshapeRows",
+                             .types = "T->T",
+                             .T = kAnyType,
+                             .attrs = kRowAttr,
+                             .index_of = reshape_rows_index,
+                             .linear = 0b1,
+                             .infer = reshape_rows_shape,
+                             .flops = 0,
+                             .grad = reshape_rows_grad};
+
 constexpr OpDef kReshapeLike{.name = "ReshapeLike",
                              .types = "T,U->T",
                              .T = kAnyType,
@@ -279,7 +352,8 @@ constexpr OpDef kSqueeze{.name = "Squeeze",
                          .flags = kView,
                          .grad = [](GradCtx& g) { return Values{expand_dims(g.dout(), g.attrs().get<Ints>("axes"))}; }};
 
-constexpr const OpDef* kReshapeOps[] = {&kIdentity, &kStopGradient, &kReshape, &kReshapeLike, &kExpandDims, &kSqueeze};
+constexpr const OpDef* kReshapeOps[] = {&kIdentity,    &kStopGradient, &kReshape, &kReshapeRows,
+                                        &kReshapeLike, &kExpandDims,   &kSqueeze};
 
 }  // namespace
 
@@ -291,6 +365,8 @@ Value stop_gradient(const Value& x, source_location at) {
 }
 
 Value reshape(const Value& x, Ints sizes, source_location at) {
+  static_cast<void>(graph_of({{x}}, at));
+  if (changes_rows(x, sizes)) return make_one(kReshapeRows, {x}, at, {{"row", Ints(sizes.begin() + 1, sizes.end())}});
   return make_one(kReshape, {x}, at, {{"shape", std::move(sizes)}});
 }
 

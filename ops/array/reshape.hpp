@@ -18,7 +18,9 @@ Value identity(const Value& x, source_location at = source_location::current());
 Value stop_gradient(const Value& x, source_location at = source_location::current());
 
 /// The elements of x, in row-major order, in these sizes; one of them may be -1: what is left over. Of x with one
-/// symbolic dim the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is [batch,784].
+/// symbolic dim the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is [batch,784]. Of a bounded
+/// x the first size is -1: [<=3,8] to {-1, 2} is [<=12,2]. Rows that do not fit longer ones are an Error(numeric) when
+/// it runs.
 Value reshape(const Value& x, Ints sizes, source_location at = source_location::current());
 /// The elements of x in the shape of `like`.
 Value reshape_as(const Value& x, const Value& like, source_location at = source_location::current());
@@ -27,7 +29,8 @@ Value expand_dims(const Value& x, Ints axes, source_location at = source_locatio
 /// x without dims `axes`, which must have size 1.
 Value squeeze(const Value& x, Ints axes, source_location at = source_location::current());
 
-/// Identity, StopGradient, Reshape {shape: ints}, ReshapeLike(x, like), ExpandDims, Squeeze {axes: ints}.
+/// Identity, StopGradient, Reshape {shape: ints}, ReshapeRows {row: ints, the sizes behind the first},
+/// ReshapeLike(x, like), ExpandDims, Squeeze {axes: ints}.
 [[nodiscard]] std::span<const OpDef* const> reshape_ops();
 
 }  // namespace ferry

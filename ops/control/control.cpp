@@ -1,6 +1,9 @@
 #include "ops/control/control.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/build.hpp"
 #include "ops/copy.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -118,6 +121,44 @@ Body build_body(Graph& owner, const std::string& name, const Values& carried, co
   return {&body, ref};
 }
 
+/// x with at most `most` rows, as it has.
+Value with_bound(const Value& x, std::int64_t most) {
+  if (x.shape()[0] == Dim::at_most(most)) return x;
+  return gather(x, arange(size_of(x, {0}, DType::int64), most), 0);
+}
+
+/// Of one dtype and shape but for the number of rows, which is bounded in one of them at least.
+bool differ_in_rows(const Type& a, const Type& b) {
+  if (a.shape.rank() == 0 || a.shape.rank() != b.shape.rank() || !a.shape[0].known() || !b.shape[0].known())
+    return false;
+  if (a.shape[0] == b.shape[0] || !(a.shape[0].bounded() || b.shape[0].bounded())) return false;
+  Type other = b;
+  other.shape[0] = a.shape[0];
+  return may_equal(a, other);
+}
+
+/// Where branches give numbers of rows of which one is bounded both get the greater bound.
+void bound_rows(Graph& owner, Graph& yes, Graph& no, const SourceLine& line) {
+  if (yes.results().size() != no.results().size()) return;  // refused below
+  Values ours, others;
+  for (std::size_t i = 0; i < yes.results().size(); ++i) {
+    ours.push_back(yes.value(yes.results()[i]));
+    others.push_back(no.value(no.results()[i]));
+    const Value a = ours.back(), b = others.back();
+    if (!differ_in_rows(a.type(), b.type())) continue;
+    const std::int64_t most = std::max(a.shape()[0].size(), b.shape()[0].size());
+    const auto bound = [&](Graph& body, Value& result) {
+      const Scope here = owner.build(body);
+      const Scope place = owner.line(line);
+      result = with_bound(result, most);
+    };
+    bound(yes, ours.back());
+    bound(no, others.back());
+  }
+  yes.set_results(ours);
+  no.set_results(others);
+}
+
 void append_captures(Values& inputs, const Body& body) {
   for (ValueId id : body.graph->captures()) inputs.push_back(body.graph->parent()->value(id));
 }
@@ -211,6 +252,7 @@ Values cond(const Value& predicate, const std::function<Values()>& then_branch,
   const std::string stem = fresh_stem(owner, "cond");
   const Body yes = build_body(owner, stem + "/then", {}, at, [&](const Values&) { return then_branch(); });
   const Body no = build_body(owner, stem + "/else", {}, at, [&](const Values&) { return else_branch(); });
+  bound_rows(owner, *yes.graph, *no.graph, at);
   Values inputs{predicate};
   append_captures(inputs, yes);
   append_captures(inputs, no);

@@ -24,7 +24,8 @@ Values while_loop(const Values& initial, const std::function<Value(const Values&
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());
 
 /// What `then_branch` gives when `predicate` (a bool scalar) is true, else what `else_branch` gives; both give values
-/// of the same types. Only the branch that is taken is run.
+/// of the same types, but that their numbers of rows (dim 0) may differ where one is bounded: the result's bound is the
+/// greater. Only the branch that is taken is run.
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 

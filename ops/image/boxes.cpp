@@ -7,13 +7,27 @@
 namespace ferry {
 namespace {
 
+/// Of one image and class: [n,4] and [n], of which there may be as many as the step says.
+bool is_one_class(const OpFacts& facts) {
+  return facts.shape(0).rank() == 2 && facts.shape(1).rank() == 1;
+}
+
+std::string suppressed_index(const OpFacts& facts) {
+  return is_one_class(facts) ? "[n][x],[n]->[m][t]" : "[b][n][x],[b][c][n]->[m][t]";
+}
+
 std::vector<Shape> suppressed_shape(const OpFacts& facts) {
   const Shape &boxes = facts.shape(0), &scores = facts.shape(1);
   const auto most = facts.attr<std::int64_t>("most");
-  if (boxes.rank() != 3 || scores.rank() != 3 || (boxes[2].known() && boxes[2] != Dim(4)))
-    OpFacts::fail("boxes are [batch,n,4] and scores [batch,classes,n], not " + boxes.str() + " and " + scores.str());
-  if (boxes.bounded() || scores.bounded()) OpFacts::fail("the number of images is bounded");
   if (most < 0) OpFacts::fail("at most " + std::to_string(most) + " boxes");
+  if (is_one_class(facts)) {
+    if (boxes[1].known() && boxes[1] != Dim(4)) OpFacts::fail("boxes are [n,4], not " + boxes.str());
+    return {Shape{scores.known() ? Dim::at_most(std::min(most, scores[0].size())) : Dim::unknown(), 3}};
+  }
+  if (boxes.rank() != 3 || scores.rank() != 3 || (boxes[2].known() && boxes[2] != Dim(4)))
+    OpFacts::fail("boxes are [batch,n,4] and scores [batch,classes,n], or [n,4] and [n], not " + boxes.str() + " and " +
+                  scores.str());
+  if (boxes.bounded() || scores.bounded()) OpFacts::fail("the number of images is bounded");
   if (!scores.known()) return {Shape{Dim::unknown(), 3}};
   const std::int64_t each = std::min(most, scores[2].size());
   return {Shape{Dim::at_most(checked_count(Ints{scores[0].size(), scores[1].size(), each})), 3}};
@@ -25,7 +39,7 @@ constexpr OpDef kNonMaxSuppression{.name = "NonMaxSuppression",
                                    .types = "T,T->int64",
                                    .T = kFloats,
                                    .attrs = kAttrs,
-                                   .index = "[b][n][x],[b][c][n]->[m][t]",
+                                   .index_of = suppressed_index,
                                    .infer = suppressed_shape,
                                    .flops = 20,
                                    .no_grad = "its result is an index"};

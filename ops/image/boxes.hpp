@@ -17,7 +17,7 @@ namespace ferry {
 /// classes, n]. For each image and class, boxes with a score above `score` are taken from the highest on, the first of
 /// equal ones first, unless the area that one shares with one taken before, over the area that both cover, is above
 /// `overlap`; at most `most` of them. The result, int64 [m, 3], has a row of image, class and box for each; m is a
-/// bounded dim.
+/// bounded dim. Or boxes [n, 4] and scores [n], of image 0 and class 0; n may be bounded.
 Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t most, double overlap, double score,
                           bool centres = false, source_location at = source_location::current());
 

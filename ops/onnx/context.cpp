@@ -34,14 +34,6 @@ DType dtype_or_fail(std::int64_t number) {
   return *dtype;
 }
 
-/// An element as an integer, towards zero.
-std::int64_t integer_at(const Tensor& tensor, std::int64_t i) {
-  if (!is_float(tensor.dtype())) return tensor.integer(i);
-  const double number = tensor.number(i);
-  if (!(std::abs(number) < 0x1p62)) Context::fail(std::to_string(number) + " is no number of elements");
-  return static_cast<std::int64_t>(number);
-}
-
 }  // namespace
 
 void Context::fail(const std::string& why) {
@@ -53,7 +45,7 @@ Out arranged(const Value& value, const Ints& perm) {
   std::iota(order.begin(), order.end(), 0);
   if (perm == order) return value;
   const Dim& first = value.shape()[0];
-  if (perm[0] == 0 || (first.known() && !first.bounded())) return transpose(value, perm);
+  if (perm[0] == 0 || (first.known() && !first.bounded()) || !first.symbol().empty()) return transpose(value, perm);
   Out out(value);
   out.perm = perm;
   return out;
@@ -86,8 +78,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
                            " must be known when the model is imported";
   if (dim.known() && !dim.bounded()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
-  const std::string name = dim.symbol().empty() ? "NAME" : escaped(dim.symbol());
-  throw Error(Code::usage, what).hint("--dim " + name + "=4, or give the sizes of the inputs");
+  throw Error(Code::usage, what).hint("--dim " + escaped(symbol_of(dim)) + "=4, or give the sizes of the inputs");
 }
 
 Ints Context::window_of(int i) {
@@ -126,6 +117,19 @@ double Context::number(int i) {
 
 std::int64_t Context::whole_number(int i) {
   return integer_at(only(i, constant(i)), 0);
+}
+
+Number Context::number_of(int i) {
+  const std::vector<Number> all = numbers(i);
+  if (all.size() != 1) fail("input " + std::to_string(i) + " should be one number, and is " + type(i).str());
+  return all[0];
+}
+
+std::int64_t Context::integer_at(const Tensor& tensor, std::int64_t i) {
+  if (!is_float(tensor.dtype())) return tensor.integer(i);
+  const double number = tensor.number(i);
+  if (!(std::abs(number) < 0x1p62)) fail(std::to_string(number) + " is no number of elements");
+  return static_cast<std::int64_t>(number);
 }
 
 Tensor Context::only(int i, Tensor tensor) {

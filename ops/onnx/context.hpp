@@ -14,6 +14,7 @@
 
 #include "graph/graph.hpp"
 #include "ops/onnx/model.hpp"
+#include "ops/onnx/number.hpp"
 
 namespace ferry::onnx {
 
@@ -45,6 +46,12 @@ class Outs : public std::vector<Out> {
   Outs(Tensor known) { emplace_back(std::move(known)); }                // NOLINT
   Outs(const Values& values) : vector(values.begin(), values.end()) {}  // NOLINT
   Outs(std::initializer_list<Out> outs) : vector(outs) {}
+};
+
+/// What a body gives or takes: a type, and the value where that is known.
+struct Tried {
+  Type type;
+  Tensor known;
 };
 
 /// One node, as its converter sees it.
@@ -97,6 +104,15 @@ class Context {
   [[nodiscard]] virtual Tensor constant(int i) = 0;
   /// The same where it can be had without more being given by value; else undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
+  /// The elements of input i, integers, as far as they are known: others are scalars of the graph, of which it is known
+  /// between which numbers they are. Where nothing is, as constant(i).
+  [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
+  /// The only element of numbers(i).
+  [[nodiscard]] Number number_of(int i);
+  /// A vector of as many elements as the dims of that name have: part of an input of the model.
+  [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
+  /// "batch", for what a user is to give a number of so that `dim` is known; else that of an input's dim.
+  [[nodiscard]] virtual std::string symbol_of(const Dim& dim) const = 0;
   /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
   /// returns.
   virtual void take_by_value(int i) = 0;
@@ -135,6 +151,10 @@ class Context {
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
   /// The nodes of a body made here, its inputs being these. Gives its outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
+  /// What a body gives for such inputs. What is made for it is thrown away.
+  [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
+  /// The number that the user gave for the first dim of output i, by its symbol in the model or by the output's name.
+  [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
   /// Input i as it is: known or not.
   [[nodiscard]] virtual Out out(int i) = 0;
   /// The elements of input i. Error(file) when it is no sequence.
@@ -145,6 +165,8 @@ class Context {
   /// A scalar of that dtype.
   [[nodiscard]] Value scalar(double number, DType dtype);
 
+  /// An element as an integer, towards zero. Error(file) when it is too large for one.
+  [[nodiscard]] static std::int64_t integer_at(const Tensor& tensor, std::int64_t i);
   /// `tensor`, known input i, which must have one element.
   [[nodiscard]] static Tensor only(int i, Tensor tensor);
 

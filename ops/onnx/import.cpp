@@ -10,8 +10,10 @@
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/onnx/ranges.hpp"
 #include "ops/onnx/support.hpp"
 
 namespace ferry::onnx {
@@ -115,6 +117,18 @@ class Importer {
   [[nodiscard]] NeedsValues needs(const Value& value) const;
   /// Begins the import anew if inputs that can be given by value are enough for `value` to be known; else returns.
   void try_values(const Value& value) const;
+  /// Forgets what was made in a body that is thrown away.
+  void forget(const Graph& body);
+  /// The number given for the first dim of a value of the model.
+  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
+  /// The name of a dim that must be given for `dim` to be known.
+  [[nodiscard]] std::string symbol_of(const Dim& dim) const;
+  /// Something must be a number that is computed from such sizes.
+  [[noreturn]] void fail_open(const Shape& shape) const;
+  /// A vector with that dim of an input of the model.
+  [[nodiscard]] Value of_size(const std::string& symbol);
+  /// Between which numbers the elements of `value` are.
+  [[nodiscard]] const RangeList& ranges_of(const Value& value) { return ranges_.of(value); }
   [[nodiscard]] Graph& graph() { return *graph_; }
 
  private:
@@ -128,6 +142,8 @@ class Importer {
   bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
   void bind(const Node& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
+  /// What an op gives: as a tensor where all of its elements are known.
+  [[nodiscard]] Out as_known(const Out& out);
   [[nodiscard]] std::vector<Tensor> evaluate(const Graph& scratch, const Values& fetches) const;
 
   const Model& model_;
@@ -135,6 +151,7 @@ class Importer {
   const std::set<std::string>& by_value_;
   std::unique_ptr<Graph> graph_;
   std::map<std::pair<const Graph*, std::string>, Out> constants_;  // with what they were made from
+  Ranges ranges_;
   std::int64_t nodes_ = 0, made_ = 0;
 };
 
@@ -160,6 +177,32 @@ class NodeContext final : public Context {
                   "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
     }
   }
+  std::vector<Number> numbers(int i) override {
+    const Out given = item(i);
+    std::vector<Number> result;
+    const auto all_known = [&](const Tensor& tensor) {
+      for (std::int64_t k = 0; k < tensor.count(); ++k) result.emplace_back(integer_at(tensor, k));
+      return result;
+    };
+    check_tensor(name(i), given);
+    if (given.known.defined()) return all_known(given.known);
+    const Shape shape = given.value.shape();
+    const RangeList& ranges = importer_.ranges_of(given.value);
+    const bool sized = shape.known() && !shape.bounded() && shape.rank() < 2;
+    if (!sized || std::any_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_open(); }))
+      return all_known(constant(i));
+    const Value flat = reshape(given.value, {-1});
+    for (std::int64_t k = 0; k < shape.count(); ++k) {
+      const Range& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
+      if (range.is_known())
+        result.emplace_back(range.least);
+      else
+        result.emplace_back(range, cast(reshape(slice(flat, 0, k, k + 1), {}), DType::int64));
+    }
+    return result;
+  }
+  std::string symbol_of(const Dim& dim) const override { return importer_.symbol_of(dim); }
+  Value of_size(const std::string& symbol) override { return importer_.of_size(symbol); }
   void take_by_value(int i) override { importer_.try_values(in(i)); }
   Tensor constant_if(int i) override { return has(i) ? item(i).known : Tensor(); }
   Out out(int i) override { return item(i); }
@@ -178,6 +221,26 @@ class NodeContext final : public Context {
     std::vector<Out> outs;
     for (const ValueDef& output : body.outputs) outs.push_back(names.get(output.name));
     return outs;
+  }
+  std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override {
+    Graph& probe = graph().add_subgraph("tried");
+    std::vector<Tried> results;
+    {
+      const Scope here = graph().build(probe);
+      std::vector<Out> given;
+      for (const Tried& input : inputs)
+        given.push_back(input.known.defined() ? Out(input.known) : Out(probe.parameter(input.type, SourceLine())));
+      for (const Out& out : build(body, given)) {
+        check_tensor({}, out);
+        results.push_back({type_of(out), out.known});
+      }
+    }
+    importer_.forget(probe);
+    graph().drop_subgraph();
+    return results;
+  }
+  std::optional<std::int64_t> given_size(int i) override {
+    return importer_.given_size(node().outputs[static_cast<std::size_t>(i)]);
   }
 
  private:
@@ -210,6 +273,60 @@ Value Importer::value_in(Graph& graph, const std::string& name, const Out& item)
   return made.value;
 }
 
+void Importer::forget(const Graph& body) {
+  const auto is_within = [&](const Graph* graph) {
+    while (graph != nullptr && graph != &body) graph = graph->parent();
+    return graph != nullptr;
+  };
+  std::erase_if(constants_, [&](const auto& one) { return is_within(one.first.first); });
+  ranges_.forget(is_within);
+}
+
+std::optional<std::int64_t> Importer::given_size(const std::string& name) const {
+  const auto number = [&](const std::string& dim) -> std::optional<std::int64_t> {
+    const auto given = options_.dims.find(dim);
+    return given == options_.dims.end() ? std::nullopt : std::optional(given->second);
+  };
+  for (const ValueDef& output : model_.graph.outputs)
+    if (output.name == name && output.shape && output.shape->rank() > 0)
+      if (const auto size = number((*output.shape)[0].symbol())) return size;
+  return number(name);
+}
+
+Value Importer::of_size(const std::string& symbol) {
+  for (const auto& feed : graph_->entry("predict").feeds) {
+    const Value input = graph_->value(feed.value);
+    const Shape shape = input.shape();
+    Ints others;
+    int dim = -1;
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (dim < 0 && shape[d].symbol() == symbol)
+        dim = d;
+      else
+        others.push_back(d);
+    }
+    if (dim < 0) continue;
+    if (others.empty()) return input;
+    return squeeze(slice(input, others, Ints(others.size(), 0), Ints(others.size(), 1)), others);
+  }
+  Context::fail("no input has a dim " + in_quotes(symbol));
+}
+
+std::string Importer::symbol_of(const Dim& dim) const {
+  if (!dim.symbol().empty()) return dim.symbol();
+  for (const auto& feed : graph_->entries().at("predict").feeds)
+    for (const Dim& given : graph_->type(feed.value).shape.dims())
+      if (!given.symbol().empty()) return given.symbol();
+  return "NAME";
+}
+
+void Importer::fail_open(const Shape& shape) const {
+  const auto& dims = shape.dims();
+  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
+  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
+      .hint("--dim " + escaped(symbol_of(*open)) + "=4, or give the sizes of the inputs");
+}
+
 NeedsValues Importer::needs(const Value& value) const {
   NeedsValues found;
   std::vector<std::pair<const Graph*, ValueId>> stack{{&value.graph(), value.id()}};
@@ -220,6 +337,8 @@ NeedsValues Importer::needs(const Value& value) const {
     const Op op = graph->op(graph->producer(id));
     if (!seen.emplace(graph, op.id()).second) continue;
     const std::string name(op.name());
+    if (op.def().name == "SizeOf")
+      if (const Shape& shape = graph->type(op.inputs()[0]).shape; !shape.known()) fail_open(shape);
     if (&op.def() == &kInput) {
       if (!options_.values.contains(name))
         throw Error(Code::usage, "it is computed from the values of input " + in_quotes(name))
@@ -331,6 +450,25 @@ void Importer::bind(const Node& node, const std::vector<Out>& outs, Names& names
   }
 }
 
+Out Importer::as_known(const Out& out) {
+  if (!out.value.defined() || &out.value.graph() != &graph_->current()) return out;
+  if (const Tensor* tensor = graph_->current().constant_value(out.value.id())) return *tensor;
+  const Shape& shape = out.value.shape();
+  const DType dtype = out.value.dtype();
+  if (is_float(dtype) || !shape.known() || shape.bounded() || !out.perm.empty()) return out;
+  const RangeList& ranges = ranges_.of(out.value);
+  if (!std::all_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_known(); })) return out;
+  const std::int64_t count = shape.count();
+  if (count != static_cast<std::int64_t>(ranges.size())) return out;
+  Tensor tensor(dtype, shape.sizes());
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto data = tensor.mutable_data<T>();
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<T>(ranges[i].least);
+  });
+  return tensor;
+}
+
 void Importer::give_name(const Value& value, const std::string& name, OpId first) {
   Graph& graph = value.graph();
   const Op op = value.op();
@@ -390,12 +528,7 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
       take_by_value(node, names);
       throw;
     }
-    for (Out& out : outs) {
-      const Tensor* tensor = out.value.defined() && &out.value.graph() == &graph_->current()
-                                 ? graph_->current().constant_value(out.value.id())
-                                 : nullptr;
-      items.push_back(tensor != nullptr ? Out(*tensor) : out);
-    }
+    for (const Out& out : outs) items.push_back(as_known(out));
   }
   for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
     if (items[i].value.defined()) give_name(items[i].value, node.outputs[i], first);
@@ -458,7 +591,28 @@ std::unique_ptr<Graph> Importer::import() {
   return std::move(graph_);
 }
 
-/// A number is for a dim that some input has, and is the size that is given for it.
+/// Names of what loops in `nodes` give: of that a number bounds how much.
+void add_outputs_of_loops(const std::vector<Node>& nodes, std::set<std::string>& names) {
+  for (const Node& node : nodes) {
+    if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
+    for (const Attribute& one : node.attributes)
+      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value))
+        add_outputs_of_loops((*body)->nodes, names);
+  }
+}
+
+/// Names that bound what loops give, symbols of the model's outputs among them.
+std::set<std::string> loop_dims(const Model& model) {
+  std::set<std::string> names;
+  add_outputs_of_loops(model.graph.nodes, names);
+  for (const ValueDef& output : model.graph.outputs)
+    if (names.contains(output.name) && output.shape && output.shape->rank() > 0)
+      names.insert((*output.shape)[0].symbol());
+  names.erase("");
+  return names;
+}
+
+/// A number is for a dim that some input has, and is the size that is given for it; or it bounds what a loop gives.
 void check_dims(const Model& model, const ImportOptions& options) {
   std::set<std::string> symbols;
   for (const ValueDef* input : model.feeds()) {
@@ -477,8 +631,9 @@ void check_dims(const Model& model, const ImportOptions& options) {
     }
   }
   const std::vector<std::string> known(symbols.begin(), symbols.end());
+  const std::set<std::string> bounds = loop_dims(model);
   for (const auto& [name, number] : options.dims)
-    if (!symbols.contains(in_quotes(name)))
+    if (!symbols.contains(in_quotes(name)) && !bounds.contains(name))
       throw Error(Code::usage, "--dim " + escaped(name) + "=" + std::to_string(number) +
                                    ": no input has a dim of that name; " +
                                    (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));

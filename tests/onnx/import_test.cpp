@@ -80,10 +80,57 @@ TEST_CASE("sizes of a known shape are computed while importing") {
   CHECK(graph->size() == 2);  // the input and the reshape
   CHECK(graph->type(last(*graph).output(0)).str() == "float32[4,6]");
 
-  const Error error = error_of([&] { static_cast<void>(import(model_of(text))); });
+  const auto symbolic = import(model_of(text));
+  CHECK(symbolic->type(last(*symbolic).output(0)).str() == "float32[batch,6]");
+}
+
+TEST_CASE("a size that must be known is named") {
+  const Error error = error_of([&] {
+    static_cast<void>(import(model_of(kX + kY + initializer("zero", {}, {0}) + node("s", "Shape", "x") +
+                                      node("b", "Gather", "s, zero") + node("y", "OneHot", "s, b, s"))));
+  });
   CHECK(error.code() == Code::usage);
-  CHECK(says(error, "node \"s\" (Shape): dim 0 of \"x\" [batch,6] must be known"));
+  CHECK(says(error, "input \"b\" must be known when the model is imported; it is computed from the sizes [batch,6]"));
   CHECK(says(error, "try: --dim batch=4"));
+}
+
+/// A model of x [batch,words] and z [batch,6], imported without sizes, for inputs of several.
+TEST_CASE("a model is imported for all sizes of its inputs") {
+  const std::string inputs = value("input", "x", "float32", {"batch", "words"}) +
+                             value("input", "z", "float32", {"batch", "6"}) + kY + initializer("zero", {}, {0}) +
+                             initializer("one", {}, {1}) + initializer("first", {1}, {0}) +
+                             initializer("second", {1}, {1}) + initializer("rest", {1}, {-1}) +
+                             node("s", "Shape", "x") + node("b", "Gather", "s, zero") + node("w", "Gather", "s, one") +
+                             node("batch", "Unsqueeze", "b, first") + node("words", "Unsqueeze", "w, first");
+  const auto axis = [](int number) { return attribute("axis", "i: " + std::to_string(number), "INT"); };
+  const auto run = [&](const std::string& nodes, std::int64_t batch, std::int64_t words) {
+    const auto graph = import(model_of(inputs + nodes));
+    const Value y = graph->value(graph->entry("predict").fetches[0].value);
+    const Tensor result = Evaluator(*graph).run({y}, {{"x", counting({batch, words})}, {"z", counting({batch, 6})}})[0];
+    return result.type().str() + " " + result.str();
+  };
+  const std::string flat = node("t", "Concat", "batch, rest", axis(0)) + node("y", "Reshape", "z, t");
+  CHECK(run(flat, 1, 2) == "float32[1,6] [[0 1 2 3 4 5]]");
+  const std::string pairs = initializer("two", {1}, {2}) + node("t", "Concat", "batch, rest, two", axis(0)) +
+                            node("r", "Reshape", "z, t") + node("n", "Gather", "r, zero", axis(2)) +
+                            node("y", "Gather", "n, one", axis(1));
+  CHECK(run(pairs, 2, 1) == "float32[2] [2 8]");
+  const std::string wide = initializer("two", {1}, {2}) + initializer("twice", {3}, {1, 1, 2}) +
+                           node("l", "Concat", "batch, words, two", axis(0)) + node("c", "Unsqueeze", "x, two") +
+                           node("t", "Tile", "c, twice") + node("y", "Reshape", "t, l");
+  CHECK(run(wide, 1, 2) == "float32[1,2,2] [[[0 0] [1 1]]]");
+  const std::string two = initializer("flat", {2}, {-1, 1}) + node("f", "Reshape", "x, flat") +
+                          node("l", "Concat", "batch, words", axis(0)) + node("y", "Reshape", "f, l");
+  CHECK(run(two, 2, 3) == "float32[2,3] [[0 1 2] [3 4 5]]");
+  CHECK(run(two, 3, 1) == "float32[3,1] [[0] [1] [2]]");
+  const std::string filled = node("l", "Concat", "words, batch", axis(0)) + node("y", "ConstantOfShape", "l");
+  CHECK(run(filled, 1, 2) == "float32[2,1] [[0] [0]]");
+  const std::string spread = node("l", "Concat", "batch, words", axis(0)) + node("y", "Expand", "one, l");
+  CHECK(run(spread, 1, 3) == "int64[1,3] [[1 1 1]]");
+  const std::string places =
+      initializer("all", {1, 5}, {9, 8, 7, 6, 5}) + node("y", "Slice", "all, first, words, second");
+  CHECK(run(places, 1, 2) == "int64[1,2] [[9 8]]");
+  CHECK(run(node("y", "Range", "zero, w, one"), 1, 4) == "int64[4] [0 1 2 3]");
 }
 
 TEST_CASE("sizes that are given must fit the model's") {
@@ -223,6 +270,41 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(run(2)[0].str() == "[3 9]");
   CHECK(run(2)[1].str() == "[[2 6] [3 9]]");
   CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
+}
+
+TEST_CASE("a loop that its body ends gives something in each iteration") {
+  const std::string body =
+      value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +
+      value("output", "more", "bool", {}) + value("output", "w", "float32", {"2"}) +
+      value("output", "w2", "float32", {"2"}) + node("w", "Add", "v, x") + node("w2", "Neg", "w") +
+      node("most", "ReduceMax", "w", attribute("keepdims", "i: 0", "INT")) +
+      "initializer { name: 'ten' data_type: 1 float_data: 10 } " + node("more", "Less", "most, ten");
+  const auto file = [&](const std::string& times, const std::vector<std::string>& all) {
+    return model_of(value("input", "x", "float32", {"2"}) + kY + value("output", "all", "float32", all) +
+                    initializer("n", {}, {INT64_MAX}) + initializer("five", {}, {5}) +
+                    node("y, all", "Loop", times + ",, x", attribute("body", "g { " + body + " }", "GRAPH")));
+  };
+  const auto run = [](const std::string& model, float step, onnx::ImportOptions with = options()) {
+    const std::unique_ptr<Graph> graph = onnx::import_model(decode(model), with).graph;  // for all values of x
+    Values fetches;
+    for (const auto& fetch : graph->entry("predict").fetches) fetches.push_back(graph->value(fetch.value));
+    return Evaluator(*graph).run(fetches, {{"x", Tensor::of<float>({2}, {1, step})}})[1].str();
+  };
+  CHECK(run(file("five", {}), 3) == "[[-2 -6] [-3 -9] [-4 -12]]");
+  CHECK(run(file("five", {}), 6) == "[[-2 -12]]");
+  CHECK(run(file("five", {}), -1) == "[[-2 2] [-3 3] [-4 4] [-5 5] [-6 6]]");
+  for (const char* endless : {"n", ""}) {
+    const std::string model = file(endless, {"rounds", "2"});
+    CHECK(says(error_of([&] { static_cast<void>(run(model, 3)); }), "nothing bounds their number"));
+    onnx::ImportOptions with = options();
+    with.dims["rounds"] = 7;
+    CHECK(run(model, 3, with) == "[[-2 -6] [-3 -9] [-4 -12]]");
+    with.dims = {{"all", 3}};
+    CHECK(run(model, 6, with) == "[[-2 -12]]");
+    CHECK(error_of([&] { static_cast<void>(run(model, 0, with)); }).code() == Code::numeric);
+    with.dims = {{"turns", 3}};
+    CHECK(says(error_of([&] { static_cast<void>(run(model, 3, with)); }), "--dim turns=3: no input has a dim of that"));
+  }
 }
 
 TEST_CASE("bodies change the scores and weights of an attention") {

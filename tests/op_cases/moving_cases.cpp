@@ -349,6 +349,7 @@ std::vector<Case> moving_cases() {
 
       // ---- boxes ----
       {"NonMaxSuppression", [](X x) -> Values { return {non_max_suppression(x[0], x[1], 5, 0.3, -1)}; }, [](auto& in) { return suppressed(in, 5, 0.3, -1); }, {{{2, 12, 4}, {2, 3, 12}}, {{1, 0, 4}, {1, 2, 0}}, {{1, 60, 4}, {1, 1, 60}}}},
+      {"NonMaxSuppression", [](X x) -> Values { const Value rows = arange(x[2], 12); const Value boxes = gather(x[0], rows); return {non_max_suppression(boxes, gather(x[1], rows), 5, 0.3, -1)}; }, [](auto& in) { const auto n = static_cast<std::int64_t>(in[2].data[0]); const Nd boxes({1, n, 4}, [&](const Sizes& i) { return in[0].at({i[1], i[2]}); }), scores({1, 1, n}, [&](const Sizes& i) { return in[1].at({i[2]}); }); return suppressed({boxes, scores}, 5, 0.3, -1); }, {{{12, 4}, {12}, {}}}, {{}, {}, {3, 12, DType::int64}}},
       {"NonMaxSuppression", [](X x) -> Values { const Value centres = concat({slice(x[0], 2, 1, 2), slice(x[0], 2, 0, 1)}, 2); const Value half = slice(x[0], 2, 2, 4); const Value across = concat({slice(half, 2, 1, 2), slice(half, 2, 0, 1)}, 2); return {non_max_suppression(concat({centres, across * 2}, 2), x[1], 9, 0.2, 0, true)}; }, [](auto& in) { const Nd corners(in[0].sizes, [&](const Sizes& i) { const D middle = in[0].at({i[0], i[1], i[2] % 2}), half = in[0].at({i[0], i[1], i[2] % 2 + 2}); return i[2] < 2 ? middle - half : middle + half; }); return suppressed({corners, in[1]}, 9, 0.2, 0); }, {{{1, 20, 4}, {1, 2, 20}}}, {{0.1, 1}}},
 
       // ---- regions ----

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/op/core_ops.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -12,6 +13,7 @@
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/ops/support.hpp"
+#include "tests/support/evaluate.hpp"
 
 namespace ferry {
 namespace {
@@ -112,6 +114,24 @@ TEST_CASE("what bodies give is checked") {
   CHECK(error_of([&] {
           while_loop({}, forever, [&](const Values& c) { return c; });
         }).starts_with("an op without inputs needs a graph\n  at control_test.cpp:"));
+}
+
+TEST_CASE("branches give different numbers of rows where the step decides one of them") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {4});
+  const Value p = g.input("p", DType::boolean, {});
+  const Value none = g.constant(Tensor(DType::int64, {0, 1}));
+  const Value rows = cond(
+      p, [&] { return Values{nonzero(x)}; }, [&] { return Values{none}; })[0];
+  CHECK(rows.type().str() == "int64[<=4,1]");
+  const test::Evaluator::Feeds feeds{{"x", Tensor::of<float>({4}, {0, 1, 0, 2})}};
+  const auto taken = [&](bool truth) {
+    test::Evaluator::Feeds all = feeds;
+    all.emplace("p", Tensor::scalar(truth));
+    return test::Evaluator(g).run({rows}, all)[0].str();
+  };
+  CHECK(taken(true) == "[[1] [3]]");
+  CHECK(taken(false) == "[]");
 }
 
 TEST_CASE("a value of a body cannot be used outside, nor a variable be made or written in one") {

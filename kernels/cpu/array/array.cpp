@@ -46,6 +46,22 @@ void broadcast(KernelRun& run) {
   copy.run(run.parallel, input.dtype, input.data, output.data);
 }
 
+// ---- Rows ----
+
+void reshape_rows(KernelRun& run) {
+  const Array& input = run.inputs[0];
+  Array& output = run.outputs[0];
+  const std::int64_t elements = input.sizes[0] * product(input.whole, 1, input.rank());
+  const std::int64_t row = product(output.whole, 1, output.rank());
+  if (elements % row != 0)
+    throw Error(Code::numeric, std::to_string(input.sizes[0]) + " rows, " + std::to_string(elements) +
+                                   " elements, are not cut into rows of " + std::to_string(row));
+  output.sizes[0] = elements / row;
+  StridedCopy copy;
+  copy.add_dim(input.count(), 1, 1);
+  copy.run(run.parallel, input.dtype, input.data, output.data);
+}
+
 // ---- Concat and Split ----
 
 /// Copies all of `part` to or from the place in `all` where `offset` elements along `dim` come before it.
@@ -197,6 +213,7 @@ constexpr Kernel kKernels[] = {
     {.op = "Transpose", .run = transpose, .prepare = prepare_transpose, .takes = kAnyType},
     {.op = "BroadcastTo", .run = broadcast, .takes = kAnyType},
     {.op = "BroadcastLike", .run = broadcast, .takes = kAnyType},
+    {.op = "ReshapeRows", .run = reshape_rows, .takes = kAnyType},
     {.op = "Concat", .run = concat, .prepare = prepare_axis, .takes = kAnyType},
     {.op = "Split", .run = split, .prepare = prepare_axis, .takes = kAnyType},
     {.op = "Slice", .run = slice, .prepare = prepare_slice, .takes = kAnyType},

@@ -20,7 +20,8 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
 }
 
 std::int64_t scratch_bytes(const KernelSetup& setup) {
-  return setup.inputs[1].shape[2].size() * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const Shape& scores = setup.inputs[1].shape;
+  return scores[scores.rank() - 1].size() * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
 template <class T>
@@ -84,7 +85,8 @@ void non_max_suppression(KernelRun& run) {
   Array& output = run.outputs[0];
   const auto& how = kept<Suppression>(run);
   auto* order = reinterpret_cast<std::int64_t*>(run.scratch.data());
-  const std::int64_t images = scores.sizes[0], classes = scores.sizes[1], n = scores.sizes[2];
+  const bool one = scores.rank() == 1;
+  const std::int64_t images = one ? 1 : scores.sizes[0], classes = one ? 1 : scores.sizes[1], n = scores.sizes.back();
   std::int64_t found = 0;
   dispatch_floats(boxes.dtype, [&](auto zero) {
     using T = decltype(zero);

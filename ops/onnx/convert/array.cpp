@@ -14,6 +14,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/onnx/rows.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -23,12 +24,12 @@ constexpr std::int64_t kMostPositions = 1 << 28;
 
 // ---- Known while importing ----
 
-/// Dims [first, last) of input 0, some of which the data decide.
+/// Dims [first, last) of input 0, some of which are known when a plan is made or a step runs.
 Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
   const Out given = c.out(0);
   Values sizes;
   for (std::int64_t d = first; d < last; ++d) {
-    if (!shape[static_cast<int>(d)].bounded()) {
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.known() && !dim.bounded()) {
       sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
       continue;
     }
@@ -47,13 +48,16 @@ Outs to_shape(Context& c) {
   const std::int64_t last = bound(c.integer("end", rank));
   const Shape shape = c.type(0).shape;
   for (std::int64_t d = first; d < last; ++d)
-    if (shape[static_cast<int>(d)].bounded()) return shape_when_run(c, shape, first, last);
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.bounded() || !dim.known())
+      return shape_when_run(c, shape, first, last);
   Ints sizes;
   for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
 }
 
 Outs to_size(Context& c) {
+  const Out x = c.out(0);
+  if (c.type(0).shape.bounded()) return size_of(x.value, {}, DType::int64);
   return Tensor::scalar<std::int64_t>(checked_count(c.sizes(0)));
 }
 
@@ -79,22 +83,20 @@ Outs to_constant(Context& c) {
 }
 
 Outs to_constant_of_shape(Context& c) {
-  const Ints sizes = c.ints(0);
+  const std::vector<Number> sizes = c.numbers(0);
   const Tensor value = c.has_attr("value") ? c.tensor("value") : Tensor::scalar<float>(0);
   if (value.count() != 1) Context::fail("its value is " + value.type().str() + ", and should be one element");
   const Value element = reshape(c.graph().constant(value), {});
-  return broadcast_to(element, sizes);
+  if (const auto known = all_known(sizes)) return broadcast_to(element, *known);
+  return expanded(c, element, sizes);
 }
 
-Outs to_range(Context& c) {
-  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
-  const double from = c.number(0), step = c.number(2);
-  if (step == 0) Context::fail("a step of 0");
-  const double steps = std::ceil((c.number(1) - from) / step);
+Tensor known_range(DType dtype, double from, double to, double step) {
+  const double steps = std::ceil((to - from) / step);
   if (!(steps <= static_cast<double>(kMostPositions)))
     Context::fail("a range of " + std::to_string(steps) + " elements");
   const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
-  Tensor range(c.type(0).dtype, {count});
+  Tensor range(dtype, {count});
   dispatch(range.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto out = range.mutable_data<T>();
@@ -104,13 +106,35 @@ Outs to_range(Context& c) {
   return range;
 }
 
+/// Integers of which the data decide where they begin or end.
+Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64_t step) {
+  Graph& graph = c.graph();
+  const Number ahead = step > 0 ? difference_of(graph, to, from) : difference_of(graph, from, to);
+  const Number count = steps_of(graph, larger_of(graph, ahead, 0), std::abs(step));
+  Value range = numbers_below(c, count);
+  if (step != 1) range = range * scalar_of(graph, step);
+  if (!from.is(0)) range = range + scalar_of(graph, from);
+  return cast(range, c.type(0).dtype);
+}
+
+Outs to_range(Context& c) {
+  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
+  const DType dtype = c.type(0).dtype;
+  const double step = c.number(2);
+  if (step == 0) Context::fail("a step of 0");
+  if (!is_float(dtype)) {
+    const Number from = c.number_of(0), to = c.number_of(1);
+    if (!from.known() || !to.known()) return range_when_run(c, from, to, c.whole_number(2));
+  }
+  return known_range(dtype, c.number(0), c.number(1), step);
+}
+
 // ---- Sizes ----
 
 /// Reshape's sizes: 0 is the input's dim, which may be symbolic when what is left over can be computed without it.
-Outs to_reshape(Context& c) {
-  Ints sizes = c.ints_of(1, "shape").value_or(Ints());
+Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   const Shape from = c.type(0).shape;
-  if (c.integer("allowzero", 0) != 0) return reshape(c.in(0), sizes);
+  if (zeros_stay) return reshape(c.in(0), sizes);
   std::vector<std::size_t> symbolic;
   std::int64_t others = 1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -139,11 +163,43 @@ Outs to_reshape(Context& c) {
   return reshape(c.in(0), sizes);
 }
 
+/// Of what has as many rows as the data decide. Dims of 1 may come in front of these.
+Outs to_rows(Context& c, std::vector<Number> sizes) {
+  const Shape from = c.type(0).shape;
+  Ints added;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d].is(0) && static_cast<int>(d) < from.rank())
+      if (const Dim& dim = from[static_cast<int>(d)]; !dim.bounded()) sizes[d] = dim.size();
+    if (sizes[d].is(1) && added.size() == d) added.push_back(static_cast<std::int64_t>(d));
+  }
+  sizes.erase(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(added.size()));
+  return unsqueezed(rows_reshaped(c, in_row_order(c.out(0)), sizes), added);
+}
+
+Outs to_reshape(Context& c) {
+  const bool zeros_stay = c.integer("allowzero", 0) != 0;
+  std::vector<Number> sizes;
+  if (c.has(1))
+    sizes = c.numbers(1);
+  else
+    for (const std::int64_t size : c.integers("shape")) sizes.emplace_back(size);
+  if (c.type(0).shape.bounded()) return to_rows(c, sizes);
+  if (const auto known = all_known(sizes)) return to_known_shape(c, *known, zeros_stay);
+  const auto left_open = [](const Number& size) { return !size.known() || size.is(-1); };
+  const auto of_step = [](const Number& size) { return size.of_step(); };
+  if (std::count_if(sizes.begin(), sizes.end(), left_open) > 1 && std::any_of(sizes.begin(), sizes.end(), of_step))
+    return to_known_shape(c, c.ints(1), zeros_stay);  // ints() says what is missing
+  const Value x = c.in(0);
+  for (std::size_t d = 0; d < sizes.size() && !zeros_stay; ++d)
+    if (sizes[d].is(0) && static_cast<int>(d) < x.rank()) sizes[d] = size_along(x, static_cast<int>(d));
+  return reshaped(c, x, sizes);
+}
+
 /// Product of dims [begin, end); -1 when one is not known.
 std::int64_t product(const Shape& shape, int begin, int end) {
   Ints sizes;
   for (int d = begin; d < end; ++d) {
-    if (!shape[d].known()) return -1;
+    if (!shape[d].known() || shape[d].bounded()) return -1;
     sizes.push_back(shape[d].size());
   }
   return checked_count(sizes);
@@ -183,19 +239,32 @@ Outs to_squeeze(Context& c) {
 }
 
 Outs to_unsqueeze(Context& c) {
-  const auto axes = c.ints_of(1, "axes");
-  if (!axes) Context::fail("it has no axes");
-  return axes->empty() ? identity(c.in(0)) : expand_dims(c.in(0), *axes);
+  const auto given = c.ints_of(1, "axes");
+  if (!given) Context::fail("it has no axes");
+  if (given->empty()) return identity(c.in(0));
+  if (!c.type(0).shape.bounded()) return expand_dims(c.in(0), *given);
+  Ints axes = *given;
+  const std::int64_t rank = c.rank(0) + static_cast<std::int64_t>(axes.size());
+  for (std::int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank) Context::fail("axis " + std::to_string(axis) + " is out of range");
+    if (axis < 0) axis += rank;
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) Context::fail("an axis is given twice");
+  return unsqueezed(c.out(0), axes);
 }
 
 /// Broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape has not.
 Outs to_expand(Context& c) {
-  Ints to = c.ints(1);
+  std::vector<Number> to = c.numbers(1);
   const auto rank = static_cast<std::size_t>(c.rank(0));
   if (to.size() < rank) to.insert(to.begin(), rank - to.size(), 1);
+  const auto known = all_known(to);
+  if (const Shape shape = c.type(0).shape; !known || !shape.known() || shape.bounded()) return expanded(c, c.in(0), to);
+  Ints sizes = *known;
   for (std::size_t d = 0; d < rank; ++d)
-    if (std::int64_t& size = to[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));
-  return broadcast_to(c.in(0), to);
+    if (std::int64_t& size = sizes[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));
+  return broadcast_to(c.in(0), sizes);
 }
 
 Outs to_tile(Context& c) {
@@ -237,36 +306,76 @@ Outs to_split(Context& c) {
 }
 
 /// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
-Value backwards(Context& c, const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end,
+Value backwards(Context& c, const Value& x, int model_dim, std::int64_t dim, std::int64_t begin, std::int64_t end,
                 std::int64_t step) {
-  const std::int64_t size = c.size(0, axis);
+  const std::int64_t size = c.size(0, model_dim);
   const auto turned = [size](std::int64_t at) {
     const std::int64_t place = at < -size ? -1 : (at < 0 ? at + size : std::min(at, size - 1));
     return size - 1 - place;
   };
   const std::int64_t stride = step == std::numeric_limits<std::int64_t>::min() ? kEnd : -step;
-  return slice(flip(x, {axis}), axis, turned(begin), turned(end), stride);
+  return slice(flip(x, {dim}), dim, turned(begin), turned(end), stride);
+}
+
+/// The slices of one node, one after another.
+class Slices {
+ public:
+  Slices(Context& c, const Out& x) : c_(c), value_(x.value), order_(order_of(x)) {}
+  void take(std::int64_t axis, const RowRange& range);
+  [[nodiscard]] Out result() const { return arranged(value_, order_); }
+
+ private:
+  /// Makes dim `dim` the first.
+  void bring_to_front(std::int64_t dim);
+
+  Context& c_;
+  Value value_;
+  Ints order_;  ///< as Out::perm
+};
+
+void Slices::take(std::int64_t axis, const RowRange& range) {
+  if (range.step == 0) Context::fail("a step of 0");
+  const int model_dim = c_.axis(0, axis);
+  const std::int64_t dim = order_[static_cast<std::size_t>(model_dim)];
+  const bool known = range.begin.known() && range.end.known();
+  if (known && !value_.shape()[static_cast<int>(dim)].bounded()) {
+    const std::int64_t begin = range.begin.number(), end = range.end.number();
+    value_ = range.step > 0 ? slice(value_, dim, begin, end, range.step)
+                            : backwards(c_, value_, model_dim, dim, begin, end, range.step);
+    return;
+  }
+  if (range.of_plan() && !value_.shape()[static_cast<int>(dim)].bounded()) {
+    value_ = rows_between(c_, value_, static_cast<int>(dim), range);
+    return;
+  }
+  if (dim != 0) bring_to_front(dim);
+  value_ = rows_between(c_, value_, 0, range);
+}
+
+void Slices::bring_to_front(std::int64_t dim) {
+  if (value_.shape().bounded()) Context::fail("the data decide two of its sizes");
+  value_ = to_front(value_, static_cast<int>(dim));
+  for (std::int64_t& place : order_) place = place == dim ? 0 : place < dim ? place + 1 : place;
 }
 
 Outs to_slice(Context& c) {
   const bool inputs = c.opset() >= 10;
-  const Ints begin = inputs ? c.ints(1) : c.integers("starts");
-  const Ints end = inputs ? c.ints(2) : c.integers("ends");
+  const auto numbers = [&](int i, std::string_view name) {
+    if (inputs) return c.numbers(i);
+    const Ints given = c.integers(name);
+    return std::vector<Number>(given.begin(), given.end());
+  };
+  const std::vector<Number> begin = numbers(1, "starts"), end = numbers(2, "ends");
   Ints axes = inputs ? (c.has(3) ? c.ints(3) : Ints()) : c.integers("axes");
   Ints step = inputs && c.has(4) ? c.ints(4) : Ints(begin.size(), 1);
   if (axes.empty())
     for (std::size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (end.size() != begin.size() || axes.size() != begin.size() || step.size() != begin.size())
     Context::fail("its starts, ends, axes and steps are not as many as one another");
-  Value x = c.in(0);
-  for (std::size_t i = 0; i < begin.size(); ++i) {
-    if (step[i] == 0) Context::fail("a step of 0");
-    if (step[i] < 0)
-      x = backwards(c, x, c.axis(0, axes[i]), begin[i], end[i], step[i]);
-    else
-      x = slice(x, axes[i], begin[i], end[i], step[i]);
-  }
-  return begin.empty() ? identity(x) : x;
+  if (begin.empty()) return identity(c.in(0));
+  Slices slices(c, c.type(0).shape.bounded() ? c.out(0) : Out(c.in(0)));
+  for (std::size_t i = 0; i < begin.size(); ++i) slices.take(axes[i], {begin[i], end[i], step[i]});
+  return slices.result();
 }
 
 std::optional<PadMode> pad_mode(const std::string& name) {

@@ -1,12 +1,15 @@
 // Control flow: bodies of ONNX become bodies of ferry's. A loop that gives something in each iteration, and goes round
-// a number of times that is known, is written out.
-#include "ops/control/control.hpp"
+// a number of times that is known, is written out; of others a number of times is known that they do not go beyond.
 
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/array/scatter.hpp"
+#include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -101,11 +104,93 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   return outs_of(state);
 }
 
-Outs while_of(Context& c, const LoopForm& form) {
+// ---- Rows that iterations change ----
+
+/// What carried values of these types are after an iteration.
+std::vector<Type> after_iteration(Context& c, const LoopForm& form, const std::vector<Type>& carried) {
+  std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
+  for (const Type& type : carried) given.push_back({type, {}});
+  const std::vector<Tried> results = c.tried(form.body, given);
+  std::vector<Type> types;
+  for (std::size_t k = 1; k <= form.carried; ++k) types.push_back(results[k].type);
+  return types;
+}
+
+bool other_rows(const Type& a, const Type& b) {
+  const bool rows = a.shape.rank() > 0 && a.shape.rank() == b.shape.rank() && a.shape[0].known() && b.shape[0].known();
+  return rows && a.shape[0] != b.shape[0];
+}
+
+/// How many rows carried value k has at most, where an iteration adds up to `more` to at first `rows`.
+std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
+  if (const auto given = c.given_size(k)) return *given;
+  const std::int64_t times = c.has(0) ? c.number_of(0).range.most : Range::kHighest;
+  std::int64_t most = 0;
+  if (times != Range::kHighest && !__builtin_mul_overflow(std::max<std::int64_t>(times, 0), more, &most) &&
+      !__builtin_add_overflow(most, rows, &most))
+    return most;
+  throw Error(Code::usage, "each iteration adds rows to carried value " + std::to_string(k) +
+                               ", and nothing bounds the number of iterations")
+      .hint("--dim " + escaped(c.node().outputs[static_cast<std::size_t>(k)]) + "=100, for at most 100 rows");
+}
+
+/// The types that carried values have in every iteration: where an iteration changes the number of rows a bound of it.
+std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std::vector<Type>& first) {
+  std::vector<Type> all = first;
+  const std::vector<Type> once = after_iteration(c, form, first);
+  bool changed = false;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (!other_rows(first[k], once[k])) continue;
+    changed = true;
+    all[k].shape[0] = Dim::at_most(std::max(first[k].shape[0].size(), once[k].shape[0].size()));
+  }
+  if (!changed) return all;
+  const std::vector<Type> twice = after_iteration(c, form, all);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (!other_rows(all[k], twice[k])) continue;
+    const std::int64_t rows = all[k].shape[0].size(), more = twice[k].shape[0].size() - rows;
+    all[k].shape[0] = Dim::at_most(more <= 0 ? rows : grown(c, static_cast<int>(k), rows, more));
+  }
+  return all;
+}
+
+/// x as a value of that type, which is its own but for a bound of the rows.
+Value with_rows_of(Context& c, const Value& x, const Type& type) {
+  if (!other_rows(x.type(), type)) return x;
+  const Value rows = scalar_of(c.graph(), size_along(x, 0));
+  return gather(x, arange(rows, type.shape[0].size()), 0);
+}
+
+/// Room for what each of at most `most` iterations gives.
+Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
+  std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
+  for (const Type& type : carried) given.push_back({type, {}});
+  const std::vector<Tried> results = c.tried(form.body, given);
+  Values room;
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
+    const Type& type = results[k].type;
+    if (!type.shape.known() || type.shape.bounded())
+      Context::fail("it gives " + type.str() + " in each iteration, which has not one size");
+    Ints sizes = type.shape.sizes();
+    sizes.insert(sizes.begin(), most);
+    room.push_back(broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes));
+  }
+  return room;
+}
+
+/// `most`: iterations, where it gives something in each one.
+Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
   Values initial;
   initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
   initial.push_back(c.has(1) ? reshape(c.in(1), {}) : c.graph().constant(Tensor::scalar<bool>(true)));
-  for (int i = 2; i < c.inputs(); ++i) initial.push_back(c.in(i));
+  std::vector<Type> first;
+  for (int i = 2; i < c.inputs(); ++i) first.push_back(c.in(i).type());
+  const std::vector<Type> types = in_all_iterations(c, form, first);
+  for (std::size_t k = 0; k < types.size(); ++k)
+    initial.push_back(with_rows_of(c, c.in(static_cast<int>(k) + 2), types[k]));
+  const std::size_t states = initial.size();
+  if (form.collected > 0)
+    for (const Value& room : room_for(c, form, types, most)) initial.push_back(room);
   const Value times = c.has(0) ? reshape(c.in(0), {}) : Value();
   Values end = while_loop(
       initial,
@@ -116,21 +201,44 @@ Outs while_of(Context& c, const LoopForm& form) {
       },
       [&](const Values& now) {
         Values next{now[0] + 1};
-        for (const Value& value : values_of(c, c.build(form.body, Results(now.begin(), now.end()))))
-          next.push_back(next.size() == 1 ? reshape(value, {}) : value);
+        const Results given(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(states));
+        const Values results = values_of(c, c.build(form.body, given));
+        next.push_back(reshape(results[0], {}));
+        for (std::size_t k = 0; k < types.size(); ++k) next.push_back(with_rows_of(c, results[k + 1], types[k]));
+        for (std::size_t k = states; k < now.size(); ++k) {
+          const Value row = expand_dims(results[k - 1], {0});
+          next.push_back(scatter_nd(now[k], reshape(now[0], {1, 1}), row));
+        }
         return next;
       });
+  for (std::size_t k = states; k < end.size(); ++k) end[k] = gather(end[k], arange(end[0], most), 0);
   end.erase(end.begin(), end.begin() + 2);
   return end;
 }
 
+/// Whether the body alone decides if the loop goes on.
+bool ends_by_itself(Context& c, const LoopForm& form) {
+  std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
+  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
+  return !c.tried(form.body, given)[0].known.defined();
+}
+
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
-  if (form.collected > 0) {
-    if (!c.has(0)) Context::fail("it gives something in each iteration, and has no bound on their number");
-    return written_loop(c, form, c.whole_number(0));
+  if (form.collected == 0) return while_of(c, form, 0);
+  const Number times = c.has(0) ? c.number_of(0) : Number(Range::kHighest);
+  const bool open = !times.known() || (c.has(1) && !c.constant_if(1).defined()) || ends_by_itself(c, form);
+  if (!open) return written_loop(c, form, times.number());
+  std::int64_t most = times.range.most;
+  const int first = static_cast<int>(form.carried);
+  for (int k = first; k < c.outputs(); ++k)
+    if (const auto given = c.given_size(k)) most = std::min(most, *given);
+  if (most == Range::kHighest) {
+    const std::string name = c.outputs() > first ? c.node().outputs[static_cast<std::size_t>(first)] : "NAME";
+    throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
+        .hint("--dim " + escaped(name) + "=100, for at most 100");
   }
-  return while_of(c, form);
+  return while_of(c, form, most);
 }
 
 // ---- Scan ----

@@ -14,28 +14,10 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/onnx/rows.hpp"
 
 namespace ferry::onnx {
 namespace {
-
-// ---- Dims in another order ----
-
-/// x with dim `axis` in front of the others.
-Value to_front(const Value& x, int axis) {
-  Ints perm{axis};
-  for (int d = 0; d < x.rank(); ++d)
-    if (d != axis) perm.push_back(d);
-  return transpose(x, perm);
-}
-
-/// A value whose first `count` dims the model has at `axis`.
-Out first_to(const Value& x, int axis, int count = 1) {
-  Ints perm;
-  for (int d = 0; d < axis; ++d) perm.push_back(count + d);
-  for (int d = 0; d < count; ++d) perm.push_back(d);
-  for (int d = axis + count; d < x.rank(); ++d) perm.push_back(d);
-  return arranged(x, perm);
-}
 
 // ---- Gather and scatter ----
 
@@ -156,8 +138,20 @@ Outs best(Context& c, std::int64_t k) {
 Outs to_top_k_by_attribute(Context& c) {
   return best(c, c.integer("k"));
 }
+/// As many as the step says.
+Outs best_when_run(Context& c, const Number& k) {
+  const int axis = c.axis(0, c.integer("axis", -1));
+  c.no_effect({"sorted"});
+  const Value x = to_front(c.in(0), axis);
+  const Dim size = x.shape()[0];
+  const TopK found =
+      top_k(x, size.known() ? std::min(size.size(), k.range.most) : k.range.most, 0, c.integer("largest", 1) != 0);
+  const Value values = first_rows(c, found.values, k);
+  return {first_to(values, axis), first_to(first_rows(c, found.indices, k), axis)};
+}
 Outs to_top_k(Context& c) {
-  return best(c, c.whole_number(1));
+  const Number k = c.number_of(1);
+  return k.known() ? best(c, k.number()) : best_when_run(c, k);
 }
 
 // ---- Sizes that depend on data: bounded dims, which are the first ones of their values ----
@@ -202,9 +196,23 @@ Outs to_compress(Context& c) {
   return first_to(gather(rows, squeeze(nonzero(c.in(1)), {1}), 0), axis);
 }
 
+/// Boxes [1,n,4] as [n,4], scores [1,1,n] as [n], n being a number of the step.
+Value rows_of_one(Context& c, int i, const Shape& row) {
+  const Out x = c.out(i);
+  const Shape shape = c.type(i).shape;
+  for (int d = 0; d + 1 + row.rank() < shape.rank(); ++d)
+    if (shape[d] != Dim(1))
+      Context::fail("the data decide the number of boxes, which may be so of one image and class, not of " +
+                    shape.str());
+  Ints to = row.sizes();
+  to.insert(to.begin(), -1);
+  return reshape(x.perm.empty() ? x.value : in_row_order(x), to);
+}
+
 Outs to_non_max_suppression(Context& c) {
-  const Value boxes = c.in(0);
-  const Value scores = c.in(1);
+  const bool one = c.type(0).shape.bounded() || c.type(1).shape.bounded();
+  const Value boxes = one ? rows_of_one(c, 0, {4}) : c.in(0);
+  const Value scores = one ? rows_of_one(c, 1, {}) : c.in(1);
   const auto most = c.has(2) ? c.whole_number(2) : 0;
   const double overlap = c.has(3) ? c.number(3) : 0;
   const double score = c.has(4) ? c.number(4) : -std::numeric_limits<double>::infinity();

@@ -1,0 +1,65 @@
+#include "ops/onnx/number.hpp"
+
+#include <algorithm>
+
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr std::int64_t kLongestStep = std::int64_t{1} << 40;  // beyond every size that there is
+
+template <class F>
+Number computed(Graph& graph, const Range& range, const Number& a, const Number& b, const F& f) {
+  if (range.is_known()) return range.least;
+  const Value left = scalar_of(graph, a);
+  const Value right = scalar_of(graph, b);
+  return {range, f(left, right)};
+}
+
+}  // namespace
+
+Value scalar_of(Graph& graph, const Number& number) {
+  return number.known() ? graph.constant(Tensor::scalar<std::int64_t>(number.number())) : number.value;
+}
+
+Number sum_of(Graph& graph, const Number& a, const Number& b) {
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
+  return computed(graph, a.range + b.range, a, b, [](const Value& x, const Value& y) { return x + y; });
+}
+
+Number difference_of(Graph& graph, const Number& a, const Number& b) {
+  if (b.is(0)) return a;
+  return computed(graph, a.range - b.range, a, b, [](const Value& x, const Value& y) { return x - y; });
+}
+
+Number smaller_of(Graph& graph, const Number& a, const Number& b) {
+  if (a.range.most <= b.range.least) return a;
+  if (b.range.most <= a.range.least) return b;
+  return computed(graph, smaller(a.range, b.range), a, b, [](const Value& x, const Value& y) { return minimum(x, y); });
+}
+
+Number larger_of(Graph& graph, const Number& a, const Number& b) {
+  if (a.range.least >= b.range.most) return a;
+  if (b.range.least >= a.range.most) return b;
+  return computed(graph, larger(a.range, b.range), a, b, [](const Value& x, const Value& y) { return maximum(x, y); });
+}
+
+Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
+  if (step == 1) return a;
+  const Number up = sum_of(graph, a, std::min(step, kLongestStep) - 1);
+  return computed(graph,
+                  {up.range.least / step, up.range.most == Range::kHighest ? up.range.most : up.range.most / step}, up,
+                  step, [](const Value& n, const Value& by) { return n / by; });
+}
+
+Number size_along(const Value& x, int dim) {
+  const Dim size = x.shape()[dim];
+  if (size.known() && !size.bounded()) return size.size();
+  return {of_dim(size), size_of(x, {dim}, DType::int64)};
+}
+
+}  // namespace ferry::onnx

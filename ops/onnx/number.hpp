@@ -1,0 +1,43 @@
+// An integer that decides a size: known while a model is imported, or when a plan is made (the size of a symbolic dim),
+// or only when a step runs.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "ops/onnx/ranges.hpp"
+
+namespace ferry::onnx {
+
+struct Number {
+  Number(std::int64_t known) : range(Range::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
+  Number(Range between, Value scalar) : range(between), value(std::move(scalar)) {}
+  Range range;
+  Value value;  ///< an int64 scalar; undefined where the number is known
+
+  [[nodiscard]] bool known() const { return range.is_known(); }
+  /// The size of the dims of this name; empty: of none.
+  [[nodiscard]] std::string symbol() const {
+    return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
+  }
+  /// A product of sizes that a plan knows.
+  [[nodiscard]] bool of_plan() const { return !range.symbols.empty(); }
+  /// Only a step knows it.
+  [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
+  /// Of a known one.
+  [[nodiscard]] std::int64_t number() const { return range.least; }
+  [[nodiscard]] bool is(std::int64_t number) const { return range == Range::of(number); }
+};
+
+/// The number as an int64 scalar of the graph.
+[[nodiscard]] Value scalar_of(Graph& graph, const Number& number);
+
+[[nodiscard]] Number sum_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number difference_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number smaller_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number larger_of(Graph& graph, const Number& a, const Number& b);
+/// a / step, up to the next integer; a >= 0, step >= 1.
+[[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
+
+/// How many x has along `dim`.
+[[nodiscard]] Number size_along(const Value& x, int dim);
+
+}  // namespace ferry::onnx
