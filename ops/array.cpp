@@ -326,6 +326,7 @@ constexpr OpDef kTranspose{
     .index_of = transpose_index,
     .linear = 0b1,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) { return Values{transpose(g.dout(), inverse(g.attrs().get<Ints>("perm")))}; }};
 
 constexpr OpDef kConcat{.name = "Concat",
@@ -336,6 +337,7 @@ constexpr OpDef kConcat{.name = "Concat",
                         .linear = ~0U,
                         .infer = concat_shape,
                         .flops = 0,
+                        .flags = kMoves,
                         .grad = concat_grad};
 
 constexpr OpDef kSplit{.name = "Split",
@@ -346,6 +348,7 @@ constexpr OpDef kSplit{.name = "Split",
                        .linear = 0b1,
                        .infer = split_shape,
                        .flops = 0,
+                       .flags = kMoves,
                        .grad = [](GradCtx& g) {
                          Values parts;
                          for (int i = 0; i < g.outputs(); ++i) parts.push_back(g.dout(i));
@@ -360,6 +363,7 @@ constexpr OpDef kSlice{.name = "Slice",
                        .linear = 0b1,
                        .infer = slice_shape,
                        .flops = 0,
+                       .flags = kMoves,
                        .grad = [](GradCtx& g) { return Values{unslice(g.dout(), g.in(), g.attrs())}; }};
 
 constexpr OpDef kUnslice{

@@ -20,6 +20,7 @@ const OpDef kTakePart{.name = "TakePart",
                       .T = kAnyType,
                       .index = "...->...",
                       .flops = 0,
+                      .flags = kMoves,
                       .no_grad = "inserted after gradients are made"};
 const OpDef kJoinParts{.name = "JoinParts",
                        .types = "T->T",
@@ -27,6 +28,7 @@ const OpDef kJoinParts{.name = "JoinParts",
                        .attrs = kPartAttrs,
                        .index = "...->...",
                        .flops = 0,
+                       .flags = kMoves,
                        .no_grad = "inserted after gradients are made"};
 const OpDef kCutParts{.name = "CutParts",
                       .types = "T->T",
@@ -34,6 +36,7 @@ const OpDef kCutParts{.name = "CutParts",
                       .attrs = kPartAttrs,
                       .index = "...->...",
                       .flops = 0,
+                      .flags = kMoves,
                       .no_grad = "inserted after gradients are made"};
 
 const OpDef kFillBound{
@@ -42,6 +45,7 @@ const OpDef kFillBound{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), false)}; },
     .flops = 0,
+    .flags = kMoves,
     .no_grad = "inserted after gradients are made"};
 const OpDef kExtentOf{.name = "ExtentOf",
                       .types = "T->int64",
@@ -55,6 +59,7 @@ const OpDef kWithExtent{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), true)}; },
     .flops = 0,
+    .flags = kMoves,
     .no_grad = "inserted after gradients are made"};
 
 }  // namespace ferry
