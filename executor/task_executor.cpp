@@ -12,6 +12,7 @@
 #include "executor/loop_watch.hpp"
 #include "executor/messages.hpp"
 #include "executor/numerics.hpp"
+#include "executor/origin.hpp"
 #include "executor/resolved.hpp"
 #include "executor/trace.hpp"
 #include "kernels/kernel.hpp"
@@ -153,7 +154,13 @@ struct TaskExecutor::State {
   /// What a kernel threw.
   void fail(const std::exception_ptr& thrown, const Instruction& instruction) {
     const Plan& plan = resolved.plan();
-    const Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
+    Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const BadValue& bad) {
+      error = error_of_value(bad, plan, instruction, resolved.task());
+    } catch (...) {
+    }
     fail(located(error, plan, instruction, resolved.task()));
   }
 
