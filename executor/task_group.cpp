@@ -134,15 +134,27 @@ class Exclusive {
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o)
       : cluster(c), options(std::move(o)), plans(cluster, options), threads(c.local_tasks(), c.state().relay.get()) {
+    cluster.state().require_own_process();
+  }
+
+  /// The first call of all tasks.
+  void begin() {
+    if (!tasks.empty()) return;
     cluster.state().renew();
+    const std::lock_guard lock(beginning);
     for (int task : cluster.local_tasks())
       tasks.push_back(std::make_unique<TaskSession>(task, cluster.transport(task), cluster.state(), plans, options));
+  }
+  void cancel() {
+    const std::lock_guard lock(beginning);
+    for (const auto& task : tasks) task->cancel();
   }
 
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
-  std::vector<std::unique_ptr<TaskSession>> tasks;
+  std::mutex beginning;
+  std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false};
   bool closed = false;
   std::string failure;
@@ -157,9 +169,8 @@ TaskGroup::~TaskGroup() {
     static_cast<void>(state_.release());
     return;
   }
-  if (state_->busy)
-    for (const auto& task : state_->tasks) task->cancel();
   while (state_->busy) {
+    state_->cancel();
     for (int task : state_->cluster.local_tasks()) {
       Transport& transport = state_->cluster.transport(task);
       if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
@@ -190,6 +201,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
         .note(s.failure)
         .hint("make a new session and restore a checkpoint");
   const Exclusive exclusive(s.busy);
+  s.begin();
   try {
     s.threads.run([&](std::size_t i) { body(*s.tasks[i]); });
   } catch (const Error& error) {
