@@ -96,7 +96,7 @@ TEST_CASE("an index out of range is said when it runs") {
     try {
       numbers_of(value);
     } catch (const Error& error) {
-      CHECK(error.code() == Code::plan);  // a constant gave it
+      CHECK(error.code() == Code::program);  // the kernel's; a session says who gave the value
       return error.text();
     }
     return std::string();
