@@ -345,6 +345,23 @@ def case_110_no_memory_for_products_of_matrices():
     return None
 
 
+def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
+    """128 MiB for each thread that multiplies, which no plan counts."""
+    def peak_of(size):
+        shape = (2, size, size)  # two products: those of one are computed without OpenBLAS where they are large
+        path = write("products.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", *shape)), op("c", "MatMul", ["a", "a"]), fetches=["c"]))
+        words = ["run", path, "--threads", "1", "--feed", "a=" + write("a.npy", npy("<f4", shape, bytes(8 * size * size)))]
+        child = subprocess.Popen([FERRY, *words], stdout=subprocess.DEVNULL, env=environment())
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        expect((child.returncode, "", ""), 0)
+        return used.ru_maxrss << 10
+    tensors = 6 * (8 << 20)  # the file, the feed, both in the arena, the result and a copy of it
+    more = peak_of(1024) - peak_of(16)
+    if more > tensors + (32 << 20):
+        raise Failed(f"{more} bytes of memory for products of {tensors} bytes")
+
+
 def case_077_first_op_that_makes_nan():
     text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
     below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))
