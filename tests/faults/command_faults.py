@@ -438,6 +438,13 @@ def case_107_library_of_ops_that_throws():
     for kind, what in ("Throw", "enough"), ("ThrowNumber", "something that is no std::exception"):
         file = write("own.pbtxt", graph(op("x", "Constant", attrs=ints([1, 2])), op("mine", kind, ["x"]), fetches=["mine"]))
         refused(10, [f'{kind} "mine" on task 0: its code threw: {what}', "model.cpp:4"], file, "--ops", THROWING_OPS)
+    plan = write("own.plan", "")
+    expect(run("plan", file, "--ops", THROWING_OPS, "--save", plan), 0)
+    for options, unproved in ([], True), (["--ops", THROWING_OPS], False):
+        ended = run("check", plan, *options)
+        expect(ended, 0)
+        assert ("not proved: what the kernels of ThrowNumber may be given" in ended[1]) == unproved, ended
+        assert ("every kernel gets and gives" in ended[1]) != unproved, ended
     refused(10, ["throwing_ops", "its ferry_add_ops() threw: no ops today"], file, "--ops", THROWING_OPS, env={"FERRY_TEST_OPS": "no"})
 
 
