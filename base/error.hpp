@@ -26,7 +26,7 @@ enum class Code : int {
   resource = 7,      ///< memory, disk, descriptors, threads
   numeric = 8,       ///< NaN or Inf where checked
   bug = 9,           ///< a bug in ferry
-  program = 10,      ///< the user's program: what its own code threw
+  program = 10,      ///< the user's program: what its own code threw, or a value that its graph computed
   preempted = 75,    ///< preempted, with its checkpoint saved
   interrupted = 130  ///< Ctrl-C
 };

@@ -129,6 +129,14 @@ class Transport {
   virtual void close() = 0;
 
   [[nodiscard]] virtual WireCount sent() const = 0;
+
+  /// After the job has failed: this task's end of a job that the same tasks begin anew. All of them call it, each when
+  /// it has heard of the failure. The failed job stays as it is; nobody closes it before this has returned. Null where
+  /// it cannot begin anew. Error(stalled) when the others do not come, Error(peer_lost) when one has left.
+  [[nodiscard]] virtual std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) {
+    static_cast<void>(deadline);
+    return nullptr;
+  }
 };
 
 /// `tasks` ends in this process, for virtual tasks and tests (comm/inproc). Any thread may call them.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "graph/op/attrs.hpp"
 #include "graph/types/device_spec.hpp"
 #include "graph/types/layout.hpp"
@@ -99,6 +100,18 @@ struct ElementLoop {
   std::int64_t out_step = 0;
 };
 
+/// What a kernel throws of a value that it cannot work on: an index out of range, a divisor of zero. Whoever gave the
+/// value ends with it: the executor follows input `input` back to where it came from, says that, and sets the code
+/// (docs/exit_codes.md).
+class BadValue : public Error {
+ public:
+  BadValue(std::size_t input, std::string message) : Error(Code::program, std::move(message)), input_(input) {}
+  [[nodiscard]] std::size_t input() const noexcept { return input_; }
+
+ private:
+  std::size_t input_;
+};
+
 /// One run of a kernel.
 struct KernelRun {
   std::span<const Array> inputs;
@@ -139,7 +152,7 @@ struct Packing {
 ///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
 struct Kernel {
   std::string_view op;                ///< OpDef::name
-  void (*run)(KernelRun&) = nullptr;  ///< throws Error; never aborts
+  void (*run)(KernelRun&) = nullptr;  ///< throws Error, of a value BadValue; never aborts
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
   std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take

@@ -169,11 +169,15 @@ void Control::say_goodbye() {
   closed_ = true;
 }
 
+std::vector<int> Control::gone() const {
+  std::vector<int> tasks;
+  for (int task = 0; task < tasks_; ++task)
+    if (peers_[static_cast<std::size_t>(task)].gone) tasks.push_back(task);
+  return tasks;
+}
+
 bool Control::all_gone() const {
-  for (int task = 0; task < tasks_; ++task) {
-    if (task != task_ && !peers_[static_cast<std::size_t>(task)].gone) return false;
-  }
-  return true;
+  return static_cast<int>(gone().size()) == tasks_ - 1;
 }
 
 }  // namespace ferry::mpi

@@ -56,6 +56,8 @@ class Control {
   /// Nothing but this task's silence follows.
   void say_goodbye();
   [[nodiscard]] bool closed() const { return closed_; }
+  /// The peers that have said goodbye.
+  [[nodiscard]] std::vector<int> gone() const;
   /// All peers have said goodbye.
   [[nodiscard]] bool all_gone() const;
   /// Sends of frames that have not left.

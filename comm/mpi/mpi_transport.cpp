@@ -43,7 +43,7 @@ struct Transfer {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(std::shared_ptr<mpi::Control> job, const MpiOptions& options, microseconds spin);
+  MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk_bytes, microseconds spin);
   ~MpiTransport() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -60,6 +60,7 @@ class MpiTransport final : public Transport {
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override;
   void close() override { job_->say_goodbye(); }
+  std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
 
  private:
@@ -84,8 +85,8 @@ class MpiTransport final : public Transport {
   WireCount data_sent_;
 };
 
-MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, const MpiOptions& options, microseconds spin)
-    : job_(std::move(job)), chunk_(static_cast<std::size_t>(options.chunk_bytes)), spin_(spin) {
+MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk_bytes, microseconds spin)
+    : job_(std::move(job)), chunk_(static_cast<std::size_t>(chunk_bytes)), spin_(spin) {
   void* bound = nullptr;
   int found = 0;
   check(MPI_Comm_get_attr(job_->data(), MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
@@ -269,13 +270,18 @@ WireCount MpiTransport::sent() const {
   return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
 }
 
-/// A duplicate of that name that reports errors, or Error(stalled) when not all come.
-MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline) {
+/// A duplicate of that name that reports errors, or Error(stalled) when not all come; Error(peer_lost) when one has
+/// left `before`, the job to which they come from.
+MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::Control* before = nullptr) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
   for (int complete = 0; complete == 0;) {
     check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    if (before != nullptr && complete == 0) {
+      before->poll();
+      if (const auto gone = before->gone(); !gone.empty()) throw closed_error(gone);
+    }
     if (complete == 0 && deadline.expired()) {
       throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
           .hint("every rank must call connect or adopt; see whether one waits elsewhere");
@@ -300,14 +306,26 @@ microseconds spin_for(MPI_Comm comm, int threads) {
   return threads > mine || threads * tasks > cores ? kShortSpin : kLongSpin;
 }
 
-std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
-  FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
-  const Deadline deadline(system_clock(), options.deadline);
-  const MPI_Comm data = duplicate(comm, "ferry data", deadline);
-  const MPI_Comm control = duplicate(comm, "ferry control", deadline);
+std::shared_ptr<mpi::Control> job_over(MPI_Comm comm, const Deadline& deadline, mpi::Control* before = nullptr) {
+  const MPI_Comm data = duplicate(comm, "ferry data", deadline, before);
+  const MPI_Comm control = duplicate(comm, "ferry control", deadline, before);
   auto job = std::make_shared<mpi::Control>(data, control);
   mpi::watch(job);
-  return std::make_unique<MpiTransport>(job, options, spin_for(data, options.threads));
+  return job;
+}
+
+std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
+  FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
+  auto job = job_over(comm, Deadline(system_clock(), options.deadline));
+  const microseconds spin = spin_for(job->data(), options.threads);
+  return std::make_unique<MpiTransport>(std::move(job), options.chunk_bytes, spin);
+}
+
+/// Over duplicates: messages of the failed job, which may still come, belong to its own communicators.
+std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
+  FERRY_ASSERT(job_->failure().has_value(), "a job that goes on does not begin anew");
+  auto job = job_over(job_->data(), Deadline(system_clock(), deadline), job_.get());
+  return std::make_unique<MpiTransport>(std::move(job), static_cast<std::int64_t>(chunk_), spin_);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct Peer {
 
 class ShmTransport final : public Transport {
  public:
-  ShmTransport(std::unique_ptr<Transport> inner, shm::Host host);
+  ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads);
   ~ShmTransport() override;
 
   std::string_view name() const override { return inner_->name(); }
@@ -79,6 +79,7 @@ class ShmTransport final : public Transport {
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override { return inner_->failure(); }
   void close() override { inner_->close(); }
+  std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
 
  private:
@@ -94,6 +95,7 @@ class ShmTransport final : public Transport {
 
   std::unique_ptr<Transport> inner_;
   shm::Host host_;
+  const int threads_;  ///< of this task
   const void* const owner_ = this_thread();
   std::vector<std::unique_ptr<Peer>> peers_;  // by task; null: not of this host
   std::vector<Peer*> near_;
@@ -107,8 +109,11 @@ class ShmTransport final : public Transport {
   WireCount sent_;  // what went through memory, without what went on below
 };
 
-ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host)
-    : inner_(std::move(inner)), host_(std::move(host)), peers_(static_cast<std::size_t>(inner_->tasks())) {
+ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads)
+    : inner_(std::move(inner)),
+      host_(std::move(host)),
+      threads_(threads),
+      peers_(static_cast<std::size_t>(inner_->tasks())) {
   for (shm::Neighbour& near : host_.neighbours) {
     auto& peer = peers_[static_cast<std::size_t>(near.task)];
     peer = std::make_unique<Peer>(near, *host_.own, task());
@@ -120,6 +125,11 @@ ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host)
 ShmTransport::~ShmTransport() {
   inner_.reset();
   for (Peer* peer : near_) peer->doorbell->ring(host_.fenced);
+}
+
+std::unique_ptr<Transport> ShmTransport::renewed(std::chrono::milliseconds deadline) {
+  auto below = inner_->renewed(deadline);
+  return below == nullptr ? nullptr : shared_memory_transport(std::move(below), threads_, deadline);
 }
 
 Peer* ShmTransport::near(int peer) const {
@@ -354,7 +364,7 @@ std::unique_ptr<Transport> shared_memory_transport(std::unique_ptr<Transport> in
   try {
     shm::Host host = shm::meet(*inner, threads, Deadline(system_clock(), deadline));
     if (host.neighbours.empty()) return inner;
-    return std::make_unique<ShmTransport>(std::move(inner), std::move(host));
+    return std::make_unique<ShmTransport>(std::move(inner), std::move(host), threads);
   } catch (const Error& error) {
     if (!inner->failure()) inner->abort({inner->task(), error.code(), error.text()});
     throw;

@@ -11,6 +11,7 @@
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
+#include "comm/failure.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/blob.hpp"
@@ -237,10 +238,37 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
 
 void Cluster::State::renew() {
   require_own_process();
-  if (!renewable || !transports[0]->failure()) return;
-  const auto tasks = static_cast<int>(transports.size());
+  const bool alone = transports.size() == 1 && relay == nullptr;
+  if (!renewable && alone) return meet();
+  const std::optional<Failure> failure = transports[0]->failure();
+  if (!failure) return;
+  if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
+  throw Error(Code::usage, "the job of this cluster has failed, and cannot begin anew")
+      .note(error_of(*failure).text())
+      .hint("start the program again, or have one task in each process");
+}
+
+/// A task may come without having heard of the failure: it was done with the failed run before. So all meet in the job
+/// that they know; who has heard does not come to that one.
+void Cluster::State::meet() {
+  for (;;) {
+    const auto failed_here = [this] { return transports[0]->failure().has_value(); };
+    try {
+      if (!failed_here())
+        return static_cast<void>(transports[0]->exchange("", Deadline(system_clock(), options.deadline)));
+    } catch (const Error&) {
+      if (!failed_here()) throw;
+    }
+    std::vector<std::unique_ptr<Transport>> fresh;
+    fresh.push_back(transports[0]->renewed(options.deadline));
+    if (fresh[0] == nullptr) throw error_of(*transports[0]->failure());
+    replace_by(std::move(fresh));
+  }
+}
+
+void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   std::ranges::move(transports, std::back_inserter(failed));
-  transports = inproc_transports(tasks);
+  transports = std::move(fresh);
 }
 
 bool Cluster::State::in_own_process() const {
@@ -263,7 +291,8 @@ Cluster::State::~State() {
   }
   if (std::uncaught_exceptions() > 0) return;
   try {
-    for (const auto& transport : transports) transport->close();
+    for (const auto* ends : {&failed, &transports})
+      for (const auto& end : *ends) end->close();
   } catch (const Error&) {  // the others hear of it when the end is gone
   }
 }

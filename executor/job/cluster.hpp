@@ -76,7 +76,8 @@ class Cluster {
 
   // Direct calls, without a graph. All tasks make them in the same order, not while a session runs. T: an element type
   // of graph/types/dtype.hpp. Error(usage) where this process has several tasks: one call cannot speak for all of them.
-  // Error(stalled) after the deadline.
+  // Error(stalled) after the deadline. After a run that failed they fail, too, until a new session has begun the job
+  // anew with its first call.
 
   /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
   /// All spans have one size.

@@ -18,8 +18,9 @@ struct Cluster::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Before a session begins: a job that has failed begins anew, where all its tasks are here. Sessions that were made
-  /// before keep to the failed one.
+  /// At a session's first call, which all tasks make together: a job that has failed begins anew. Sessions that ran
+  /// before keep to the failed one. Error(usage) where it cannot begin anew: several tasks in each of several
+  /// processes.
   void renew();
   /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
   void require_own_process() const;
@@ -36,6 +37,10 @@ struct Cluster::State {
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
+
+ private:
+  void meet();
+  void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 };
 
 /// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.

@@ -13,6 +13,7 @@
 #include "executor/observe/trace.hpp"
 #include "executor/run/loop_watch.hpp"
 #include "executor/run/messages.hpp"
+#include "executor/run/origin.hpp"
 #include "executor/run/resolved.hpp"
 #include "kernels/kernel.hpp"
 
@@ -154,7 +155,13 @@ struct TaskExecutor::State {
   /// What a kernel threw.
   void fail(const std::exception_ptr& thrown, const Instruction& instruction) {
     const Plan& plan = resolved.plan();
-    const Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
+    Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const BadValue& bad) {
+      error = error_of_value(bad, plan, instruction, resolved.task());
+    } catch (...) {
+    }
     fail(located(error, plan, instruction, resolved.task()));
   }
 

@@ -154,27 +154,34 @@ class Exclusive {
 
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
-    cluster.state().renew();
+    cluster.state().require_own_process();
   }
 
-  /// Makes the tasks and their threads, once: to plan takes neither.
+  /// The first call of all tasks makes them and their threads: to plan takes neither.
   void begin() {
     if (begun) return;
+    cluster.state().renew();
     const Cluster::State& job = cluster.state();
     if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
       throw TaskThreads::no_threads(job.local_tasks.size(), most);
+    const std::lock_guard lock(beginning);
     tasks.clear();
     for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
       tasks.push_back(std::make_unique<TaskSession>(job.local_tasks[t], *job.transports[t], job, plans, options));
     threads.emplace(job.local_tasks, job.relay.get());
     begun = true;
   }
+  void cancel() {
+    const std::lock_guard lock(beginning);
+    for (const auto& task : tasks) task->cancel();
+  }
 
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
   std::vector<std::shared_ptr<const PlanCache::Planned>> planned;  ///< what plan() gave without tasks
-  std::vector<std::unique_ptr<TaskSession>> tasks;
+  std::mutex beginning;
+  std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
   std::string failure;
@@ -189,9 +196,8 @@ TaskGroup::~TaskGroup() {
     static_cast<void>(state_.release());
     return;
   }
-  if (state_->busy && state_->begun)
-    for (const auto& task : state_->tasks) task->cancel();
   while (state_->busy) {
+    state_->cancel();
     for (int task : state_->cluster.local_tasks()) {
       Transport& transport = state_->cluster.transport(task);
       if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
@@ -270,6 +276,7 @@ std::vector<Tensor> TaskGroup::tensors(std::size_t count, const std::function<st
 void TaskGroup::close() {
   State& s = *state_;
   if (s.closed || !s.cluster.state().in_own_process()) return;
+  if (s.busy) throw Error(Code::usage, "this session is running: it cannot be closed by its own callback");
   std::string trace;
   if (!s.options.trace_file.empty() && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });

@@ -3,6 +3,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <unordered_map>
 
@@ -50,23 +52,35 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
     if (!text_.empty()) return;
+    line_ = line;
     text_ =
         "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " + escaped(message, 200);
   }
   [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::ptrdiff_t line() const { return line_; }  // counted from 0
 
  private:
   std::string text_;
+  std::ptrdiff_t line_ = 0;
 };
 
-void parse_text(std::span<const std::byte> content, file::GraphFile& out) {
+/// False when it is no graph as text: `first` has why.
+bool is_text(std::span<const std::byte> content, file::GraphFile& out, FirstError& first) {
   google::protobuf::io::ArrayInputStream in(content.data(), static_cast<int>(content.size()));
-  FirstError first;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
   parser.SetRecursionLimit(kMaxDepth);
   const google::protobuf::LogSilencer quiet;
-  if (!parser.Parse(&in, &out)) fail("it is no graph as text: " + first.text());
+  return parser.Parse(&in, &out);
+}
+
+[[noreturn]] void refuse_text(const FirstError& first) {
+  fail("it is no graph as text: " + first.text());
+}
+
+void parse_text(std::span<const std::byte> content, file::GraphFile& out) {
+  FirstError first;
+  if (!is_text(content, out, first)) refuse_text(first);
 }
 
 void check_version(const file::GraphFile& message) {
@@ -420,6 +434,14 @@ std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFor
                    check_legal(*graph);
                    return graph;
                  });
+}
+
+void check_text_head(std::span<const std::byte> begin) {
+  file::GraphFile message;
+  FirstError first;
+  const bool whole = is_text(begin, message, first);
+  const auto lines = std::count(begin.begin(), begin.end(), std::byte{'\n'});
+  if (!whole && first.line() < lines) refuse_text(first);
 }
 
 }  // namespace ferry

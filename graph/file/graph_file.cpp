@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.hpp"
 #include "graph/file/graph_frame.hpp"
+#include "graph/file/protobuf_read.hpp"
 #include "graph/file/tensor_file.hpp"
 
 namespace ferry {
@@ -17,13 +19,42 @@ std::string beside(const std::string& path) {
   return path + ".safetensors";
 }
 
-/// Of what does not begin as a graph no more than that: decode_graph() says what it is not.
+FileBytes part_of(const FileReader& file, std::uint64_t begin, std::uint64_t most) {
+  FileBytes part(std::min<std::uint64_t>(file.size() - begin, most));
+  file.read(begin, part.span());
+  return part;
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(Code::file, escaped(path, 300) + ": " + why);
+}
+
+/// Of a large text: its head is a graph's, and all of it is text.
+void check_text(const FileReader& file, const std::string& path) {
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
+  for (std::uint64_t begin = 0; begin < file.size(); begin += kPart) {
+    const FileBytes part = part_of(file, begin, kPart);
+    const std::span<const std::byte> bytes = part.span();
+    if (const auto zero = std::find(bytes.begin(), bytes.end(), std::byte{0}); zero != bytes.end())
+      refuse(path, "it is no graph as text: byte " + std::to_string(begin + (zero - bytes.begin())) + " is 0");
+    if (begin > 0) continue;
+    try {
+      check_text_head(bytes);
+    } catch (const Error& error) {
+      refuse(path, error.text());
+    }
+  }
+}
+
+/// Of what is no graph no more is read than shows that: decode_graph() says what does not begin as one.
 FileBytes content_of(FileSystem& files, const std::string& path) {
+  const auto file = files.open(path);
   if (format_of(path) == GraphFormat::binary) {
-    const auto file = files.open(path);
-    FileBytes head(std::min<std::uint64_t>(file->size(), kGraphHeadBytes));
-    file->read(0, head.span());
+    FileBytes head = part_of(*file, 0, kGraphHeadBytes);
     if (!begins_as_graph(head.span())) return head;
+    if (!may_be_message(*file)) refuse(path, "it is no protobuf message of a graph: damaged or cut short");
+  } else if (file->size() > kLargeFileBytes && file->size() <= kMaxGraphBytes) {
+    check_text(*file, path);
   }
   return files.read(path, kMaxGraphBytes);
 }

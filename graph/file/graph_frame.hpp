@@ -18,5 +18,7 @@ void write_graph_head(std::string& content);
 [[nodiscard]] bool begins_as_graph(std::span<const std::byte> content);
 /// Throws Error(file) when the magic is missing, or there is a hash that does not fit.
 void check_graph_head(std::span<const std::byte> content);
+/// Throws Error(file) when a text that begins so can be no graph: with what is wrong before its last line.
+void check_text_head(std::span<const std::byte> begin);
 
 }  // namespace ferry

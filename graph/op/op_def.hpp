@@ -79,7 +79,8 @@ enum OpFlag : std::uint32_t {
   kControlFlow = 1U << 3,  ///< owns subgraphs; planned as regions
   kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
   kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
-  kLocal = 1U << 6         ///< its value depends on the task: must be annotated with one device, and is never moved
+  kLocal = 1U << 6,        ///< its value depends on the task: must be annotated with one device, and is never moved
+  kMoves = 1U << 7         ///< the elements of its outputs are those of input 0; of a list of inputs, those of all
 };
 
 /// The facts of one op. Instances are constexpr and live for ever.

@@ -54,6 +54,7 @@ constexpr OpDef kFlip{.name = "Flip",
                       .index_of = flip_index,
                       .linear = 0b1,
                       .flops = 0,
+                      .flags = kMoves,
                       .grad = [](GradCtx& g) { return Values{flip(g.dout(), g.attrs().get<Ints>("axes"))}; }};
 
 constexpr OpDef kTriangle{
@@ -77,6 +78,7 @@ constexpr OpDef kReverseSequence{
     .index_of = reverse_sequence_index,
     .linear = 0b01,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) {
       return Values{reverse_sequence(g.dout(), g.in(1), g.attrs().get<std::int64_t>("time_axis")), Value()};
     }};

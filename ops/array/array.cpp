@@ -325,6 +325,7 @@ constexpr OpDef kTranspose{
     .index_of = transpose_index,
     .linear = 0b1,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) { return Values{transpose(g.dout(), inverse(g.attrs().get<Ints>("perm")))}; }};
 
 std::size_t concat_dim(const Attrs& attrs, std::size_t rank) {
@@ -341,6 +342,7 @@ constexpr OpDef kConcat{.name = "Concat",
                         .infer = concat_shape,
                         .joins = concat_dim,
                         .flops = 0,
+                        .flags = kMoves,
                         .grad = concat_grad};
 
 constexpr OpDef kSplit{.name = "Split",
@@ -351,6 +353,7 @@ constexpr OpDef kSplit{.name = "Split",
                        .linear = 0b1,
                        .infer = split_shape,
                        .flops = 0,
+                       .flags = kMoves,
                        .grad = [](GradCtx& g) {
                          Values parts;
                          for (int i = 0; i < g.outputs(); ++i) parts.push_back(g.dout(i));
@@ -365,6 +368,7 @@ constexpr OpDef kSlice{.name = "Slice",
                        .linear = 0b1,
                        .infer = slice_shape,
                        .flops = 0,
+                       .flags = kMoves,
                        .grad = [](GradCtx& g) { return Values{unslice(g.dout(), g.in(), g.attrs())}; }};
 
 constexpr OpDef kUnslice{

@@ -83,6 +83,7 @@ constexpr OpDef kGather{
     .index_of = gather_index,
     .linear = 0b01,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) {
       return Values{scatter_add(g.dout(), g.in(1), g.in(0), g.attrs().get<std::int64_t>("axis")), Value()};
     }};

@@ -182,6 +182,7 @@ constexpr OpDef kGatherElements{
     .index_of = gather_elements_index,
     .linear = 0b01,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) {
       const Value zeros = zeros_like(g.like());
       return Values{scatter_elements(zeros, g.in(1), g.dout(), g.attrs().get<std::int64_t>("axis"), Scatter::add),
@@ -205,6 +206,7 @@ constexpr OpDef kGatherND{
     .index_of = gather_nd_index,
     .linear = 0b01,
     .flops = 0,
+    .flags = kMoves,
     .grad = [](GradCtx& g) {
       const Value zeros = zeros_like(g.like());
       return Values{scatter_nd(zeros, g.in(1), g.dout(), g.attrs().get<std::int64_t>("batch_dims"), Scatter::add),

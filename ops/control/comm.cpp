@@ -20,6 +20,7 @@ const OpDef kTakePart{.name = "TakePart",
                       .T = kAnyType,
                       .index = "...->...",
                       .flops = 0,
+                      .flags = kMoves,
                       .role = OpRole::take_part,
                       .no_grad = "inserted after gradients are made"};
 const OpDef kJoinParts{.name = "JoinParts",
@@ -28,6 +29,7 @@ const OpDef kJoinParts{.name = "JoinParts",
                        .attrs = kPartAttrs,
                        .index = "...->...",
                        .flops = 0,
+                       .flags = kMoves,
                        .no_grad = "inserted after gradients are made"};
 const OpDef kCutParts{.name = "CutParts",
                       .types = "T->T",
@@ -35,6 +37,7 @@ const OpDef kCutParts{.name = "CutParts",
                       .attrs = kPartAttrs,
                       .index = "...->...",
                       .flops = 0,
+                      .flags = kMoves,
                       .no_grad = "inserted after gradients are made"};
 
 const OpDef kFillBound{
@@ -43,6 +46,7 @@ const OpDef kFillBound{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), false)}; },
     .flops = 0,
+    .flags = kMoves,
     .role = OpRole::fill_bound,
     .no_grad = "inserted after gradients are made"};
 const OpDef kExtentOf{.name = "ExtentOf",
@@ -58,6 +62,7 @@ const OpDef kWithExtent{
     .T = kAnyType,
     .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {with_first(facts.shape(0), true)}; },
     .flops = 0,
+    .flags = kMoves,
     .role = OpRole::with_extent,
     .no_grad = "inserted after gradients are made"};
 

@@ -224,7 +224,7 @@ constexpr OpDef kBatch{.name = "Batch",
                        .index_of = batch_index,
                        .infer = batch_shape,
                        .flops = 0,
-                       .flags = kRandom,
+                       .flags = kRandom | kMoves,
                        .no_grad = "which rows it takes is not differentiable"};
 
 constexpr const OpDef* kDataOps[] = {&kReadIdx,         &kReadCsv,    &kReadNpy, &kReadRaw,

@@ -73,6 +73,7 @@ constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .linear = 0b1,
                              .infer = broadcast_shape,
                              .flops = 0,
+                             .flags = kMoves,
                              .grad = [](GradCtx& g) { return Values{sum_as(g.dout(), g.like())}; }};
 
 constexpr OpDef kBroadcastLike{.name = "BroadcastLike",
@@ -83,6 +84,7 @@ constexpr OpDef kBroadcastLike{.name = "BroadcastLike",
                                .linear = 0b01,
                                .unread = 0b10,
                                .flops = 0,
+                               .flags = kMoves,
                                .grad = [](GradCtx& g) {
                                  return Values{g.dout(), Value()};
                                }};

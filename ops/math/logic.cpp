@@ -40,6 +40,7 @@ constexpr OpDef kCast{.name = "Cast",
                       .T = kAnyType,
                       .attrs = kCastAttrs,
                       .index = "...->...",
+                      .flags = kMoves,
                       .grad = [](GradCtx& g) { return Values{cast(g.dout(), g.in().dtype())}; }};
 
 std::string bit_cast_index(const OpFacts& facts) {

@@ -368,8 +368,20 @@ Model decode_model(std::span<const std::byte> content, std::string_view source, 
   });
 }
 
+namespace {
+
+/// The content of a file of one message; of what cannot be one, only the heads of its fields are read.
+FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t inner = 0) {
+  if (!may_be_message(*files.open(path), inner))
+    throw Error(Code::file, escaped(path, 300) + ": it is no ONNX file: damaged or cut short");
+  return files.read(path, kMaxGraphBytes);
+}
+
+}  // namespace
+
 Model read_model(const std::string& path, FileSystem& files) {
-  return decode_model(files.read(path, kMaxGraphBytes).span(), path, folder_of(path), files);
+  return decode_model(content_of(path, files, onnx_file::ModelProto::kGraphFieldNumber).span(), path, folder_of(path),
+                      files);
 }
 
 namespace {
@@ -384,7 +396,7 @@ Tensor tensor_in(const onnx_file::TensorProto& message, const std::string& path,
 /// What `read` makes of a file that is one message; an empty file is an empty message.
 template <class Message, class F>
 auto read_one(const std::string& path, FileSystem& files, const F& read) {
-  const FileBytes content = files.read(path, kMaxGraphBytes);
+  const FileBytes content = content_of(path, files);
   return in_part(escaped(path, 300), [&] {
     Message message;
     if (content.size() > 0) parse(content.span(), message);

@@ -28,6 +28,7 @@ constexpr OpDef kNarrow{.name = "Narrow",
                         .attrs = kNarrowAttrs,
                         .index_of = narrow_index,
                         .linear = 0b1,
+                        .flags = kMoves,
                         .grad = [](GradCtx& g) { return Values{narrow(g.dout(), g.like().dtype())}; }};
 
 constexpr const OpDef* kMixedOps[] = {&kNarrow};

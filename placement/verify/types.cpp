@@ -4,7 +4,10 @@
 // must be whole are.
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "graph/op/index_notation.hpp"
@@ -44,10 +47,12 @@ class Types {
   Types(const Plan& plan, const KnownOps& known)
       : plan_(plan), ops_(known.ops != nullptr ? *known.ops : default_ops()), kernels_(known.kernels) {}
 
-  void check() {
+  /// The ops that are not known, by their names.
+  std::vector<std::string> check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (const Instruction& i : here().instructions)
         if (i.what == Do::kernel && !seen(i)) check(i);
+    return {unknown_.begin(), unknown_.end()};
   }
 
  private:
@@ -110,12 +115,13 @@ class Types {
 
   // ---- A kernel ----
 
-  void check(const Instruction& i) const {
+  void check(const Instruction& i) {
     check_kernel(i);
     const std::string_view name = plan_.string(i.op);
     for (const OpDef* def : kCommOps)
       if (def->name == name) return check_parts(i, *def);
-    if (const OpDef* def = ops_.find(name)) check_op(i, *def);
+    if (const OpDef* def = ops_.find(name)) return check_op(i, *def);
+    unknown_.emplace(name);
   }
 
   [[nodiscard]] const Attrs& attrs_of(const Instruction& i) const {
@@ -301,13 +307,14 @@ class Types {
   const OpSet& ops_;
   const Capabilities* const kernels_;
   std::uint32_t class_ = 0;
+  std::set<std::string, std::less<>> unknown_;
   std::array<Case, 256> cases_;  // by hash; a new one takes the place of an old one
 };
 
 }  // namespace
 
-void check_types(const Plan& plan, const KnownOps& known) {
-  Types(plan, known).check();
+std::vector<std::string> check_types(const Plan& plan, const KnownOps& known) {
+  return Types(plan, known).check();
 }
 
 }  // namespace ferry::verifier

@@ -88,7 +88,8 @@ std::size_t check_tiles(const Plan& plan);
 void check_values(const Plan& plan, const Tables& tables);
 /// Kernels are given, and give, what their ops say: attributes, dtypes and sizes of whole values by the op's own
 /// inference; dims that are one in its index notation are split alike; kernels write over inputs only where they may.
-void check_types(const Plan& plan, const KnownOps& known);
+/// Gives the ops that are not known, of which nothing of that was proved.
+std::vector<std::string> check_types(const Plan& plan, const KnownOps& known);
 /// The extent of every bounded value is written, by a kernel, or comes along with its elements.
 void check_extents(const Plan& plan);
 /// Every channel has one send and one receive of equal size, in the same place of the program; members of a collective

@@ -19,8 +19,12 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_extents(plan);
     proved(
         "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
-    verifier::check_types(plan, known);
-    proved("every kernel gets and gives the types that its op's inference says");
+    const std::vector<std::string> unknown = verifier::check_types(plan, known);
+    proved(std::string(unknown.empty() ? "every kernel" : "every kernel of a known op") +
+           " gets and gives the types that its op's inference says");
+    for (const std::string& op : unknown)
+      verdict.unproved.push_back("what the kernels of " + escaped(op, 100) +
+                                 " may be given, and what they do with it: the op is not known here");
     if (tile_regions > 0)
       proved(counted(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
     verifier::check_messages(plan, tables);

@@ -19,8 +19,9 @@ struct KnownOps {
 
 struct Verdict {
   bool pass = false;
-  std::vector<std::string> proved;  ///< what holds, a line each
-  std::string reason;               ///< when it does not pass: what is wrong, with the user's lines
+  std::vector<std::string> proved;    ///< what holds, a line each
+  std::vector<std::string> unproved;  ///< what nobody can say here, a line each: of ops that are not known
+  std::string reason;                 ///< when it does not pass: what is wrong, with the user's lines
 };
 
 /// Checks that every index is in range; every kernel gets and gives what its op's inference says; every send has its

@@ -21,11 +21,13 @@ int check(const CheckOptions& options) {
   const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
   if (options.as_json) {
     const nlohmann::ordered_json json = {
-        {"pass", verdict.pass}, {"proved", verdict.proved}, {"reason", verdict.reason}};
+        {"pass", verdict.pass}, {"proved", verdict.proved}, {"unproved", verdict.unproved}, {"reason", verdict.reason}};
     print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else if (verdict.pass) {
     print("PASS\n");
     for (const std::string& fact : verdict.proved) print("  " + fact + "\n");
+    for (const std::string& doubt : verdict.unproved) print("not proved: " + doubt + "\n");
+    if (!verdict.unproved.empty()) print("  try: --ops LIB.so, with the library that has them\n");
   }
   if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
   return 0;

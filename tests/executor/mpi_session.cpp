@@ -2,8 +2,12 @@
 // is as it should be.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <utility>
 
 #include "executor/session/session.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/math/math.hpp"
 #include "tests/executor/doubled_sum.hpp"
 
 namespace {
@@ -63,6 +67,64 @@ void other_fetches(Session& session, const Value& total, const Value& doubled, i
   check(rank != 0 || got.number(0) == 6.0, "the session after it", rank);
 }
 
+Error error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return {Code::ok, "nothing was thrown"};
+}
+
+bool says(const Error& error, const char* part) {
+  return error.text().find(part) != std::string::npos;
+}
+
+/// A run fails on all tasks, or on task 0 alone, after the others are done with it: sessions that are made after it
+/// run, over the same cluster. Not where a process has several tasks.
+void sessions_after_failures(const Cluster& cluster) {
+  const int rank = cluster.rank();
+  Graph g;
+  const Value index = g.input("index", DType::int32, {1});
+  Value picked;
+  {
+    const auto there = g.device("/task:1");
+    picked = gather(g.constant({1, 2, 3}), index, 0) + 1;
+  }
+  const auto pick = [&](Session& session, std::int32_t i, decltype(RunRequest::on_step) on_step = {}) {
+    RunRequest request;
+    request.fetches = {picked};
+    request.on_step = std::move(on_step);
+    request.feeds["index"] = Tensor::of<std::int32_t>({1}, {i});
+    const Tensor got = session.run(request)[0];
+    check(rank != 0 || got.number(0) == i + 2, "what was picked", rank);
+  };
+  const bool renews = cluster.options().invariant == 0;
+  const bool takes_part = cluster.process_of(rank) <= cluster.process_of(1);  // others may be done before it fails
+  for (int round = 0; round < (renews ? 3 : 1); ++round) {
+    Session failing(g, cluster);
+    pick(failing, 1);
+    const Error error = error_of([&] { pick(failing, 7); });
+    check(!takes_part || (error.job_code() == Code::usage && says(error, "the index 7")), "the error", rank);
+    const Error again = error_of([&] { pick(failing, 1); });
+    check(says(again, takes_part ? "this session has failed" : "the index 7"), "the session that failed", rank);
+    Session next(g, cluster);
+    if (!renews) {
+      const Error refused = error_of([&] { pick(next, 2); });
+      check(refused.code() == Code::usage && says(refused, "cannot begin anew") && says(refused, "the index 7"),
+            "a cluster that cannot begin anew", rank);
+      return;
+    }
+    pick(next, 2);
+    const Error thrown =
+        error_of([&] { pick(next, 2, [](auto, auto) { throw Error(Code::program, "the callback"); }); });
+    check((thrown.code() == Code::program) == (rank == 0), "what a callback threw", rank);
+    Session last(g, cluster);
+    for (std::int32_t i = 0; i < 3; ++i) pick(last, i);
+    check(last.stats().tasks[1].measured == last.stats().tasks[1].planned, "the traffic after a failure", rank);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,5 +138,6 @@ int main(int argc, char** argv) {
   other_fetches(session, two.total, two.doubled, cluster.rank(), other);
   cluster.barrier();
   session.close();
+  sessions_after_failures(cluster);
   return failures == 0 ? 0 : 1;
 }

@@ -79,7 +79,7 @@ TEST_CASE("sizes that a step decides must fit each other in that step") {
     CHECK(session.run(request)[0].sizes()[0] == 3);
     request.feeds["y"] = of({0, 0, 1, 1});
     const Error error = error_of_run(session, request);
-    CHECK(error.code() == Code::plan);
+    CHECK(error.code() == Code::program);
     CHECK(error.text().find("the first dims of its inputs, which the step decides, are 3 and 2") != std::string::npos);
   }
   Session session(g, tasks(1));
@@ -99,7 +99,7 @@ TEST_CASE("of nothing there is no best element") {
     request.fetches = {best};
     request.feeds = {{"x", Tensor::of<std::int32_t>({4}, {0, 0, 0, 0})}};
     const Error error = error_of_run(session, request);
-    CHECK(error.code() == Code::plan);
+    CHECK(error.code() == Code::program);
     CHECK(error.text().find("dim 0, which the step decides, is empty") != std::string::npos);
   }
 }

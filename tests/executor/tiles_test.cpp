@@ -241,7 +241,7 @@ TEST_CASE("what a kernel of a tile region throws names its op and the user's lin
     RunRequest bad = request;
     bad.feeds["y"] = divisors(0);
     const Error error = test::error_of([&] { session->run(bad); });
-    CHECK(error.code() == Code::numeric);
+    CHECK(error.code() == Code::usage);
     CHECK(test::says(error, "Div \"quotient\" on task 0: an integer is divided by zero"));
     CHECK(test::says(error, "tiles_test.cpp:"));
   }

@@ -110,7 +110,7 @@ TEST_CASE("078 after a kernel threw the session refuses to run and to save") {
   };
   CHECK(pick(1)[0].data<std::int32_t>()[0] == 2);
   const Error error = test::error_of([&] { static_cast<void>(pick(7)); });
-  CHECK(error.code() == Code::numeric);
+  CHECK(error.code() == Code::usage);
   CHECK(error.text().find("picked") != std::string::npos);
   CHECK(test::error_of([&] { static_cast<void>(pick(1)); }).code() == Code::usage);
   CHECK(test::error_of([&] { static_cast<void>(session.variables()); }).code() == Code::usage);

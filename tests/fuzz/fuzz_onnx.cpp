@@ -50,6 +50,6 @@ int main(int argc, char** argv) {
   return fuzz(argv[2], argv[3], seeds(argv[1]), message, [&] {
     const std::string content = message.SerializeAsString();
     return outcome_of([&] { return imported(content, evaluate); },
-                      {Code::file, Code::usage, Code::plan, Code::numeric, Code::resource});
+                      {Code::file, Code::usage, Code::plan, Code::numeric, Code::resource, Code::program});
   });
 }

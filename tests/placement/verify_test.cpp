@@ -76,6 +76,26 @@ TEST_CASE("a good plan passes and says what was proved") {
   CHECK(verdict.proved.size() == 8);
 }
 
+TEST_CASE("of an op that is not known it says that nothing was proved") {
+  Graph g;
+  const Value x = g.constant({1.0, 2.0});
+  Plan plan = test::planned(g, {x + x}, 1);
+  CHECK(verify(plan).unproved.empty());
+  const auto named = static_cast<std::uint32_t>(plan.strings.size());
+  plan.strings.push_back("Nobodys");
+  for (Instruction* i : all_of(plan.classes[0], Do::kernel)) i->op = named;
+  const Verdict verdict = verify(plan);
+  CHECK(verdict.pass);
+  REQUIRE(verdict.unproved.size() == 1);
+  CHECK(verdict.unproved[0].starts_with("what the kernels of Nobodys may be given"));
+  const auto said = [&](const std::string& fact) {
+    return std::any_of(verdict.proved.begin(), verdict.proved.end(),
+                       [&](const std::string& proved) { return proved.starts_with(fact); });
+  };
+  CHECK(said("every kernel of a known op gets"));
+  CHECK_FALSE(said("every kernel gets"));
+}
+
 TEST_CASE("38: a send without a receive, and the reverse") {
   CHECK(reason_after([](Plan& p) {
           drop(p, 0, Do::receive), drop(p, 0, Do::receive_wait);

@@ -8,7 +8,7 @@ is refused counts as passed for its reason in REFUSED alone. The last line is "N
 import subprocess
 import sys
 
-from samples_test import DATA, FASHION, SAMPLES, TEXTS, run, run_all
+from samples_test import DATA, FASHION, SAMPLES, TEXTS, fed, run, run_all
 
 MATRIX, ALL = sys.argv[4], "all" in sys.argv[5:]
 TASKS, THREADS = 8, 3
@@ -46,7 +46,8 @@ def runs(sample, folder):
     data = FOLDERS.get(sample, DATA)
     for entry, tasks, threads in planned(sample):
         if ALL and data.exists() or sample in QUICK and threads == 1 + tasks % THREADS:
-            run("run", SAMPLES / f"{sample}.pb", "--entry", entry, "--tasks", tasks, "--threads", threads, "--data", data)
+            words = [SAMPLES / f"{sample}.pb", "--entry", entry, "--tasks", tasks, "--threads", threads, "--data", data]
+            run("run", *words, *fed(folder, *words))
 
 
 def cases():

@@ -6,6 +6,7 @@ The last line is "N passed, N failed, N skipped".
 
 import hashlib
 import json
+import math
 import os
 import pathlib
 import re
@@ -14,6 +15,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from npy import write_npy
 
 FERRY, SAMPLES, DATA = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -38,6 +42,26 @@ def run(*arguments, ranks=0, code=0, program=FERRY):
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == code, f"{' '.join(command)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
+
+
+def fed(folder, *words):
+    """Options that feed `ferry run WORDS…` zeros for the inputs that it needs; sizes that are open are 8."""
+    folder.mkdir(parents=True, exist_ok=True)
+    show = subprocess.run([FERRY, "show", words[0]], capture_output=True, text=True, check=True).stdout
+    inputs = {name: (dtype, sizes) for name, dtype, sizes in re.findall(r"^(\S+) = Input\(.* : (\w+)\[(.*?)\]", show, re.M)}
+    options = []
+    for _ in inputs:
+        done = subprocess.run([str(FERRY), "run", *map(str, words), *options], env=ENVIRONMENT, capture_output=True, text=True)
+        needed = re.search(r"the input '(\S+)' is needed and not fed", done.stderr)
+        if not needed:
+            break
+        dtype, sizes = inputs[needed[1]]
+        descr = {"bool": "|b1", "int8": "|i1", "uint8": "|u1"}.get(dtype) or f"<{dtype[0]}{int(dtype.lstrip('uintfloat')) // 8}"
+        shape = tuple(int(size) if size.isdigit() else 8 for size in sizes.split(","))
+        file = folder / f"{needed[1]}.npy"
+        write_npy(file, descr, shape, bytes(math.prod(shape) * int(descr[2:])))
+        options += ["--feed", f"{needed[1]}={file}"]
+    return options
 
 
 def value(output, name):

@@ -78,8 +78,8 @@ void check_lengths(const Array& lengths, std::int64_t steps) {
   for (std::int64_t b = 0; b < lengths.count(); ++b) {
     const auto length = static_cast<std::int64_t>(lengths.as<const Index>()[b]);
     if (length < 0 || length > steps)
-      throw Error(Code::numeric, "the length " + std::to_string(length) + " of sequence " + std::to_string(b) +
-                                     " is out of range for " + std::to_string(steps) + " steps");
+      throw BadValue(1, "the length " + std::to_string(length) + " of sequence " + std::to_string(b) +
+                            " is out of range for " + std::to_string(steps) + " steps");
   }
 }
 

@@ -79,8 +79,9 @@ void concat(KernelRun& run) {
   for (const Array& part : run.inputs)
     if (dim == 0) output.sizes[0] += part.sizes[0];
   std::int64_t offset = 0;
-  for (const Array& part : run.inputs) {
-    if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(output.sizes[0], part.sizes[0]);
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+    const Array& part = run.inputs[i];
+    if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(i, output.sizes[0], part.sizes[0]);
     copy_part(run.parallel, part, output, dim, offset, false);
     offset += part.sizes[static_cast<std::size_t>(dim)];
   }

@@ -33,8 +33,8 @@ void check_indices(const Array& indices, std::int64_t rows) {
   const auto* end = index + indices.count();
   const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < -rows || i >= rows; });
   if (wrong != end)
-    throw Error(Code::numeric, "the index " + std::to_string(*wrong) + " is out of range for " + std::to_string(rows) +
-                                   " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
+    throw BadValue(1, "the index " + std::to_string(*wrong) + " is out of range for " + std::to_string(rows) +
+                          " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
 }
 
 /// A checked index counted from the front.
@@ -160,7 +160,7 @@ void arange(KernelRun& run) {
   Array& output = run.outputs[0];
   const std::int64_t count = *run.inputs[0].as<const std::int64_t>(), most = output.sizes[0];
   if (count > most)
-    throw Error(Code::numeric, std::to_string(count) + " elements are asked for, of at most " + std::to_string(most));
+    throw BadValue(0, std::to_string(count) + " elements are asked for, of at most " + std::to_string(most));
   output.sizes[0] = std::max<std::int64_t>(count, 0);
   std::iota(output.as<std::int64_t>(), output.as<std::int64_t>() + output.sizes[0], 0);
 }

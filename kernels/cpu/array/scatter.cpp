@@ -44,9 +44,8 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
 /// An index counted from the front.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
   if (index < -size || index >= size)
-    throw Error(Code::numeric, "the index " + std::to_string(index) + " is out of range for a dim of " +
-                                   std::to_string(size) + ", " + std::to_string(-size) + " to " +
-                                   std::to_string(size - 1));
+    throw BadValue(1, "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) +
+                          ", " + std::to_string(-size) + " to " + std::to_string(size - 1));
   return index < 0 ? index + size : index;
 }
 

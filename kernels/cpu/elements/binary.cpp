@@ -69,8 +69,10 @@ void divide(KernelRun& run) {
     dispatch_among<std::int32_t, std::int64_t, std::uint64_t>(divisor.dtype, [&](auto zero) {
       const auto* elements = divisor.as<const decltype(zero)>();
       looked_at.each_row([&](std::int64_t begin, std::int64_t end) {
-        if (std::find(elements + begin, elements + end, zero) != elements + end)
-          throw Error(Code::numeric, "an integer is divided by zero").hint("cast to float32 first, or use select");
+        if (std::find(elements + begin, elements + end, zero) == elements + end) return;
+        BadValue error(1, "an integer is divided by zero");
+        error.hint("cast to float32 first, or use select");
+        throw error;
       });
     });
   }

@@ -25,21 +25,22 @@ struct Nest {
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
 };
 
-/// Throws Error(plan): two inputs have first dims that do not fit each other in this step.
-[[noreturn]] inline void refuse_extents(std::int64_t one, std::int64_t other) {
-  throw Error(Code::plan, "the first dims of its inputs, which the step decides, are " + std::to_string(one) + " and " +
-                              std::to_string(other) + ", and do not fit each other");
+/// Throws BadValue: `input` has another first dim in this step than one before it, and they do not fit each other.
+[[noreturn]] inline void refuse_extents(std::size_t input, std::int64_t before, std::int64_t here) {
+  throw BadValue(input, "the first dims of its inputs, which the step decides, are " + std::to_string(before) +
+                            " and " + std::to_string(here) + ", and do not fit each other");
 }
 
 /// The extent of a bounded output from those of the inputs that are broadcast to it. Of bounded inputs also 1 is not
-/// broadcast: their parts on several tasks would not fit. Error(plan) if this step's do not fit each other.
+/// broadcast: their parts on several tasks would not fit. BadValue if this step's do not fit each other.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
   constexpr std::int64_t kOpen = -1;
   std::int64_t size = kOpen;
-  for (const Array& input : inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Array& input = inputs[i];
     if (input.rank() != output.rank() || (!input.bounded && input.sizes[0] == 1)) continue;
-    if (size != kOpen && size != input.sizes[0]) refuse_extents(size, input.sizes[0]);
+    if (size != kOpen && size != input.sizes[0]) refuse_extents(i, size, input.sizes[0]);
     size = input.sizes[0];
   }
   output.sizes[0] = size == kOpen ? 1 : size;

@@ -102,15 +102,17 @@ std::int64_t row_along(const KernelSetup& setup) {
 
 // ---- Cross-entropy: rows along the last dim, a label for each ----
 
-void check_label(std::int64_t label, std::int64_t classes) {
+void check_label(std::int64_t label, std::int64_t classes, std::size_t input) {
   if (label < 0 || label >= classes)
-    throw Error(Code::numeric, "the label " + std::to_string(label) + " is not one of " + std::to_string(classes) +
-                                   " classes, 0 to " + std::to_string(classes - 1));
+    throw BadValue(input, "the label " + std::to_string(label) + " is not one of " + std::to_string(classes) +
+                              " classes, 0 to " + std::to_string(classes - 1));
 }
 
-/// each(first, last, type of logits, labels as a typed pointer) for chunks of the rows.
+/// each(row of logits, its number, its label), in chunks of the rows. Input `first` are the logits, the next one the
+/// labels.
 template <class Each>
-void for_labelled_rows(const KernelRun& run, const Array& logits, const Array& labels, const Each& each) {
+void for_labelled_rows(const KernelRun& run, std::size_t first, const Each& each) {
+  const Array &logits = run.inputs[first], &labels = run.inputs[first + 1];
   const std::int64_t classes = logits.sizes.back();
   dispatch_floats(logits.dtype, [&](auto zero) {
     dispatch_among<std::uint8_t, std::int32_t, std::int64_t>(labels.dtype, [&](auto label_zero) {
@@ -118,7 +120,7 @@ void for_labelled_rows(const KernelRun& run, const Array& logits, const Array& l
       for_chunks(run.parallel, labels.count(), grain_of(classes * 4), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at) {
           const auto wanted = static_cast<std::int64_t>(label[at]);
-          check_label(wanted, classes);
+          check_label(wanted, classes, first + 1);
           each(Row<decltype(zero)>{logits.as<const decltype(zero)>() + at * classes, classes, 1}, at, wanted);
         }
       });
@@ -129,7 +131,7 @@ void for_labelled_rows(const KernelRun& run, const Array& logits, const Array& l
 void cross_entropy(KernelRun& run) {
   Array& loss = run.outputs[0];
   if (loss.rank() > 0) loss.sizes[0] = run.inputs[0].sizes[0];
-  for_labelled_rows(run, run.inputs[0], run.inputs[1], [&](const auto& row, std::int64_t at, std::int64_t label) {
+  for_labelled_rows(run, 0, [&](const auto& row, std::int64_t at, std::int64_t label) {
     const auto top = largest(row);
     loss.as<std::decay_t<decltype(top)>>()[at] = math::log(sum_of_exp(row, top)) - (row[label] - top);
   });
@@ -138,7 +140,7 @@ void cross_entropy(KernelRun& run) {
 void cross_entropy_grad(KernelRun& run) {
   Array& output = run.outputs[0];
   output.sizes[0] = run.inputs[1].sizes[0];
-  for_labelled_rows(run, run.inputs[1], run.inputs[2], [&](const auto& row, std::int64_t at, std::int64_t label) {
+  for_labelled_rows(run, 1, [&](const auto& row, std::int64_t at, std::int64_t label) {
     using T = std::decay_t<decltype(row[0])>;
     const T factor = run.inputs[0].as<const T>()[at];
     T* out = output.as<T>() + at * row.n;

@@ -1,0 +1,161 @@
+#include "executor/run/origin.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "ops/op_set.hpp"
+
+namespace ferry {
+namespace {
+
+/// Moves in a row that are followed at most.
+constexpr int kMostMoves = 100;
+
+struct Origin {
+  Code code = Code::program;
+  std::string what;
+};
+
+/// Of values from several sources: theirs if they agree.
+using Found = std::optional<Origin>;
+Found either(Found one, Found other) {
+  if (!one) return other;
+  if (!other || one->code == other->code) return one;
+  return one->code == Code::program ? one : other->code == Code::program ? other : Origin{Code::program, "several ops"};
+}
+
+class Search {
+ public:
+  explicit Search(const Plan& plan) : plan_(plan) {}
+
+  /// None: it leads back to where the search has been.
+  Found of(int task, std::uint32_t buffer, int moves = 0) {
+    const PlanClass& role = plan_.class_for(task);
+    const std::uint32_t storage = storage_of(role, buffer);
+    const std::uint32_t of_class = plan_.class_of[static_cast<std::size_t>(task)];
+    if (!seen_.emplace(of_class, storage).second) return {};
+    if (moves > kMostMoves) return Origin{Code::program, "ops far before it"};
+    Found found;
+    for (const PlanVariable& variable : role.variables)
+      if (storage_of(role, variable.buffer) == storage)
+        found = Origin{Code::program, "the variable " + in_quotes(plan_.string(variable.name))};
+    const auto& writers = writers_in(of_class);
+    for (auto at = writers.lower_bound(storage); at != writers.end() && at->first == storage; ++at)
+      found = either(std::move(found), of_writer(task, *at->second, moves + 1));
+    return found;
+  }
+
+  /// Of inputs [begin, end).
+  Found of_inputs(int task, const Instruction& instruction, std::uint32_t begin, std::uint32_t end, int moves) {
+    Found found;
+    for (std::uint32_t k = begin; k < std::min(end, instruction.inputs.count); ++k)
+      found = either(std::move(found), of(task, plan_.class_for(task).operands[instruction.inputs.begin + k], moves));
+    return found;
+  }
+
+ private:
+  /// The instructions of a class by the storage of their outputs; those of loops and tiles stand for others.
+  const std::multimap<std::uint32_t, const Instruction*>& writers_in(std::uint32_t of_class) {
+    const auto [made, fresh] = writers_.try_emplace(of_class);
+    if (!fresh) return made->second;
+    const PlanClass& role = plan_.classes[of_class];
+    for (const Instruction& instruction : role.instructions) {
+      if (instruction.what == Do::loop || instruction.what == Do::branch || instruction.what == Do::tiles) continue;
+      for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
+        made->second.emplace(storage_of(role, role.operands[instruction.outputs.begin + k]), &instruction);
+    }
+    return made->second;
+  }
+
+  Found of_writer(int task, const Instruction& writer, int moves) {
+    switch (writer.what) {
+      case Do::feed:
+        return Origin{Code::usage, "the feed " + in_quotes(plan_.string(plan_.feeds[writer.target].name))};
+      case Do::copy:
+        return of_inputs(task, writer, 0, 1, moves);
+      case Do::receive:
+      case Do::receive_wait:
+        return of_sent(plan_.channels[writer.target].from, Do::send, writer.target, moves);
+      case Do::collective:
+      case Do::collective_wait:
+        return of_collective(task, writer, moves);
+      case Do::kernel:
+        return of_kernel(task, writer, moves);
+      default:
+        return {};
+    }
+  }
+
+  /// What `task` gives to that channel or collective.
+  Found of_sent(int task, Do what, std::uint32_t target, int moves) {
+    Found found;
+    for (const Instruction& instruction : plan_.class_for(task).instructions)
+      if (instruction.what == what && instruction.target == target)
+        found = either(std::move(found), of_inputs(task, instruction, 0, 1, moves));
+    return found;
+  }
+
+  Found of_collective(int task, const Instruction& writer, int moves) {
+    const Collective& collective = plan_.collectives[writer.target];
+    if (collective.reduce != Reduce::none)
+      return Origin{Code::program, "the sum " + in_quotes(plan_.string(collective.name)) + " over tasks"};
+    Found found;
+    const Membership where = membership(plan_.groupings[collective.grouping], task);
+    if (where.group == nullptr) return {};
+    for (const std::int32_t member : *where.group)
+      found = either(std::move(found), of_sent(member, Do::collective, writer.target, moves));
+    return found;
+  }
+
+  Found of_kernel(int task, const Instruction& writer, int moves) {
+    const std::string_view op = plan_.string(writer.op);
+    if (op == "Constant") return Origin{Code::plan, "the constant " + named(writer)};
+    const Attrs* attrs = writer.attrs == kNone ? nullptr : &plan_.attrs[writer.attrs];
+    const OpDef* def = default_ops().find(op);
+    if (def != nullptr && def->is(kStateful) && attrs != nullptr && attrs->has("path"))
+      return Origin{Code::file, "the file " + in_quotes(attrs->get<std::string>("path"))};
+    if (def != nullptr && def->is(kMoves)) {
+      const bool list = def->types.find("...->") != std::string_view::npos;
+      return of_inputs(task, writer, 0, list ? kNone : 1, moves);
+    }
+    const Origin computed{Code::program, std::string(op) + " " + named(writer)};
+    if (!in_setup(task, writer)) return computed;
+    const Found of_all = of_inputs(task, writer, 0, kNone, moves);
+    return Origin{of_all && of_all->code == Code::plan ? Code::plan : Code::program, computed.what};
+  }
+
+  [[nodiscard]] bool in_setup(int task, const Instruction& instruction) const {
+    const PlanClass& role = plan_.class_for(task);
+    const Range setup = role.regions[0].instructions;
+    const auto at = static_cast<std::uint32_t>(&instruction - role.instructions.data());
+    return at >= setup.begin && at - setup.begin < setup.count;
+  }
+
+  [[nodiscard]] std::string named(const Instruction& instruction) const {
+    std::string text = in_quotes(plan_.string(instruction.name));
+    if (const SourceLine line = plan_.line(instruction.line); line.known()) text += " at " + line.str();
+    return text;
+  }
+
+  const Plan& plan_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen_;
+  std::map<std::uint32_t, std::multimap<std::uint32_t, const Instruction*>> writers_;
+};
+
+}  // namespace
+
+Error error_of_value(const BadValue& bad, const Plan& plan, const Instruction& instruction, int task) {
+  const auto input = static_cast<std::uint32_t>(bad.input());
+  const Found origin = Search(plan).of_inputs(task, instruction, input, input + 1, 0);
+  Error error(origin ? origin->code : bad.code(), bad.text());
+  if (origin) error.note("input " + std::to_string(input) + " comes from " + origin->what);
+  return error;
+}
+
+}  // namespace ferry

@@ -1,0 +1,159 @@
+"""Options of `ferry run` crossed with the samples: each is tried on each entry of a sample, and those that must not change
+the results give the same bits.
+
+usage: options_test.py FERRY SAMPLES_FOLDER DATA_FOLDER [all]
+With `all` every sample, and every pair of options on the samples in QUICK; else each option on these. A new option must
+be entered in OPTIONS or ELSEWHERE. The last line is "N passed, N failed, N skipped".
+"""
+
+import itertools
+import json
+import re
+import sys
+
+from samples_test import DATA, FASHION, SAMPLES, TEXTS, check_stats, fed, run, run_all
+
+ALL = "all" in sys.argv[4:]
+QUICK = ("add", "jacobi", "tensor_parallel", "zero")  # less than a second each
+TASKS = {"add": 3, "jacobi": 3}  # what they are made for; others run on 2
+JOBS = {"parameter_server": ["--jobs", "ps=0,worker=1"]}
+FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # of their data; others have theirs in DATA
+STEPS = 2
+
+
+class Entry:
+    """An entry of a sample, and where its runs leave their files."""
+
+    def __init__(self, sample, name, folder, entries):
+        self.name, self.folder, self.entries = name, folder, entries
+        self.file, self.tasks, self.jobs = SAMPLES / f"{sample}.pb", TASKS.get(sample, 2), JOBS.get(sample, [])
+        self.words = ["--entry", name, "--data", FOLDERS.get(sample, DATA), "--steps", STEPS]
+        self.words += fed(folder, self.file, "--tasks", self.tasks, *self.jobs, *self.words)
+        self.fetches = self.run("plain")
+        self.variables = "init" in entries
+
+    def run(self, where, *options):
+        """Runs with these options; the bytes of what was fetched, by name."""
+        words = [] if "--invariant" in str(options) else ["--tasks", self.tasks]
+        threads = [] if "--threads" in options else ["--threads", 1]
+        jobs = [] if "--jobs" in options else self.jobs
+        out = self.folder / where / "out"
+        run("run", self.file, *self.words, *words, *threads, *jobs, "--out", out, *options)
+        return {file.name: file.read_bytes() for file in out.glob("*.npy")}
+
+    def model(self):
+        """A folder with the sample's variables."""
+        folder = self.folder / "model"
+        if not folder.exists():
+            run("run", self.file, *self.words[2:4], "--entry", "init", "--tasks", self.tasks, "--threads", 1, *self.jobs, "--save", folder)
+        return folder
+
+
+class Option:
+    """words: of the command line, given the entry and a folder. same: the results are those of a run without it."""
+
+    def __init__(self, words, same=True, fits=lambda entry: True, check=lambda folder: None):
+        self.words, self.same, self.fits, self.check = words, same, fits, check
+
+
+def written(path, form):
+    def check(folder):
+        form((folder / path))
+    return check
+
+
+def is_plan(path):
+    assert "PASS" in run("check", path)
+
+
+def has_lines(path):
+    path.write_text("# places nothing\n")
+    return path
+
+
+OPTIONS = {
+    "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
+    "--threads": Option(lambda e, f: ["--threads", 2]),
+    "--threads 3": Option(lambda e, f: ["--threads", 3]),
+    "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
+    "--stats": Option(lambda e, f: ["--stats", f / "stats.json"], check=written("stats.json", check_stats)),
+    "--print-every": Option(lambda e, f: ["--print-every", 1]),
+    "--deadline": Option(lambda e, f: ["--deadline", 30]),
+    "--invariant": Option(lambda e, f: [f"--invariant={e.tasks}", "--tasks", 1], same=False),
+    "--tune": Option(lambda e, f: ["--tune"]),
+    "--save": Option(lambda e, f: ["--save", f / "saved"], fits=lambda e: e.variables),
+    "--save-plan": Option(lambda e, f: ["--save-plan", f / "run.plan"], check=written("run.plan", is_plan)),
+    "--model": Option(lambda e, f: ["--model", e.model()], fits=lambda e: e.variables and e.name != "init"),
+    "--seed": Option(lambda e, f: ["--seed", 7], same=False),
+    "--checkpoint": Option(lambda e, f: ["--checkpoint", f / "checkpoints"], fits=lambda e: e.variables),
+    "--checkpoint-every": Option(lambda e, f: ["--checkpoint", f / "every", "--checkpoint-every", 1, "--checkpoint-keep", 1],
+                                 fits=lambda e: e.variables),
+    "--resume": Option(lambda e, f: ["--checkpoint", f / "resumed", "--resume"], fits=lambda e: e.variables),
+    "--eval-every": Option(lambda e, f: ["--eval-every", 1], fits=lambda e: e.name == "train" and "eval" in e.entries, same=False),
+    "--fetch-to": Option(lambda e, f: ["--fetch-to", 1]),
+    "--device": Option(lambda e, f: ["--device", "cpu"]),
+    "--devices": Option(lambda e, f: ["--devices", has_lines(f / "rules.txt")]),
+    "--soft-placement": Option(lambda e, f: ["--soft-placement"]),
+    "--memory": Option(lambda e, f: ["--memory", "64GB"]),
+    "--transport": Option(lambda e, f: ["--transport", "inproc"]),
+    "--jobs": Option(lambda e, f: ["--jobs", f"worker=0-{e.tasks - 1}"], fits=lambda e: not e.jobs),
+}
+# What all of the runs here have, what is part of another option above, and what has tests of its own.
+ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
+             "--fetch", "--feed", "--dim", "--epochs", "--ops"}
+APART = ({"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
+         {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
+
+
+def entries_of(sample):
+    return re.findall(r"^entry (\w+):", run("show", SAMPLES / f"{sample}.pb"), re.M)
+
+
+def tried(entry, names):
+    folder = entry.folder / "+".join(names).replace(" ", "")
+    folder.mkdir()
+    options = [OPTIONS[name] for name in names]
+    words = [word for option in options for word in option.words(entry, folder)]
+    try:
+        fetches = entry.run(folder.name, *words)
+        for option in options:
+            option.check(folder)
+    except Exception as error:
+        raise AssertionError(f"--entry {entry.name} {' '.join(map(str, words))}: {error}") from error
+    same = all(option.same for option in options)
+    assert not same or fetches == entry.fetches, f"--entry {entry.name} {' '.join(map(str, words))} changes what is fetched"
+
+
+def together(one, other):
+    return {one, other} not in APART
+
+
+def crossed(sample, folder):
+    entries = entries_of(sample)
+    for name in entries:
+        entry = Entry(sample, name, folder / name, entries)
+        fitting = [option for option in OPTIONS if OPTIONS[option].fits(entry)]
+        for option in fitting:
+            tried(entry, [option])
+        if ALL and sample in QUICK:
+            for pair in itertools.combinations(fitting, 2):
+                if together(*pair):
+                    tried(entry, pair)
+
+
+def every_option_is_tried(folder):
+    shown = set(re.findall(r"(--[a-z-]+)", " ".join(re.findall(r"^  (?:-h,)?--\S+", run("run", "--help"), re.M))))
+    tried_here = {name.split()[0] for name in OPTIONS} | ELSEWHERE
+    assert shown == tried_here, f"not tried: {shown - tried_here}; no options: {tried_here - shown}"
+
+
+def cases():
+    yield "every option is tried", every_option_is_tried
+    for file in sorted(SAMPLES.glob("*.pb")):
+        if ALL or file.stem in QUICK:
+            there = FOLDERS.get(file.stem, DATA).exists()
+            yield file.stem, (lambda folder, sample=file.stem: crossed(sample, folder)) if there else None
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(cases()))
