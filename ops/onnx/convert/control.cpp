@@ -1,5 +1,6 @@
 // Control flow: bodies of ONNX become bodies of ferry's. A loop that gives something in each iteration, and goes round
 // a number of times that is known, is written out; of others a number of times is known that they do not go beyond.
+#include "ops/control/control.hpp"
 
 #include <algorithm>
 
