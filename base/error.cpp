@@ -5,15 +5,18 @@
 namespace ferry {
 
 Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who) {
+  constexpr std::size_t kShown = 2000;  // characters: an error takes one screen
   const std::string threw = std::string(who) + " threw: ";
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
+    if (error.code() == Code::ok) return {code, threw + error.text()};  // it failed, whatever it says
     return error;
   } catch (const std::bad_alloc&) {
     return {Code::resource, "out of memory"};
   } catch (const std::exception& error) {
-    return {code, threw + error.what()};
+    const std::string text = error.what();
+    return {code, threw + (text.size() <= kShown ? text : text.substr(0, kShown) + " …")};
   } catch (...) {
     return {code, threw + "something that is no std::exception"};
   }

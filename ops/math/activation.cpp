@@ -94,7 +94,8 @@ Value swish(const Value& x, double beta, source_location at) {
 }
 
 Value mish(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) { return v * tanh(softplus(v)); });
+  // Below -1000 it is 0 in every dtype; there the gradient would be a product of a large number with 0.
+  return activated(x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
 }
 
 Value hard_sigmoid(const Value& x, double alpha, double beta, source_location at) {

@@ -96,9 +96,12 @@ constexpr OpDef kSumLike{.name = "SumLike",
                          .reduce = Reduce::sum,
                          .linear = 0b01,
                          .unread = 0b10,
-                         .grad = [](GradCtx& g) {
-                           return Values{broadcast_as(g.dout(), g.like()), Value()};
-                         }};
+                         // Where a size of `like` is not known, it may yet be 1, whatever x has there.
+                         .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {facts.shape(1)}; },
+                         .grad =
+                             [](GradCtx& g) {
+                               return Values{broadcast_as(g.dout(), g.like()), Value()};
+                             }};
 
 constexpr OpDef kSizeOf{.name = "SizeOf",
                         .types = "T->@dtype",

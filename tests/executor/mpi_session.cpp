@@ -7,6 +7,7 @@
 
 #include "executor/session/session.hpp"
 #include "ops/array/indexing.hpp"
+#include "ops/control/state.hpp"
 #include "ops/math/math.hpp"
 #include "tests/executor/doubled_sum.hpp"
 
@@ -80,6 +81,24 @@ bool says(const Error& error, const char* part) {
   return error.text().find(part) != std::string::npos;
 }
 
+/// What variables() gave, which is on task 0 alone, goes back as it is.
+void restore_as_it_was(const Cluster& cluster) {
+  Graph g;
+  const Value w = g.variable("w", g.constant({1, 2, 3}), on("/task:1"));
+  const Value doubled = assign(w, w * 2);
+  Session session(g, cluster);
+  const auto now = [&](double expected) {
+    const Tensor got = session.run({w})[0];
+    check(cluster.rank() != 0 || got.number(2) == expected, "a variable", cluster.rank());
+  };
+  session.run({doubled});
+  const TensorMap saved = session.variables();
+  session.run({doubled});
+  now(12);
+  session.restore(saved);
+  now(6);
+}
+
 /// A run fails on all tasks, or on task 0 alone, after the others are done with it: sessions that are made after it
 /// run, over the same cluster. Not where a process has several tasks.
 void sessions_after_failures(const Cluster& cluster) {
@@ -138,6 +157,7 @@ int main(int argc, char** argv) {
   other_fetches(session, two.total, two.doubled, cluster.rank(), other);
   cluster.barrier();
   session.close();
+  restore_as_it_was(cluster);
   sessions_after_failures(cluster);
   return failures == 0 ? 0 : 1;
 }

@@ -15,6 +15,7 @@
 #include "ops/array/indexing.hpp"
 #include "ops/array/sort.hpp"
 #include "ops/control/control.hpp"
+#include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -335,4 +336,58 @@ TEST_CASE("a trace has every task, and an arrow for each message") {
   CHECK(starts.size() == 4);  // to task 1 and back, twice
   CHECK(starts == ends);
   std::filesystem::remove(path);
+}
+
+TEST_CASE("a session is not closed by the callback of its own run") {
+  Graph g;
+  const Value y = (g.constant({1, 2}) * 2.0).named("y");
+  Session session(g, tasks(2));
+  RunRequest request;
+  request.fetches = {y};
+  std::string said;
+  request.on_step = [&](std::int64_t, std::span<const Tensor>) {
+    try {
+      session.close();
+    } catch (const Error& error) {
+      said = error.text();
+      CHECK(error.code() == Code::usage);
+    }
+  };
+  CHECK(session.run(request)[0].data<float>()[1] == 4);
+  CHECK(said.find("it cannot be closed by its own callback") != std::string::npos);
+  CHECK(session.run({y})[0].data<float>()[0] == 2);
+}
+
+TEST_CASE("what fails with the code of success has failed, and long texts are cut") {
+  const auto thrown = [](const auto& what) {
+    try {
+      throw what;
+    } catch (...) {
+      return std::current_exception();
+    }
+  };
+  CHECK(as_error(thrown(Error(Code::ok, "all is well")), Code::program, "its code").code() == Code::program);
+  CHECK(as_error(thrown(Error(Code::file, "no file")), Code::program, "its code").code() == Code::file);
+  const Error cut = as_error(thrown(std::runtime_error(std::string(100000, 'x'))), Code::program, "its code");
+  CHECK(cut.text().size() < 2100);
+}
+
+TEST_CASE("a size that is not known may be 1 where another value has more") {
+  Graph g;
+  const Value p = g.input("p", DType::float64, {"n", 3});
+  const Value q = g.constant(Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Value loss = sum(maximum(p, q) * p);
+  const Value gradient = gradients(loss, {{p}})[0];
+  CHECK(gradient.shape().str() == p.shape().str());
+  Session session(g, tasks(1));
+  // Of max(p, q) p, summed over the rows of q: max(p, q), and p where p is the greater.
+  const std::vector<Tensor> one = session.run({loss, gradient}, {{"p", Tensor::of<double>({1, 3}, {3, 3, 3})}});
+  CHECK(one[0].data<double>()[0] == 3 * (3 + 3 + 3 + 4 + 5 + 6));
+  CHECK(one[1].sizes() == std::vector<std::int64_t>{1, 3});
+  CHECK(one[1].data<double>()[0] == 3 + 4 + 3);
+  CHECK(one[1].data<double>()[2] == 3 + 6 + 3);
+  const std::vector<Tensor> two =
+      session.run({loss, gradient}, {{"p", Tensor::of<double>({2, 3}, {3, 3, 3, 3, 3, 3})}});
+  CHECK(two[1].sizes() == std::vector<std::int64_t>{2, 3});
+  CHECK(two[1].data<double>()[3] == 4);
 }
