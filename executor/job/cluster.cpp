@@ -214,7 +214,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   }
   if (processes > 1) log_task(local[0]->task());
   state->processes = processes_of(static_cast<int>(tasks.size()), processes);
-  state->topology = topology_of(tasks, options);
+  state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
   state->transports = std::move(local);
   const auto& mine = state->topology.tasks[static_cast<std::size_t>(state->local_tasks[0])];
@@ -307,6 +307,10 @@ Cluster Cluster::connect(ClusterOptions options) {
   end_with_uncaught();
   if (options.transport != "auto" && options.transport != "inproc" && options.transport != "mpi")
     throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
+  if (options.elsewhere) {
+    options.tasks = options.elsewhere->size();
+    return over(inproc_transports(options.tasks), std::move(options));
+  }
   const auto launch = mpi_launch();
   const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);
   if (use_mpi && options.tasks > 1 && launch && options.tasks != launch->size)

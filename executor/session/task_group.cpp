@@ -160,6 +160,9 @@ struct TaskGroup::State {
   /// The first call of all tasks makes them and their threads: to plan takes neither.
   void begin() {
     if (begun) return;
+    if (cluster.options().elsewhere)
+      throw Error(Code::plan, "this cluster is described, it is not here: there is nothing to run on")
+          .hint("ferry plan, ferry check and ferry explain take --cluster; to run, start as many tasks");
     cluster.state().renew();
     const Cluster::State& job = cluster.state();
     if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)

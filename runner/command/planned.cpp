@@ -9,6 +9,7 @@
 #include "graph/op/core_ops.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/command/op_libraries.hpp"
+#include "runner/files/cluster_file.hpp"
 #include "runner/options/device_rules.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/options/number_options.hpp"
@@ -92,7 +93,18 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   within(app.add_option("--hosts", options.cluster.hosts,
                         "Plans for so many hosts like this one, which share the tasks in order; default: one"),
          1, kMostTasks);
+  CLI::Option* const elsewhere = add_cluster_option(app, options);
+  for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--hosts"})
+    elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);
+}
+
+CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
+  return app
+      .add_option_function<std::string>(
+          "--cluster", [&options](const std::string& path) { options.cluster.elsewhere = read_cluster(path); },
+          "Plans for the hosts, tasks and links that a file describes, which need not be here")
+      ->type_name("CLUSTER.pbtxt");
 }
 
 bool is_plan_file(const std::string& path) {

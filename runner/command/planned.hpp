@@ -10,6 +10,10 @@
 #include "runner/files/graph_files.hpp"
 #include "runner/options/run_options.hpp"
 
+namespace CLI {
+class Option;
+}
+
 namespace ferry {
 
 struct PlanCommandOptions : JobOptions {
@@ -23,7 +27,9 @@ struct PlanCommandOptions : JobOptions {
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
 /// --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
-/// FILE, --shape and the options of a job.
+/// --cluster, which fills ClusterOptions::elsewhere.
+CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
+/// FILE, --shape, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
 /// The plan in a .plan file (then without reasons), or of a graph file over virtual tasks. Inputs get the shapes of

@@ -1,0 +1,106 @@
+#include "runner/files/cluster_file.hpp"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/files/files.hpp"
+#include "base/text.hpp"
+#include "executor/job/cluster.hpp"
+#include "runner/cluster.pb.h"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1 << 20;
+constexpr const char* kHint = "docs/cluster_format.md says how it is written";
+
+/// Keeps the first thing that is wrong.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text.empty())
+      text = "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " + message;
+  }
+
+  std::string text;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  Topology read() {
+    const cluster_file::Cluster file = parsed();
+    if (file.host_size() == 0) fail("it has no host");
+    Topology topology;
+    if (file.has_on_host()) topology.on_host = link(file.on_host(), "on_host");
+    if (file.has_between_hosts()) topology.between_hosts = link(file.between_hosts(), "between_hosts");
+    for (const cluster_file::Host& host : file.host()) add(host, topology);
+    return topology;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Code::file, escaped(path_) + ": " + what).hint(kHint);
+  }
+
+  cluster_file::Cluster parsed() const {
+    const FileBytes bytes = local_files().read(path_, kMostBytes);
+    const std::string text(reinterpret_cast<const char*>(bytes.span().data()), bytes.span().size());
+    cluster_file::Cluster file;
+    FirstError first;
+    google::protobuf::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&first);
+    if (!parser.ParseFromString(text, &file)) fail(escaped(first.text));
+    return file;
+  }
+
+  LinkCost link(const cluster_file::Link& given, const char* name) const {
+    const LinkCost cost{given.latency_seconds(), given.bytes_per_second()};
+    if (!(cost.latency_seconds >= 0 && cost.latency_seconds <= 10))
+      fail(std::string(name) + ": latency_seconds is to be from 0 to 10");
+    if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
+      fail(std::string(name) + ": bytes_per_second is to be from 1 to 1e15");
+    return cost;
+  }
+
+  void add(const cluster_file::Host& host, Topology& topology) {
+    if (host.name().empty()) fail("a host has no name");
+    const std::string name = "host '" + escaped(host.name()) + "'";
+    if (!names_.insert(host.name()).second) fail(name + " is there twice");
+    const std::uint64_t tasks = std::uint64_t{host.count()} * host.tasks();
+    if (tasks == 0) fail(name + " has no task");
+    if (tasks + topology.tasks.size() > kMostTasks) fail("more than " + std::to_string(kMostTasks) + " tasks");
+    if (host.threads() == 0 || host.threads() > kMostThreads)
+      fail(name + ": threads is to be from 1 to " + std::to_string(kMostThreads));
+    for (std::uint32_t h = 0; h < host.count(); ++h, ++hosts_)
+      for (std::uint32_t t = 0; t < host.tasks(); ++t) {
+        TaskInfo task;
+        task.job = host.job();
+        task.index_in_job = jobs_[task.job]++;
+        task.host = hosts_;
+        task.host_name = host.count() == 1 ? host.name() : host.name() + "-" + std::to_string(h);
+        task.threads = static_cast<std::int32_t>(host.threads());
+        task.gpus = static_cast<std::int32_t>(host.gpus());
+        task.host_memory_bytes = host.memory_bytes();
+        topology.tasks.push_back(std::move(task));
+      }
+  }
+
+  const std::string& path_;
+  std::int32_t hosts_ = 0;
+  std::set<std::string> names_;
+  std::map<std::string, std::int32_t> jobs_;
+};
+
+}  // namespace
+
+Topology read_cluster(const std::string& path) {
+  return Reader(path).read();
+}
+
+}  // namespace ferry

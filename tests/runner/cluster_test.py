@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""--cluster: plans for what a file describes. cluster_test.py FERRY SAMPLES"""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FERRY, SAMPLES = sys.argv[1], Path(sys.argv[2])
+
+
+def ferry(*words):
+    done = subprocess.run([FERRY, *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Clusters(unittest.TestCase):
+    def described(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "c.pbtxt"
+        path.write_text(text)
+        return path
+
+    def plan(self, sample, text, *words):
+        return ferry("plan", SAMPLES / sample, "--cluster", self.described(text), *words)
+
+    def test_hosts_that_are_alike(self):
+        here = ferry("plan", SAMPLES / "add.pb", "--tasks", 4, "--hosts", 2, "--threads", 1)
+        self.assertEqual(here[0], 0, here[2])
+        self.assertEqual(self.plan("add.pb", 'host { name: "h" count: 2 tasks: 2 }'), here)
+
+    def test_threads_and_links(self):
+        code, out, err = self.plan("fashion.pb", 'host { name: "a" threads: 3 }\nhost { name: "b" threads: 2 }')
+        self.assertEqual(code, 0, err)
+        self.assertIn("task 0, 3 threads", out)
+        self.assertIn("task 1, 2 threads", out)
+        # Of slow starts, larger buckets are worth their wait.
+        slow = self.plan("fashion.pb", 'host { name: "a" count: 2 }\nbetween_hosts { latency_seconds: 1 bytes_per_second: 1e9 }')
+        self.assertEqual(slow[0], 0, slow[2])
+        self.assertLess(slow[1].count("all_reduce"), out.count("all_reduce"))
+
+    def test_more_than_there_is(self):
+        code, _, err = self.plan("fashion.pb", 'host { name: "small" memory_bytes: 1000 }')
+        self.assertEqual(code, 7, err)
+        self.assertIn("small", err)
+
+    def test_check_and_explain(self):
+        path = self.described('host { name: "h" tasks: 3 }')
+        self.assertIn("PASS", ferry("check", SAMPLES / "add.pb", "--cluster", path)[1])
+        self.assertIn("annotated /task:2", ferry("explain", SAMPLES / "add.pb", "--cluster", path)[1])
+
+    def test_there_is_nothing_to_run_on(self):
+        code, out, err = ferry("run", SAMPLES / "add.pb", "--cluster", self.described('host { name: "h" tasks: 3 }'))
+        self.assertEqual((code, out), (4, ""), err)
+        self.assertIn("this cluster is described, it is not here", err)
+
+    def test_what_is_wrong(self):
+        wrong = {
+            "": "it has no host",
+            "host { }": "a host has no name",
+            'host { name: "a" tasks: 0 }': "host 'a' has no task",
+            'host { name: "a" }\nhost { name: "a" }': "host 'a' is there twice",
+            'host { name: "a" count: 70000 }': "more than 65536 tasks",
+            'host { name: "a" count: 4000000000 tasks: 4000000000 }': "more than 65536 tasks",
+            'host { name: "a" threads: 0 }': "threads is to be from 1 to 4096",
+            'host { name: "a" }\non_host { }': "on_host: bytes_per_second",
+            'host { name: "a" }\nbetween_hosts { latency_seconds: nan bytes_per_second: 1 }': "between_hosts: latency_seconds",
+            'host { name: "a"\n colour: 3 }': "line 2",
+        }
+        for text, said in wrong.items():
+            code, _, err = self.plan("add.pb", text)
+            self.assertEqual(code, 3, text)
+            self.assertIn(said, err)
+        self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--cluster", "/nowhere.pbtxt")[0], 3)
+        with self.subTest("two that say how many tasks there are"):
+            self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--tasks", 3, "--cluster", self.described('host { name: "h" }'))[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
