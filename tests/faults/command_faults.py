@@ -345,7 +345,7 @@ def case_110_no_memory_for_products_of_matrices():
     return None
 
 
-def case_111_more_tasks_than_threads():
+def case_114_more_tasks_than_threads():
     """What only plans takes no thread for a task, and little memory."""
     path = write("many.pbtxt", add())
     tasks = ["--tasks", "65536", "--threads", "1"]
