@@ -11,6 +11,7 @@
 
 #include "graph/core_ops.hpp"
 #include "placement/class_kernels.hpp"
+#include "placement/class_nodes.hpp"
 #include "placement/classes.hpp"
 #include "placement/memory.hpp"
 #include "placement/messages.hpp"
@@ -28,12 +29,14 @@ namespace {
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
-  ClassBuilder(const Lowering& shared, std::int32_t task)
+  ClassBuilder(const Lowering& shared, const ClassNodes& nodes, std::uint32_t plan_class, std::int32_t task)
       : shared_(shared),
+        nodes_(nodes),
+        class_(plan_class),
         program_(shared.program),
         tables_(shared.tables),
         task_(task),
-        buffers_(program_, tables_, task, plan_class_),
+        buffers_(program_, tables_, task, nodes.wheres(plan_class), plan_class_),
         lists_(plan_class_),
         kernels_(shared, plan_class_, buffers_, lists_),
         under_way_(lists_, program_, shared.plan, shared.messages) {}
@@ -58,7 +61,8 @@ class ClassBuilder {
   /// Room for what the step will have, so that nothing is moved while the lists grow.
   void reserve() {
     std::size_t nodes = 0, operands = 0;
-    for (const Node& node : program_.nodes) {
+    for (const NodeId id : nodes_.of(class_)) {
+      const Node& node = program_.nodes[id];
       if (node.where == kNone || !buffers_.on(node.where)) continue;
       ++nodes;
       operands += node.inputs + node.outputs;
@@ -70,14 +74,13 @@ class ClassBuilder {
   /// What kernels make for a message of several values lies there from the start.
   void place_joined() {
     std::vector<PValueId> stored;
-    for (const ProgramRegion& region : program_.regions)
-      for (NodeId id : region.order) {
-        const Node& node = program_.nodes[id];
-        if (!is_joined(node)) continue;
-        stored.clear();
-        for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
-        if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
-      }
+    for (const NodeId id : nodes_.of(class_)) {
+      const Node& node = program_.nodes[id];
+      if (!is_joined(node)) continue;
+      stored.clear();
+      for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
+      if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
+    }
   }
 
   // ---- Regions ----
@@ -91,21 +94,8 @@ class ClassBuilder {
 
   void emit_region(RegionId from, std::uint32_t to) {
     const std::uint32_t outer = lists_.enter(to);
-    for (NodeId id : program_.regions[from].order) {
-      const Node& node = program_.nodes[id];
-      if (node.kind == NodeKind::transfer && !is_joined(node)) continue;  // starts where its value is made
-      emit(id);
-      start_transfers(id);
-    }
+    for (const NodeId id : nodes_.of(class_, from)) emit(id);
     lists_.enter(outer);
-  }
-
-  void start_transfers(NodeId id) {
-    if (!shared_.messages.sent_on[id]) return;
-    for (NodeId transfer : shared_.messages.transfers_after.at(id)) {
-      emit(transfer);
-      start_transfers(transfer);
-    }
   }
 
   void emit(NodeId id) {
@@ -386,6 +376,8 @@ class ClassBuilder {
   }
 
   const Lowering& shared_;
+  const ClassNodes& nodes_;
+  const std::uint32_t class_;
   const Program& program_;
   PlanTables& tables_;
   std::int32_t task_;
@@ -432,9 +424,13 @@ Plan lower(const Program& program) {
   HostPatterns hosts(program);
   const Lowering shared{program, plan, tables, number_messages(program, plan, tables, hosts), followed(*program.graph)};
   plan.class_of = task_classes(program, plan, shared.messages);
-  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
-    if (plan.class_of[task] == plan.classes.size())
-      plan.classes.push_back(ClassBuilder(shared, static_cast<std::int32_t>(task)).build());
+  ClassNodes nodes(program, plan, shared.messages);
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
+    const std::uint32_t plan_class = plan.class_of[task];
+    if (plan_class < plan.classes.size()) continue;
+    plan.classes.push_back(ClassBuilder(shared, nodes, plan_class, static_cast<std::int32_t>(task)).build());
+    nodes.forget(plan_class);
+  }
   return plan;
 }
 
