@@ -116,11 +116,18 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
       kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},
       [&](const Lowering&) { return tables_text_of(plan); });
-  plan.class_of = pipeline.run(
-      kFindRoles, [&] { return task_classes(program, plan, shared.messages); }, [](const auto&) {}, roles_text);
+  ClassNodes nodes = pipeline.run(
+      kFindRoles,
+      [&] {
+        plan.class_of = task_classes(program, plan, shared.messages);
+        return ClassNodes(program, plan, shared.messages);
+      },
+      [](const auto&) {}, [&](const ClassNodes&) { return roles_text(plan.class_of); });
   for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
-    if (plan.class_of[task] != plan.classes.size()) continue;
-    ClassPlan role = pipeline.role(kLower, plan, [&] { return lower(shared, static_cast<std::int32_t>(task)); });
+    const std::uint32_t plan_class = plan.class_of[task];
+    if (plan_class < plan.classes.size()) continue;
+    ClassPlan role = pipeline.role(kLower, plan, [&] { return lower(shared, nodes, static_cast<std::int32_t>(task)); });
+    nodes.forget(plan_class);
     for (const Pass<ClassPlan>& pass : kClassPasses)
       role = pipeline.role(pass.name, plan, [&] {
         pass.run(role);

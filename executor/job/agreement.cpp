@@ -105,12 +105,12 @@ Wish unpacked(std::string_view bytes) {
 /// Of all tasks' wishes one, or an Error that is the same on all tasks.
 class Agreement {
  public:
-  /// One wish of each task; or one that counts for all of them, if they `share` it.
-  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes, bool share = false)
-      : graph_(graph), topology_(topology), wishes_(std::move(wishes)), share_(share) {}
+  /// `of_task`: which of the wishes each task has; task 0 the first one.
+  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes, std::vector<std::size_t> of_task)
+      : graph_(graph), topology_(topology), wishes_(std::move(wishes)), of_task_(std::move(of_task)) {}
 
   Agreed make(const RunRequest& request) {
-    for (std::size_t task = 0; task < wishes_.size(); ++task) compare(task);
+    for (std::size_t task = 0; task < of_task_.size(); ++task) compare(task);
     Agreed agreed;
     for (const auto& [name, givers] : givers_) agreed.signature.feeds.push_back(feed(name, givers));
     std::sort(agreed.signature.feeds.begin(), agreed.signature.feeds.end(),
@@ -131,14 +131,14 @@ class Agreement {
 
  private:
   void compare(std::size_t task) {
-    const Wish& wish = wishes_[task];
+    const Wish& wish = wishes_[of_task_[task]];
     const auto differ = [&](const std::string& what) -> Error {
       return Error(Code::usage, "the tasks do not ask for the same: " + what)
           .hint("make the same calls of run() on every task");
     };
     const std::string who = "task " + std::to_string(task);
     if (!wish.problem.empty())
-      throw Error(Code::usage, wishes_.size() == 1 ? wish.problem : wish.problem + "\n  on " + who);
+      throw Error(Code::usage, of_task_.size() == 1 ? wish.problem : wish.problem + "\n  on " + who);
     if (wish.request != wishes_[0].request)
       throw differ("task 0 fetches and runs" + escaped(wishes_[0].request, 400) + "; " + who +
                    escaped(wish.request, 400));
@@ -167,7 +167,7 @@ class Agreement {
     const DeviceSpec& device = op.annotation().device;
     if (op.annotation().mesh == kNoMesh && device.task && !device.all_tasks()) {
       const int owner = topology_.resolve(device);
-      if (share_ || std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
+      if (std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
     }
     return {op.output(0), giver, givers.sizes};
   }
@@ -175,7 +175,7 @@ class Agreement {
   const Graph& graph_;
   const Topology& topology_;
   std::vector<Wish> wishes_;
-  const bool share_;
+  std::vector<std::size_t> of_task_;
   std::map<std::string, Givers> givers_;
 };
 
@@ -192,14 +192,23 @@ std::string request_text(const RunRequest& request) {
 
 Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
              const Deadline& deadline) {
-  std::vector<Wish> wishes;
-  for (const std::string& bytes : transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline))
-    wishes.push_back(unpacked(bytes));
-  return Agreement(graph, topology, std::move(wishes)).make(request);
+  const std::vector<std::string> said =
+      transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline);
+  std::vector<Wish> wishes;  // equal ones that follow one another once: of many tasks nearly all
+  std::vector<std::size_t> of_task;
+  for (std::size_t task = 0; task < said.size(); ++task) {
+    if (task == 0 || said[task] != said[task - 1]) wishes.push_back(unpacked(said[task]));
+    of_task.push_back(wishes.size() - 1);
+  }
+  return Agreement(graph, topology, std::move(wishes), std::move(of_task)).make(request);
 }
 
 Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give, const Topology& topology) {
-  return Agreement(graph, topology, {wish_of(graph, request, true, topology.size())}, all_give).make(request);
+  std::vector<Wish> wishes{wish_of(graph, request, true, topology.size())};
+  if (!all_give) wishes.push_back(wish_of(graph, request, false, topology.size()));
+  std::vector<std::size_t> of_task(static_cast<std::size_t>(topology.size()), wishes.size() - 1);
+  of_task[0] = 0;
+  return Agreement(graph, topology, std::move(wishes), std::move(of_task)).make(request);
 }
 
 }  // namespace ferry

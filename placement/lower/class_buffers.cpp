@@ -7,14 +7,16 @@
 
 namespace ferry {
 
-ClassBuffers::ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task, PlanClass& plan)
+ClassBuffers::ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task,
+                           std::span<const WhereId> wheres, PlanClass& plan)
     : program_(program),
       tables_(tables),
       task_(task),
       plan_(plan),
       buffer_of_(program.values.size(), kNone),
+      on_where_(program.wheres.size(), false),
       device_of_(program.wheres.size(), kNone) {
-  for (const Where& where : program.wheres) on_where_.push_back(where.has(task));
+  for (const WhereId where : wheres) on_where_[where] = true;
 }
 
 bool ClassBuffers::holds(PValueId value) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace ferry {
 /// here (class/plan_memory.hpp). Not thread-safe; what it is made from must outlive it.
 class ClassBuffers {
  public:
-  ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task, PlanClass& plan);
+  /// `wheres`: the device sets that the task is in.
+  ClassBuffers(const Program& program, PlanTables& tables, std::int32_t task, std::span<const WhereId> wheres,
+               PlanClass& plan);
 
   /// The task is in that device set.
   [[nodiscard]] bool on(WhereId where) const { return on_where_[where]; }

@@ -6,10 +6,17 @@
 #include <span>
 
 #include "graph/op/core_ops.hpp"
+#include "placement/class/class_plan.hpp"
+#include "placement/class/place_strands.hpp"
+#include "placement/class/plan_memory.hpp"
+#include "placement/class/update_variables.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
 #include "placement/lower/classes.hpp"
 #include "placement/lower/under_way.hpp"
+#include "placement/messages/messages.hpp"
+#include "placement/plan/plan_tables.hpp"
+#include "placement/program/program.hpp"
 
 namespace ferry {
 namespace {
@@ -17,14 +24,16 @@ namespace {
 /// Makes one class's part of the plan.
 class ClassBuilder {
  public:
-  ClassBuilder(Lowering& shared, std::int32_t task)
+  ClassBuilder(Lowering& shared, const ClassNodes& nodes, std::uint32_t plan_class, std::int32_t task)
       : shared_(shared),
+        nodes_(nodes),
+        class_(plan_class),
         program_(shared.program),
         tables_(shared.tables),
         task_(task),
         plan_(shared.tables),
         role_(plan_.role),
-        buffers_(program_, tables_, task, role_),
+        buffers_(program_, tables_, task, nodes.wheres(plan_class), role_),
         kernels_(shared, plan_, buffers_),
         under_way_(plan_, program_, shared.plan, shared.messages) {}
 
@@ -41,7 +50,8 @@ class ClassBuilder {
   /// Room for what the step will have, so that nothing is moved while the lists grow.
   void reserve() {
     std::size_t nodes = 0, operands = 0;
-    for (const Node& node : program_.nodes) {
+    for (const NodeId id : nodes_.of(class_)) {
+      const Node& node = program_.nodes[id];
       if (node.where == kNone || !buffers_.on(node.where)) continue;
       ++nodes;
       operands += node.inputs + node.outputs;
@@ -53,14 +63,13 @@ class ClassBuilder {
   /// What kernels make for a message of several values lies there from the start.
   void place_joined() {
     std::vector<PValueId> stored;
-    for (const ProgramRegion& region : program_.regions)
-      for (NodeId id : region.order) {
-        const Node& node = program_.nodes[id];
-        if (!is_joined(node)) continue;
-        stored.clear();
-        for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
-        if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
-      }
+    for (const NodeId id : nodes_.of(class_)) {
+      const Node& node = program_.nodes[id];
+      if (!is_joined(node)) continue;
+      stored.clear();
+      for (PValueId given : program_.inputs(node)) stored.push_back(program_.stored(given));
+      if (buffers_.holds(stored[0])) buffers_.join(stored, name_of(node));
+    }
   }
 
   // ---- Regions ----
@@ -74,21 +83,8 @@ class ClassBuilder {
 
   void emit_region(RegionId from, std::uint32_t to) {
     const std::uint32_t outer = plan_.enter(to);
-    for (NodeId id : program_.regions[from].order) {
-      const Node& node = program_.nodes[id];
-      if (node.kind == NodeKind::transfer && !is_joined(node)) continue;  // starts where its value is made
-      emit(id);
-      start_transfers(id);
-    }
+    for (const NodeId id : nodes_.of(class_, from)) emit(id);
     plan_.enter(outer);
-  }
-
-  void start_transfers(NodeId id) {
-    if (!shared_.messages.sent_on[id]) return;
-    for (NodeId transfer : shared_.messages.transfers_after.at(id)) {
-      emit(transfer);
-      start_transfers(transfer);
-    }
   }
 
   void emit(NodeId id) {
@@ -362,6 +358,8 @@ class ClassBuilder {
   }
 
   const Lowering& shared_;
+  const ClassNodes& nodes_;
+  const std::uint32_t class_;
   const Program& program_;
   PlanTables& tables_;
   std::int32_t task_;
@@ -407,8 +405,8 @@ Lowering::Lowering(const Program& from, Plan& into)
   messages = number_messages(from, into, tables, hosts);
 }
 
-ClassPlan lower(Lowering& shared, std::int32_t task) {
-  return ClassBuilder(shared, task).build();
+ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task) {
+  return ClassBuilder(shared, nodes, shared.plan.class_of[static_cast<std::size_t>(task)], task).build();
 }
 
 }  // namespace ferry

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "placement/class/class_plan.hpp"
+#include "placement/lower/class_nodes.hpp"
 #include "placement/messages/messages.hpp"
 #include "placement/plan/plan_tables.hpp"
 #include "placement/program/program.hpp"
@@ -28,7 +29,7 @@ struct Lowering {
   std::vector<bool> ordered;  ///< of the graph's ops: the user wants others to run after it
 };
 
-/// The instructions and buffers of the class that `task` is of.
-[[nodiscard]] ClassPlan lower(Lowering& shared, std::int32_t task);
+/// The instructions and buffers of the class that `task` is of, which has these nodes.
+[[nodiscard]] ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task);
 
 }  // namespace ferry

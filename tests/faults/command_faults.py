@@ -362,7 +362,7 @@ def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
         raise Failed(f"{more} bytes of memory for products of {tensors} bytes")
 
 
-def case_111_more_tasks_than_threads():
+def case_114_more_tasks_than_threads():
     """What only plans takes no thread for a task, and little memory."""
     path = write("many.pbtxt", add())
     tasks = ["--tasks", "65536", "--threads", "1"]

@@ -1,0 +1,60 @@
+// ClassNodes: which nodes of a program each class of a plan has to do with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "placement/messages/messages.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Found in one walk for all classes, so that each class costs what it has and not what the program has. A class has a
+/// node that is on its tasks, or moves a value from or to them. Not thread-safe; what it is made from must outlive it.
+class ClassNodes {
+ public:
+  /// `plan` has its classes' tasks, and the messages of the program.
+  ClassNodes(const Program& program, const Plan& plan, const MessageNumbers& messages);
+
+  /// Of one region of the program, in its order; transfers of one value stand after the node that makes it.
+  [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class, RegionId region) const;
+  /// Of all regions.
+  [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class) const { return classes_[plan_class].nodes; }
+  /// The device sets that the class's tasks are in, ascending.
+  [[nodiscard]] std::span<const WhereId> wheres(std::uint32_t plan_class) const { return classes_[plan_class].wheres; }
+  /// Frees what is known of the class.
+  void forget(std::uint32_t plan_class) { classes_[plan_class] = {}; }
+
+ private:
+  struct OfClass {
+    std::vector<NodeId> nodes;                             // region after region
+    std::vector<std::pair<RegionId, std::size_t>> begins;  // of the regions that have any
+    std::vector<WhereId> wheres;
+  };
+  using Classes = std::vector<std::uint32_t>;
+
+  void walk(RegionId region);
+  void walk_transfers(NodeId maker);
+  void add(NodeId node);
+  void add(NodeId node, std::uint32_t plan_class);
+  [[nodiscard]] std::uint32_t class_of(std::int32_t task) const {
+    return plan_.class_of[static_cast<std::size_t>(task)];
+  }
+  template <class Groups>
+  void collect(const Groups& groups, Classes& classes);
+  const Classes& of_grouping(std::uint32_t grouping);
+
+  const Program& program_;
+  const Plan& plan_;
+  const MessageNumbers& messages_;
+  std::vector<OfClass> classes_;
+  std::vector<Classes> of_where_;     // of each device set
+  std::vector<Classes> of_grouping_;  // of each of the plan's groupings, once asked for
+  std::vector<std::uint32_t> seen_;   // of each class: the last list that it was put into
+  std::uint32_t lists_ = 0;
+  RegionId region_ = 0;
+};
+
+}  // namespace ferry
