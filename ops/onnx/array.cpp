@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -86,15 +87,38 @@ Outs to_constant_of_shape(Context& c) {
   return broadcast_to(element, sizes);
 }
 
+/// From `from` by `step` until `to`, which is left out: integers of all 64 bits.
+Outs range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
+  if (step == 0) Context::fail("a step of 0");
+  const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
+             high = static_cast<std::uint64_t>(step > 0 ? to : from);
+  const std::uint64_t each = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
+  const bool empty = step > 0 ? from >= to : from <= to;
+  const std::uint64_t steps = empty ? 0 : (high - low - 1) / each + 1;
+  if (steps > static_cast<std::uint64_t>(kMostPositions))
+    Context::fail("a range of " + std::to_string(steps) + " elements");
+  Tensor range(dtype, {static_cast<std::int64_t>(steps)});
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto out = range.mutable_data<T>();
+    if constexpr (std::is_integral_v<T>)
+      for (std::uint64_t i = 0; i < steps; ++i)
+        out[i] = static_cast<T>(static_cast<std::uint64_t>(from) + i * static_cast<std::uint64_t>(step));
+  });
+  return range;
+}
+
 Outs to_range(Context& c) {
-  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
+  c.no_effect({"stash_type"});  // floats are computed in float64
+  const DType dtype = c.type(0).dtype;
+  if (is_integer(dtype)) return range_of_integers(dtype, c.whole_number(0), c.whole_number(1), c.whole_number(2));
   const double from = c.number(0), step = c.number(2);
   if (step == 0) Context::fail("a step of 0");
   const double steps = std::ceil((c.number(1) - from) / step);
   if (!(steps <= static_cast<double>(kMostPositions)))
     Context::fail("a range of " + std::to_string(steps) + " elements");
   const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
-  Tensor range(c.type(0).dtype, {count});
+  Tensor range(dtype, {count});
   dispatch(range.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto out = range.mutable_data<T>();
@@ -311,7 +335,10 @@ Outs to_pad(Context& c) {
       if (low[d] > 0 || high[d] > 0) static_cast<void>(c.size(0, static_cast<std::int64_t>(d)));
     return identity(pad(c.in(0), low, high, *mode));
   }
-  const double value = c.has(2) ? c.number(2) : c.real("value", 0);
+  const DType dtype = c.type(0).dtype;
+  const Literal value = !c.has(2)                                     ? Literal(c.real("value", 0))
+                        : is_integer(dtype) && dtype != DType::uint64 ? Literal(c.whole_number(2))
+                                                                      : Literal(c.number(2));
   const Value x = cut(c.in(0), low, high);  // which sets the pads that it cuts off to 0
   return pad(x, low, high, value);
 }
