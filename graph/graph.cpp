@@ -1,6 +1,9 @@
 #include "graph/graph.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -31,6 +34,28 @@ const Type& Value::type() const {
 }
 std::string Value::name() const {
   return graph_->value_name(id_);
+}
+
+bool Literal::fits(DType dtype) const {
+  if (!integer_ || !ferry::is_integer(dtype)) return holds(dtype, real_);
+  return dispatch(dtype, [this](auto zero) {
+    using T = decltype(zero);
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_integral_v<T>)
+      return negative_ ? std::is_signed_v<T> &&
+                             static_cast<std::int64_t>(bits_) >= static_cast<std::int64_t>(Limits::lowest())
+                       : bits_ <= static_cast<std::uint64_t>(Limits::max());
+    else
+      return false;
+  });
+}
+
+std::string Literal::str() const {
+  if (integer_) return negative_ ? std::to_string(static_cast<std::int64_t>(bits_)) : std::to_string(bits_);
+  std::string text = std::to_string(real_);
+  while (text.ends_with('0')) text.pop_back();
+  if (text.ends_with('.')) text.pop_back();
+  return text;
 }
 
 Value Value::named(std::string_view name) const {
@@ -110,9 +135,11 @@ Value Graph::constant(Tensor value, const On& place, source_location at) {
   return add(kConstant, {}, {{"value", std::move(value)}}, at)[0];
 }
 
-Value Graph::constant(double value, DType dtype, source_location at) {
+Value Graph::constant(Literal value, DType dtype, source_location at) {
+  if (is_integer(dtype) && !value.fits(dtype))
+    throw Error(Code::plan, "the number " + value.str() + " is not a value of " + std::string(name_of(dtype))).at(at);
   Tensor tensor(dtype, {});
-  dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = static_cast<decltype(zero)>(value); });
+  dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = value.as<decltype(zero)>(); });
   return constant(std::move(tensor), {}, at);
 }
 

@@ -129,8 +129,8 @@ class Graph {
                     at);
   }
   Value constant(Tensor value, const On& place = {}, source_location at = source_location::current());
-  /// A scalar constant of that dtype.
-  Value constant(double value, DType dtype = DType::float32, source_location at = source_location::current());
+  /// A scalar constant of that dtype. Error(plan) when an integer dtype does not hold the number.
+  Value constant(Literal value, DType dtype = DType::float32, source_location at = source_location::current());
   /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
   Value input(std::string_view name, DType dtype, Shape shape, source_location at = source_location::current());
   /// State that lives from step to step. `initial` is computed by the entry "init", which run() starts by itself for

@@ -1,10 +1,11 @@
-// Value: a handle to one output of one op, and Operand: a value or number as written in the user's expression.
+// Value: a handle to one output of one op; Literal: a number as the user has written it; Operand: either of them.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -62,6 +63,39 @@ using Values = std::vector<Value>;
 template <class T>
 concept Number = (std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>;
 
+/// A number as it was written: of integers all 64 bits are kept.
+class Literal {
+ public:
+  template <class T>
+  requires std::integral<T> || std::floating_point<T> Literal(T number)  // NOLINT
+      : real_(static_cast<double>(number)) {
+    if constexpr (std::integral<T>) {
+      integer_ = true;
+      negative_ = std::is_signed_v<T> && number < T{0};
+      bits_ = static_cast<std::uint64_t>(number);
+    }
+  }
+
+  [[nodiscard]] bool is_integer() const { return integer_; }
+  /// Rounded to float64, where it is an integer beyond 2^53.
+  [[nodiscard]] double real() const { return real_; }
+  /// Of an element's type, which must hold it (fits).
+  template <class T>
+  [[nodiscard]] T as() const {
+    if constexpr (std::integral<T> && !std::same_as<T, bool>)
+      if (integer_) return static_cast<T>(bits_);
+    return static_cast<T>(real_);
+  }
+  /// Whether it is a value of this dtype, as holds() says.
+  [[nodiscard]] bool fits(DType dtype) const;
+  [[nodiscard]] std::string str() const;
+
+ private:
+  double real_;
+  std::uint64_t bits_ = 0;  // in two's complement
+  bool integer_ = false, negative_ = false;
+};
+
 /// An argument of an op, made by implicit conversion, so that it carries the line of the user's expression.
 /// A number becomes a scalar constant of the other operand's dtype.
 class Operand {
@@ -70,17 +104,18 @@ class Operand {
       : value_(value), at_(at) {}
   template <Number T>
   Operand(T number, source_location at = source_location::current())  // NOLINT
-      : number_(static_cast<double>(number)), is_number_(true), at_(at) {}
+      : number_(number), is_number_(true), at_(at) {}
   Operand(std::same_as<bool> auto, source_location = {}) = delete;  // elements are compared by equal(a, b), a < b, …
 
   [[nodiscard]] bool is_number() const { return is_number_; }
-  [[nodiscard]] double number() const { return number_; }
+  [[nodiscard]] const Literal& literal() const { return number_; }
+  [[nodiscard]] double number() const { return number_.real(); }
   [[nodiscard]] const Value& value() const { return value_; }
   [[nodiscard]] SourceLine line() const { return at_; }
 
  private:
   Value value_;
-  double number_ = 0;
+  Literal number_ = 0;
   bool is_number_ = false;
   source_location at_;
 };

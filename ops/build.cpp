@@ -16,16 +16,9 @@ int depth_of(const Graph& graph) {
   return depth;
 }
 
-std::string text_of(double number) {
-  std::string text = std::to_string(number);
-  while (text.ends_with('0')) text.pop_back();
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
-/// Numbers come as float64: beyond 2^53 that is not every integer.
-bool fits(double number, DType dtype) {
-  return holds(dtype, number) && (!is_integer(dtype) || std::abs(number) <= 0x1p53);
+/// What is written with a point, or was computed: beyond 2^53 it is not every integer.
+bool is_exact(const Literal& number, DType dtype) {
+  return number.is_integer() || !is_integer(dtype) || std::abs(number.real()) <= 0x1p53;
 }
 
 const Value& defined(const Operand& operand) {
@@ -63,13 +56,13 @@ Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const Sour
   return make(def, std::span<const Value>(inputs.begin(), inputs.size()), std::move(attrs), line)[0];
 }
 
-Value number_constant(Graph& graph, double number, DType dtype, const SourceLine& line) {
-  if (!fits(number, dtype))
-    throw Error(Code::plan, "the number " + text_of(number) + " is not a value of " + std::string(name_of(dtype)))
+Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line) {
+  if (!number.fits(dtype) || !is_exact(number, dtype))
+    throw Error(Code::plan, "the number " + number.str() + " is not a value of " + std::string(name_of(dtype)))
         .at(line)
-        .hint("cast the other operand, or make a constant");
+        .hint(is_exact(number, dtype) ? "cast the other operand, or make a constant" : "write it as an integer");
   Tensor value(dtype, {});
-  dispatch(dtype, [&](auto zero) { value.mutable_data<decltype(zero)>()[0] = static_cast<decltype(zero)>(number); });
+  dispatch(dtype, [&](auto zero) { value.mutable_data<decltype(zero)>()[0] = number.as<decltype(zero)>(); });
   return graph.add(kConstant, {}, {{"value", std::move(value)}}, line)[0];
 }
 
@@ -79,11 +72,11 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b) {
     throw Error(Code::plan, std::string(def.name) + ": both operands are numbers").at(line);
   if (a.is_number()) {
     const Value& other = defined(b);
-    return make_one(def, {number_constant(other.graph(), a.number(), other.dtype(), line), other}, line);
+    return make_one(def, {number_constant(other.graph(), a.literal(), other.dtype(), line), other}, line);
   }
   if (b.is_number()) {
     const Value& other = defined(a);
-    return make_one(def, {other, number_constant(other.graph(), b.number(), other.dtype(), line)}, line);
+    return make_one(def, {other, number_constant(other.graph(), b.literal(), other.dtype(), line)}, line);
   }
   const Values both = same_dtype({defined(a), defined(b)}, line);
   return make_one(def, {both[0], both[1]}, line);

@@ -60,7 +60,7 @@ Value in_float32(const Values& given, const SourceLine& line, const F& f) {
 }
 
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
-Value number_constant(Graph& graph, double number, DType dtype, const SourceLine& line);
+Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line);
 
 /// Sizes that builders compute with, and elements of constants that they make from sizes: a file that says more must
 /// not overflow a sum or fill the memory. Error(plan) names `what`.

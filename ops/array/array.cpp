@@ -1,5 +1,8 @@
 #include "ops/array/array.hpp"
 
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -432,8 +435,24 @@ Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step, source_l
       {{"axes", std::move(axes)}, {"begin", std::move(begin)}, {"end", std::move(end)}, {"step", std::move(step)}});
 }
 
-Value pad(const Value& x, Ints low, Ints high, double value, source_location at) {
-  return make_one(kPad, {x}, at, {{"high", std::move(high)}, {"low", std::move(low)}, {"value", value}});
+namespace {
+
+/// Whether it is exact in 53 bits.
+bool is_float64(const Literal& number) {
+  if (!number.is_integer() || number.real() == 0) return true;
+  const auto bits = number.as<std::uint64_t>();
+  const std::uint64_t magnitude = number.real() < 0 ? 0 - bits : bits;
+  return std::bit_width(magnitude) - std::countr_zero(magnitude) <= std::numeric_limits<double>::digits;
+}
+
+}  // namespace
+
+Value pad(const Value& x, Ints low, Ints high, const Literal& value, source_location at) {
+  if (!is_float64(value))  // as the attribute is
+    throw Error(Code::plan, "Pad: the number " + value.str() + " has more bits than a float64")
+        .at(at)
+        .hint("concat it");
+  return make_one(kPad, {x}, at, {{"high", std::move(high)}, {"low", std::move(low)}, {"value", value.real()}});
 }
 
 std::span<const OpDef* const> array_ops() {

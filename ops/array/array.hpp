@@ -56,7 +56,8 @@ struct SliceRange {
 }
 
 /// x with `low[d]` elements in front of dim d and `high[d]` behind it, all of them `value`.
-Value pad(const Value& x, Ints low, Ints high, double value = 0, source_location at = source_location::current());
+Value pad(const Value& x, Ints low, Ints high, const Literal& value = 0,
+          source_location at = source_location::current());
 
 /// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Unslice(y, like) {as Slice}:
 /// zeros of like's shape with y where the slice is, Pad {low, high, value}.

@@ -23,7 +23,7 @@ Value assign(const Value& variable, const Operand& value, source_location at) {
   Graph& graph = variable.graph();
   const Scope here = derived(graph, at);
   const Value given = value.is_number()
-                          ? broadcast_as(number_constant(graph, value.number(), variable.dtype(), at), variable)
+                          ? broadcast_as(number_constant(graph, value.literal(), variable.dtype(), at), variable)
                           : value.value();
   const Scope place = graph.annotated(variable.op().annotation());
   const Value assigned = make_one(kAssign, {variable, given}, at);

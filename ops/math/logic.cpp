@@ -99,7 +99,7 @@ Value select(const Value& condition, const Operand& a, const Operand& b, source_
     throw Error(Code::plan, "Select: both choices are numbers").at(at).hint("make one of them a constant");
   const auto as_value = [&](const Operand& operand, const Operand& other) {
     if (!operand.is_number()) return operand.value();
-    return number_constant(graph_of({{condition, other.value()}}, at), operand.number(), other.value().dtype(), at);
+    return number_constant(graph_of({{condition, other.value()}}, at), operand.literal(), other.value().dtype(), at);
   };
   const Value first = as_value(a, b);
   const Values choices = same_dtype({first, as_value(b, a)}, at);

@@ -33,7 +33,7 @@ Values update_each(const Gradients& gradients, const SourceLine& line, Update&& 
 
 /// The rate as a scalar of the variable's dtype.
 Value rate_for(const Operand& rate, const Value& variable) {
-  return rate.is_number() ? number_constant(variable.graph(), rate.number(), variable.dtype(), rate.line())
+  return rate.is_number() ? number_constant(variable.graph(), rate.literal(), variable.dtype(), rate.line())
                           : cast(rate.value(), variable.dtype());
 }
 

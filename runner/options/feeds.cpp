@@ -1,6 +1,8 @@
 #include "runner/options/feeds.hpp"
 
 #include <charconv>
+#include <cstdint>
+#include <optional>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
@@ -36,15 +38,28 @@ void check_type(const FeedInput& input, const std::string& file, const Type& giv
         .at(input.line);
 }
 
-Tensor scalar(const FeedInput& input, double number, const std::string& text) {
-  if (!holds(input.dtype, number))
+/// The number that the whole text is; for an integer input an integer, as far as 64 bits reach.
+std::optional<Literal> number_in(const std::string& text, DType dtype) {
+  const auto whole = [&](auto number) -> std::optional<Literal> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional<Literal>(number) : std::nullopt;
+  };
+  if (is_integer(dtype)) {
+    if (const auto number = whole(std::int64_t{})) return number;
+    if (const auto number = whole(std::uint64_t{})) return number;
+  }
+  return whole(double{});
+}
+
+Tensor scalar(const FeedInput& input, const Literal& number, const std::string& text) {
+  if (!number.fits(input.dtype))
     throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
                                  std::string(name_of(input.dtype)))
         .at(input.line);
   Tensor tensor(input.dtype, {});
   dispatch(input.dtype, [&](auto zero) {
     using T = decltype(zero);
-    tensor.mutable_data<T>()[0] = static_cast<T>(number);
+    tensor.mutable_data<T>()[0] = number.as<T>();
   });
   return tensor;
 }
@@ -70,11 +85,9 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
     const std::string text = feed.substr(equals + 1);
     const FeedInput& input = input_named(inputs, name);
     if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_number = error == std::errc() && end == text.data() + text.size();
-    tensors[name] = is_number ? scalar(input, number, text)
-                              : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
+    const std::optional<Literal> number = number_in(text, input.dtype);
+    tensors[name] = number ? scalar(input, *number, text)
+                           : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
   }
   return tensors;
 }

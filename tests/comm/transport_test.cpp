@@ -237,6 +237,39 @@ TEST_CASE("a failure reaches everybody, with its code and text") {
       false);
 }
 
+TEST_CASE("a failed job begins anew, where it can, without the messages of the failed one") {
+  on_jobs(
+      [](Transport& end) {
+        const Bytes old(40);
+        const auto fail_and_renew = [&](Transport& job) {
+          const int who = job.tasks() - 1;
+          for (int peer = 0; peer < job.tasks(); ++peer)
+            static_cast<void>(error_in([&] { (void)job.send(peer, 0, old); }));
+          Bytes in(8);
+          if (job.task() == who) {  // once the others are done with what came before
+            for (int peer = 0; peer < who; ++peer) finish(job, job.receive(peer, 7, in));
+            job.abort({who, Code::numeric, "loss: NaN"});
+          } else {
+            static_cast<void>(error_in([&] { finish(job, job.send(who, 7, in)); }));
+          }
+          CHECK(error_in([&] { finish(job, job.receive(who, 1, in)); })->code() == Code::peer_lost);
+          return job.renewed(std::chrono::seconds(20));
+        };
+        const auto next = fail_and_renew(end);
+        if (next == nullptr) return;
+        AllToAll{.channels = 3, .count = 5, .bytes = 40}(*next);
+        const auto last = fail_and_renew(*next);
+        AllToAll{.channels = 3, .count = 5, .bytes = 40}(*last);
+        AllToAll{.count = 2, .bytes = 100'001}(*last);
+        CHECK(last->exchange("here", seconds(20)).size() == static_cast<std::size_t>(end.tasks()));
+        CHECK(end.failure().has_value());
+        CHECK_FALSE(last->failure().has_value());
+        next->close();
+        last->close();
+      },
+      false);
+}
+
 TEST_CASE("a failure ends an exchange") {
   on_jobs(
       [](Transport& end) {

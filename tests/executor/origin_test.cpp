@@ -12,6 +12,7 @@
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/array/scatter.hpp"
+#include "ops/control/control.hpp"
 #include "ops/data/data.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
@@ -115,6 +116,23 @@ TEST_CASE("a wrong index that the graph computed, or has in a variable, ends wit
   CHECK(test::says(of_variable, "input 1 comes from the variable \"kept\""));
   const Value mixed[] = {p.fed, p.fed + 1};
   CHECK(p.error(gather(p.rows, concat(mixed, 0), 0)).code() == Code::program);
+}
+
+TEST_CASE("a wrong index is followed into loops and branches") {
+  Picked p;
+  const auto in_loop = [&](const std::function<Value(const Values&)>& index) {
+    return while_loop(
+        {p.g.constant({0, 0}), sum(p.rows)}, [](const Values& c) { return less(c[1], 1e3); },
+        [&](const Values& c) {
+          return Values{c[0] + 2, c[1] + sum(gather(p.rows, index(c), 0))};
+        })[1];
+  };
+  CHECK(p.error(in_loop([&](const Values&) { return p.fed; })).code() == Code::usage);
+  CHECK(p.error(in_loop([](const Values& c) { return c[0]; })).code() == Code::program);
+  const Value first = cond(
+      less(sum(p.rows), 100), [&] { return Values{gather(p.rows, p.fed, 0)}; },
+      [&] { return Values{slice(p.rows, 0, 0, 2)}; })[0];
+  CHECK(p.error(first).code() == Code::usage);
 }
 
 TEST_CASE("a wrong label of a data file ends with 3") {

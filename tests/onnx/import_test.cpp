@@ -1,6 +1,9 @@
 // What import makes of a model: names, shapes, what is folded, functions, branches, loops.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "tests/onnx/models.hpp"
 #include "tests/support/throws.hpp"
 
@@ -131,6 +134,27 @@ TEST_CASE("a model is imported for all sizes of its inputs") {
       initializer("all", {1, 5}, {9, 8, 7, 6, 5}) + node("y", "Slice", "all, first, words, second");
   CHECK(run(places, 1, 2) == "int64[1,2] [[9 8]]");
   CHECK(run(node("y", "Range", "zero, w, one"), 1, 4) == "int64[4] [0 1 2 3]");
+}
+
+TEST_CASE("a range of integers, and what an integer is padded with, are exact beyond 2^53") {
+  const std::string y = value("output", "y", "int64", {});
+  const auto range = [&](std::int64_t from, std::int64_t to, std::int64_t step) {
+    return run_model(model_of(y + initializer("from", {}, {from}) + initializer("to", {}, {to}) +
+                              initializer("step", {}, {step}) + node("y", "Range", "from, to, step")),
+                     {})[0]
+        .str();
+  };
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1, kMost = std::numeric_limits<std::int64_t>::max();
+  CHECK(range(kOdd, kOdd + 3, 2) == "[9007199254740993 9007199254740995]");
+  CHECK(range(kMost, kMost - 3, -2) == "[9223372036854775807 9223372036854775805]");
+  CHECK(range(5, 5, 1) == "[]");
+  CHECK(range(5, 4, 1) == "[]");
+  const auto padded = [&](std::int64_t number) {
+    return model_of(y + initializer("x", {1}, {7}) + initializer("pads", {2}, {0, 1}) +
+                    initializer("number", {}, {number}) + node("y", "Pad", "x, pads, number"));
+  };
+  CHECK(run_model(padded(std::numeric_limits<std::int64_t>::min()), {})[0].str() == "[7 -9223372036854775808]");
+  CHECK(says(error_of([&] { static_cast<void>(import(padded(kOdd))); }), "9007199254740993 has more bits"));
 }
 
 TEST_CASE("sizes that are given must fit the model's") {

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
+#include "ops/array/array.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/op_set.hpp"
@@ -64,6 +67,32 @@ TEST_CASE("a number takes the dtype of the other operand") {
   CHECK(error == "the number 0.5 is not a value of int32\n  at math_test.cpp:" + std::to_string(line) +
                      "\n  try: cast the other operand, or make a constant");
   CHECK(error_of([&] { maximum(1, 2); }).starts_with("Maximum: both operands are numbers\n  at math_test.cpp:"));
+}
+
+TEST_CASE("an integer that is written is exact, as far as 64 bits reach") {
+  Graph g;
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1;  // no float64 has it
+  const auto last = [](const Value& value) {
+    return value.graph().constant_value(value.op().inputs().back())->integer(0);
+  };
+  const Value x = g.constant(Tensor::of<std::int64_t>({2}, {1, 2}));
+  CHECK(last(x + kOdd) == kOdd);
+  CHECK(last(x + -kOdd) == -kOdd);
+  CHECK(last(x + std::numeric_limits<std::int64_t>::min()) == std::numeric_limits<std::int64_t>::min());
+  CHECK(last(select(x < 1, x, kOdd)) == kOdd);
+  const Value u = cast(x, DType::uint64);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  CHECK(static_cast<std::uint64_t>(last(u + kMost)) == kMost);
+  CHECK(g.constant_value(g.constant(kOdd, DType::int64).id())->integer(0) == kOdd);
+  CHECK(g.constant_value(g.constant(0x1p62, DType::int64).id())->integer(0) == std::int64_t{1} << 62);
+  CHECK(error_of([&] { x + kMost; }).starts_with("the number 18446744073709551615 is not a value of int64\n"));
+  CHECK(error_of([&] { u + -1; }).starts_with("the number -1 is not a value of uint64\n"));
+  CHECK(error_of([&] { cast(x, DType::int8) + 128; }).starts_with("the number 128 is not a value of int8\n"));
+  CHECK(error_of([&] { x + 0x1p60; }).find("\n  try: write it as an integer") != std::string::npos);
+  CHECK(error_of([&] { g.constant(300, DType::uint8); }).starts_with("the number 300 is not a value of uint8\n"));
+  CHECK(error_of([&] {
+          pad(x, {0}, {1}, kOdd);
+        }).starts_with("Pad: the number 9007199254740993 has more bits than a float64\n"));
 }
 
 TEST_CASE("operands are broadcast, and what does not fit is said on the caller's line") {

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
@@ -41,6 +44,16 @@ TEST_CASE("a number becomes a scalar of the input's dtype") {
   CHECK(feeds.at("count").data<std::int32_t>()[0] == -7);
   CHECK(feeds.at("flag").data<bool>()[0]);
   CHECK(feeds.at("byte").data<std::uint8_t>()[0] == 255);
+  CHECK(std::signbit(parse_feeds(f.g, {"rate=-0"}).at("rate").data<float>()[0]));
+}
+
+TEST_CASE("an integer of 64 bits is fed as it is written") {
+  Graph g;
+  static_cast<void>(g.input("signed", DType::int64, {}));
+  static_cast<void>(g.input("unsigned", DType::uint64, {}));
+  const TensorMap feeds = parse_feeds(g, {"signed=9007199254740993", "unsigned=18446744073709551615"});
+  CHECK(feeds.at("signed").data<std::int64_t>()[0] == 9007199254740993);
+  CHECK(feeds.at("unsigned").data<std::uint64_t>()[0] == std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST_CASE("a number that the dtype cannot hold is refused") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -91,6 +92,27 @@ Outs to_constant_of_shape(Context& c) {
   return expanded(c, element, sizes);
 }
 
+/// From `from` by `step` until `to`, which is left out: integers of all 64 bits.
+Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
+  if (step == 0) Context::fail("a step of 0");
+  const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
+             high = static_cast<std::uint64_t>(step > 0 ? to : from);
+  const std::uint64_t each = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
+  const bool empty = step > 0 ? from >= to : from <= to;
+  const std::uint64_t steps = empty ? 0 : (high - low - 1) / each + 1;
+  if (steps > static_cast<std::uint64_t>(kMostPositions))
+    Context::fail("a range of " + std::to_string(steps) + " elements");
+  Tensor range(dtype, {static_cast<std::int64_t>(steps)});
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto out = range.mutable_data<T>();
+    if constexpr (std::is_integral_v<T>)
+      for (std::uint64_t i = 0; i < steps; ++i)
+        out[i] = static_cast<T>(static_cast<std::uint64_t>(from) + i * static_cast<std::uint64_t>(step));
+  });
+  return range;
+}
+
 Tensor known_range(DType dtype, double from, double to, double step) {
   const double steps = std::ceil((to - from) / step);
   if (!(steps <= static_cast<double>(kMostPositions)))
@@ -120,12 +142,14 @@ Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64
 Outs to_range(Context& c) {
   c.no_effect({"stash_type"});  // computed in float64, for all dtypes
   const DType dtype = c.type(0).dtype;
-  const double step = c.number(2);
-  if (step == 0) Context::fail("a step of 0");
   if (!is_float(dtype)) {
+    if (c.whole_number(2) == 0) Context::fail("a step of 0");
     const Number from = c.number_of(0), to = c.number_of(1);
     if (!from.known() || !to.known()) return range_when_run(c, from, to, c.whole_number(2));
+    return range_of_integers(dtype, c.whole_number(0), c.whole_number(1), c.whole_number(2));
   }
+  const double step = c.number(2);
+  if (step == 0) Context::fail("a step of 0");
   return known_range(dtype, c.number(0), c.number(1), step);
 }
 
@@ -420,7 +444,10 @@ Outs to_pad(Context& c) {
       if (low[d] > 0 || high[d] > 0) static_cast<void>(c.size(0, static_cast<std::int64_t>(d)));
     return identity(pad(c.in(0), low, high, *mode));
   }
-  const double value = c.has(2) ? c.number(2) : c.real("value", 0);
+  const DType dtype = c.type(0).dtype;
+  const Literal value = !c.has(2)                                     ? Literal(c.real("value", 0))
+                        : is_integer(dtype) && dtype != DType::uint64 ? Literal(c.whole_number(2))
+                                                                      : Literal(c.number(2));
   const Value x = cut(c.in(0), low, high);  // which sets the pads that it cuts off to 0
   return pad(x, low, high, value);
 }
