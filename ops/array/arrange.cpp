@@ -132,9 +132,10 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
 
 // ---- Blocks of pixels ----
 
-/// The size of x's dim, or -1 where it is not known, for reshape.
+/// The size of x's dim, or -1 where it is not known or bounded, for reshape.
 std::int64_t known_size(const Value& x, int dim) {
-  return x.shape()[dim].known() ? x.shape()[dim].size() : -1;
+  const Dim& size = x.shape()[dim];
+  return size.known() && !size.bounded() ? size.size() : -1;
 }
 
 /// Its square is a number, too.

@@ -11,8 +11,10 @@
 #include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
+#include "ops/onnx/given.hpp"
 #include "ops/onnx/ranges.hpp"
 #include "ops/onnx/support.hpp"
 
@@ -119,8 +121,9 @@ class Importer {
   void try_values(const Value& value) const;
   /// Forgets what was made in a body that is thrown away.
   void forget(const Graph& body);
-  /// The number given for the first dim of a value of the model.
-  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
+  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const {
+    return given_first_dim(model_, options_, name);
+  }
   /// The name of a dim that must be given for `dim` to be known.
   [[nodiscard]] std::string symbol_of(const Dim& dim) const;
   /// Something must be a number that is computed from such sizes.
@@ -280,17 +283,6 @@ void Importer::forget(const Graph& body) {
   };
   std::erase_if(constants_, [&](const auto& one) { return is_within(one.first.first); });
   ranges_.forget(is_within);
-}
-
-std::optional<std::int64_t> Importer::given_size(const std::string& name) const {
-  const auto number = [&](const std::string& dim) -> std::optional<std::int64_t> {
-    const auto given = options_.dims.find(dim);
-    return given == options_.dims.end() ? std::nullopt : std::optional(given->second);
-  };
-  for (const ValueDef& output : model_.graph.outputs)
-    if (output.name == name && output.shape && output.shape->rank() > 0)
-      if (const auto size = number((*output.shape)[0].symbol())) return size;
-  return number(name);
 }
 
 Value Importer::of_size(const std::string& symbol) {
@@ -591,69 +583,6 @@ std::unique_ptr<Graph> Importer::import() {
   return std::move(graph_);
 }
 
-/// Names of what loops in `nodes` give: of that a number bounds how much.
-void add_outputs_of_loops(const std::vector<Node>& nodes, std::set<std::string>& names) {
-  for (const Node& node : nodes) {
-    if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
-    for (const Attribute& one : node.attributes)
-      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value))
-        add_outputs_of_loops((*body)->nodes, names);
-  }
-}
-
-/// Names that bound what loops give, symbols of the model's outputs among them.
-std::set<std::string> loop_dims(const Model& model) {
-  std::set<std::string> names;
-  add_outputs_of_loops(model.graph.nodes, names);
-  for (const ValueDef& output : model.graph.outputs)
-    if (names.contains(output.name) && output.shape && output.shape->rank() > 0)
-      names.insert((*output.shape)[0].symbol());
-  names.erase("");
-  return names;
-}
-
-/// A number is for a dim that some input has, and is the size that is given for it; or it bounds what a loop gives.
-void check_dims(const Model& model, const ImportOptions& options) {
-  std::set<std::string> symbols;
-  for (const ValueDef* input : model.feeds()) {
-    if (!input->shape) continue;
-    const auto given = options.sizes.find(input->name);
-    for (int d = 0; d < input->shape->rank(); ++d) {
-      const std::string& symbol = (*input->shape)[d].symbol();
-      if (!symbol.empty()) symbols.insert(in_quotes(symbol));
-      const auto number = options.dims.find(symbol);
-      if (number == options.dims.end() || given == options.sizes.end()) continue;
-      if (const std::int64_t size = given->second[static_cast<std::size_t>(d)]; size != number->second)
-        throw Error(Code::usage, "--dim " + escaped(symbol) + "=" + std::to_string(number->second) + ": input " +
-                                     in_quotes(input->name) + " " + escaped(input->shape->str()) + " is given with " +
-                                     std::to_string(size))
-            .hint("leave --dim out, or give sizes that fit it");
-    }
-  }
-  const std::vector<std::string> known(symbols.begin(), symbols.end());
-  const std::set<std::string> bounds = loop_dims(model);
-  for (const auto& [name, number] : options.dims)
-    if (!symbols.contains(in_quotes(name)) && !bounds.contains(name))
-      throw Error(Code::usage, "--dim " + escaped(name) + "=" + std::to_string(number) +
-                                   ": no input has a dim of that name; " +
-                                   (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
-}
-
-/// Sizes must fit what the model says of its inputs.
-void check_sizes(const Model& model, const ImportOptions& options) {
-  for (const ValueDef* input : model.feeds()) {
-    const auto given = options.sizes.find(input->name);
-    if (given == options.sizes.end() || !input->shape) continue;
-    const Shape shape{std::span<const std::int64_t>(given->second)};
-    bool fits = shape.rank() == input->shape->rank();
-    for (int d = 0; d < shape.rank() && fits; ++d)
-      fits = !(*input->shape)[d].known() || (*input->shape)[d].size() == shape[d].size();
-    if (!fits)
-      throw Error(Code::usage, "input " + in_quotes(input->name) + " is " + escaped(input->shape->str()) +
-                                   " in the model, and is given as " + shape.str());
-  }
-}
-
 }  // namespace
 
 Imported import_model(const Model& model, const ImportOptions& options) {
@@ -664,8 +593,7 @@ Imported import_model(const Model& model, const ImportOptions& options) {
       throw Error(Code::file, "its format is version " + std::to_string(model.ir_version) +
                                   "; this ferry reads up to version " + std::to_string(kNewestIr))
           .hint("use a newer ferry");
-    check_sizes(model, options);
-    check_dims(model, options);
+    check_given(model, options);
     for (;;) {
       try {
         return {Importer(model, options, by_value).import(), {by_value.begin(), by_value.end()}};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/array/arrange.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
@@ -86,6 +87,18 @@ struct Elements {
   }
 };
 
+/// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
+Value backwards(Context& c, const Value& x, int model_dim, std::int64_t dim, std::int64_t begin, std::int64_t end,
+                std::int64_t step) {
+  const std::int64_t size = c.size(0, model_dim);
+  const auto turned = [size](std::int64_t at) {
+    const std::int64_t place = at < -size ? -1 : (at < 0 ? at + size : std::min(at, size - 1));
+    return size - 1 - place;
+  };
+  const std::int64_t stride = step == std::numeric_limits<std::int64_t>::min() ? kEnd : -step;
+  return slice(flip(x, {dim}), dim, turned(begin), turned(end), stride);
+}
+
 }  // namespace
 
 Value to_front(const Value& x, int axis) {
@@ -166,6 +179,31 @@ Value rows_between(Context& c, const Value& x, int dim, const RowRange& range) {
   if (range.step != 1) rows = rows * scalar_of(graph, range.step);
   if (!first.is(0)) rows = rows + scalar_of(graph, first);
   return gather(x, rows, dim);
+}
+
+void Slices::take(std::int64_t axis, const RowRange& range) {
+  if (range.step == 0) Context::fail("a step of 0");
+  const int model_dim = c_.axis(0, axis);
+  const std::int64_t dim = order_[static_cast<std::size_t>(model_dim)];
+  const bool known = range.begin.known() && range.end.known();
+  if (known && !value_.shape()[static_cast<int>(dim)].bounded()) {
+    const std::int64_t begin = range.begin.number(), end = range.end.number();
+    value_ = range.step > 0 ? slice(value_, dim, begin, end, range.step)
+                            : backwards(c_, value_, model_dim, dim, begin, end, range.step);
+    return;
+  }
+  if (range.of_plan() && !value_.shape()[static_cast<int>(dim)].bounded()) {
+    value_ = rows_between(c_, value_, static_cast<int>(dim), range);
+    return;
+  }
+  if (dim != 0) bring_to_front(dim);
+  value_ = rows_between(c_, value_, 0, range);
+}
+
+void Slices::bring_to_front(std::int64_t dim) {
+  if (value_.shape().bounded()) Context::fail("the data decide two of its sizes");
+  value_ = to_front(value_, static_cast<int>(dim));
+  for (std::int64_t& place : order_) place = place == dim ? 0 : place < dim ? place + 1 : place;
 }
 
 std::optional<Ints> all_known(const std::vector<Number>& sizes) {

@@ -29,6 +29,22 @@ struct RowRange {
 };
 /// What of x is in that range along `dim`, which is the first where only the step knows how much that is.
 [[nodiscard]] Value rows_between(Context& c, const Value& x, int dim, const RowRange& range);
+/// The slices of one node, one after another.
+class Slices {
+ public:
+  Slices(Context& c, const Out& x) : c_(c), value_(x.value), order_(order_of(x)) {}
+  void take(std::int64_t axis, const RowRange& range);
+  [[nodiscard]] Out result() const { return arranged(value_, order_); }
+
+ private:
+  /// Makes dim `dim` the first.
+  void bring_to_front(std::int64_t dim);
+
+  Context& c_;
+  Value value_;
+  Ints order_;  ///< as Out::perm
+};
+
 /// The first `count` rows of x, which has as many.
 [[nodiscard]] Value first_rows(Context& c, const Value& x, const Number& count);
 /// 0, 1, 2 … below `count`. Error(file) where its range is open.

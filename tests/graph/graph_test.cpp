@@ -57,6 +57,19 @@ TEST_CASE("a variable is assigned its initial value by the entry init") {
   CHECK(g.variables() == std::vector<OpId>{v.op().id()});
 }
 
+TEST_CASE("a body that was built to see what it gives is taken back") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {3});
+  Graph& probe = g.add_subgraph("probe");
+  {
+    const Scope here = g.build(probe);
+    CHECK(probe.capture(x).type() == x.type());
+  }
+  g.drop_subgraph();
+  CHECK(g.subgraphs() == 0);
+  CHECK(g.size() == 1);
+}
+
 TEST_CASE("a subgraph captures values of its parents once") {
   Graph g;
   const Value outer = g.constant({1, 2});

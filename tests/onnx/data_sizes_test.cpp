@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "executor/session/session.hpp"
 #include "tests/onnx/models.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry::test {
@@ -13,22 +15,42 @@ Tensor floats(std::vector<std::int64_t> sizes, const std::vector<float>& values)
   return Tensor::of<float>(std::move(sizes), std::span<const float>(values));
 }
 
-/// A model that was imported without the values of its input x, run for several of these.
+/// Each op on one of two tasks, those of bodies too.
+void place_on_two(Graph& graph, Dice& dice) {
+  for (OpId id = 0; id < graph.size(); ++id) {
+    Annotation annotation = graph.op(id).annotation();
+    annotation.device = DeviceSpec::parse(dice.below(2) == 0 ? "/task:0" : "/task:1");
+    graph.annotate(id, std::move(annotation));
+  }
+  for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) place_on_two(graph.subgraph(SubgraphRef{i}), dice);
+}
+
+/// A model that was imported without the values of its input x, run for several of these: by the evaluator, and by a
+/// session whose tasks share its ops, which must give the same.
 class Steps {
  public:
   explicit Steps(const std::string& nodes, const std::vector<std::string>& sizes = {"2", "3"})
-      : graph_(onnx::import_model(decode(model_of(value("input", "x", "float32", sizes) +
-                                                  value("output", "y", "float32", {}) + nodes)),
-                                  options())
-                   .graph) {}
+      : graph_(imported(nodes, sizes)), placed_(imported(nodes, sizes)) {
+    Dice dice(7);
+    place_on_two(*placed_, dice);
+    session_ =
+        std::make_unique<Session>(*placed_, Cluster::connect(ClusterOptions{.tasks = 2, .threads = 1, .jobs = ""}));
+  }
   [[nodiscard]] std::string operator()(const Tensor& x) const {
-    return Evaluator(*graph_)
-        .run({graph_->value(graph_->entries().at("predict").fetches[0].value)}, {{"x", x}})[0]
-        .str();
+    const std::string result = Evaluator(*graph_).run({fetch(*graph_)}, {{"x", x}})[0].str();
+    CHECK(session_->run({fetch(*placed_)}, {{"x", x}})[0].str() == result);
+    return result;
   }
 
  private:
-  std::unique_ptr<Graph> graph_;
+  static std::unique_ptr<Graph> imported(const std::string& nodes, const std::vector<std::string>& sizes) {
+    const std::string values = value("input", "x", "float32", sizes) + value("output", "y", "float32", {});
+    return onnx::import_model(decode(model_of(values + nodes)), options()).graph;
+  }
+  static Value fetch(Graph& graph) { return graph.value(graph.entries().at("predict").fetches[0].value); }
+
+  std::unique_ptr<Graph> graph_, placed_;
+  std::unique_ptr<Session> session_;
 };
 
 const Tensor kOne = floats({2, 3}, {0, 5, 0, 6, 0, 7}), kOther = floats({2, 3}, {1, 0, 0, 0, 0, 0});

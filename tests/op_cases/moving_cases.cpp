@@ -354,6 +354,7 @@ std::vector<Case> moving_cases() {
 
       // ---- regions ----
       {"RoiAlign", [](X x) -> Values { return {roi_align(x[0], x[1], x[2], {2, 3, 0, 0.5})}; }, [](auto& in) { return aligned(in, {2, 3, 0, 0.5}); }, {{{2, 3, 5, 6}, {4, 4}, {4}}, {{2, 1, 4, 4}, {0, 4}, {0}}, {{2, 20, 9, 8}, {30, 4}, {30}}}, {{}, {-3, 18}, {0, 1, DType::int64}}},
+      {"RoiAlign", [](X x) -> Values { const Value rows = arange(x[3], 4); const Value regions = gather(x[1], rows); return {roi_align(x[0], regions, gather(x[2], rows), {2, 3, 0, 0.5})}; }, [](auto& in) { const auto n = static_cast<std::int64_t>(in[3].data[0]); const Nd regions({n, 4}, [&](const Sizes& i) { return in[1].at(i); }), images({n}, [&](const Sizes& i) { return in[2].at(i); }); return aligned({in[0], regions, images}, {2, 3, 0, 0.5}); }, {{{2, 3, 5, 6}, {4, 4}, {4}, {}}}, {{}, {-3, 18}, {0, 1, DType::int64}, {1, 3, DType::int64}}},
       {"RoiAlign", [](X x) -> Values { return {roi_align(x[0], x[1], x[2], {3, 1, 0, 1, false, true})}; }, [](auto& in) { return aligned(in, {3, 1, 0, 1, false, true}); }, {{{2, 2, 6, 5}, {5, 4}, {5}}}, {{0.1, 2}, {-3, 9}, {0, 1, DType::int64}}},
   };
   // clang-format on

@@ -127,6 +127,7 @@ void align(KernelRun& run, const Cut& cut) {
 }
 
 void roi_align(KernelRun& run) {
+  run.outputs[0].sizes[0] = run.inputs[1].sizes[0];
   dispatch_floats(run.inputs[0].dtype, [&](auto zero) { align<decltype(zero)>(run, kept<Cut>(run)); });
 }
 

@@ -92,9 +92,8 @@ Outs to_constant_of_shape(Context& c) {
   return expanded(c, element, sizes);
 }
 
-/// From `from` by `step` until `to`, which is left out: integers of all 64 bits.
+/// From `from` by `step`, not 0, until `to`, which is left out: integers of all 64 bits.
 Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
-  if (step == 0) Context::fail("a step of 0");
   const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
              high = static_cast<std::uint64_t>(step > 0 ? to : from);
   const std::uint64_t each = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
@@ -327,59 +326,6 @@ Outs to_split(Context& c) {
   Ints sizes;
   for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(size - i * each, 0, each));
   return split(c.in(0), axis, sizes);
-}
-
-/// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
-Value backwards(Context& c, const Value& x, int model_dim, std::int64_t dim, std::int64_t begin, std::int64_t end,
-                std::int64_t step) {
-  const std::int64_t size = c.size(0, model_dim);
-  const auto turned = [size](std::int64_t at) {
-    const std::int64_t place = at < -size ? -1 : (at < 0 ? at + size : std::min(at, size - 1));
-    return size - 1 - place;
-  };
-  const std::int64_t stride = step == std::numeric_limits<std::int64_t>::min() ? kEnd : -step;
-  return slice(flip(x, {dim}), dim, turned(begin), turned(end), stride);
-}
-
-/// The slices of one node, one after another.
-class Slices {
- public:
-  Slices(Context& c, const Out& x) : c_(c), value_(x.value), order_(order_of(x)) {}
-  void take(std::int64_t axis, const RowRange& range);
-  [[nodiscard]] Out result() const { return arranged(value_, order_); }
-
- private:
-  /// Makes dim `dim` the first.
-  void bring_to_front(std::int64_t dim);
-
-  Context& c_;
-  Value value_;
-  Ints order_;  ///< as Out::perm
-};
-
-void Slices::take(std::int64_t axis, const RowRange& range) {
-  if (range.step == 0) Context::fail("a step of 0");
-  const int model_dim = c_.axis(0, axis);
-  const std::int64_t dim = order_[static_cast<std::size_t>(model_dim)];
-  const bool known = range.begin.known() && range.end.known();
-  if (known && !value_.shape()[static_cast<int>(dim)].bounded()) {
-    const std::int64_t begin = range.begin.number(), end = range.end.number();
-    value_ = range.step > 0 ? slice(value_, dim, begin, end, range.step)
-                            : backwards(c_, value_, model_dim, dim, begin, end, range.step);
-    return;
-  }
-  if (range.of_plan() && !value_.shape()[static_cast<int>(dim)].bounded()) {
-    value_ = rows_between(c_, value_, static_cast<int>(dim), range);
-    return;
-  }
-  if (dim != 0) bring_to_front(dim);
-  value_ = rows_between(c_, value_, 0, range);
-}
-
-void Slices::bring_to_front(std::int64_t dim) {
-  if (value_.shape().bounded()) Context::fail("the data decide two of its sizes");
-  value_ = to_front(value_, static_cast<int>(dim));
-  for (std::int64_t& place : order_) place = place == dim ? 0 : place < dim ? place + 1 : place;
 }
 
 Outs to_slice(Context& c) {

@@ -228,8 +228,11 @@ Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
   if (form.collected == 0) return while_of(c, form, 0);
   const Number times = c.has(0) ? c.number_of(0) : Number(Range::kHighest);
-  const bool open = !times.known() || (c.has(1) && !c.constant_if(1).defined()) || ends_by_itself(c, form);
-  if (!open) return written_loop(c, form, times.number());
+  if (times.known() && !ends_by_itself(c, form)) {
+    const bool begins = !c.has(1) || c.constant_if(1).defined();
+    if (!begins) c.take_by_value(1);
+    if (begins) return written_loop(c, form, times.number());
+  }
   std::int64_t most = times.range.most;
   const int first = static_cast<int>(form.carried);
   for (int k = first; k < c.outputs(); ++k)
