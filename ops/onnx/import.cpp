@@ -288,7 +288,7 @@ void Importer::forget(const Graph& body) {
 Value Importer::of_size(const std::string& symbol) {
   for (const auto& feed : graph_->entry("predict").feeds) {
     const Value input = graph_->value(feed.value);
-    const Shape shape = input.shape();
+    const Shape& shape = input.shape();
     Ints others;
     int dim = -1;
     for (int d = 0; d < shape.rank(); ++d) {

@@ -2,6 +2,10 @@
 // or only when a step runs.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <utility>
+
 #include "graph/graph.hpp"
 #include "ops/onnx/ranges.hpp"
 
@@ -9,7 +13,7 @@ namespace ferry::onnx {
 
 struct Number {
   Number(std::int64_t known) : range(Range::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
-  Number(Range between, Value scalar) : range(between), value(std::move(scalar)) {}
+  Number(Range between, const Value& scalar) : range(std::move(between)), value(scalar) {}
   Range range;
   Value value;  ///< an int64 scalar; undefined where the number is known
 

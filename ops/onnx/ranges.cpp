@@ -177,7 +177,7 @@ RangeList of_concat(const Facts& facts) {
 }
 
 RangeList of_gather(const Facts& facts) {
-  const RangeList x = facts.in(0), places = facts.in(1);
+  const RangeList &x = facts.in(0), &places = facts.in(1);
   const auto size = static_cast<std::int64_t>(x.size());
   if (facts.type(0).shape.rank() != 1 || size == 1) return {all_of(x)};
   RangeList result;
