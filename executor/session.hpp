@@ -116,8 +116,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for
-  /// bad feeds or fetches (the session stays usable); any error while running ends the job on all tasks: this session is
-  /// not used again, and the first call of a new one, which all tasks make, begins a new job of the cluster.
+  /// bad feeds or fetches (the session stays usable); any error while running ends the job on all tasks: this session
+  /// is not used again, and the first call of a new one, which all tasks make, begins a new job of the cluster.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
   /// Steps inside the runtime; the fetches of the last one, defined where RunRequest::fetch_to says.
   std::vector<Tensor> run(const RunRequest& request);
