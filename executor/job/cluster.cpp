@@ -11,7 +11,6 @@
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "comm/failure.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/blob.hpp"
@@ -244,24 +243,26 @@ void Cluster::State::renew() {
   if (!failure) return;
   if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
   throw Error(Code::usage, "the job of this cluster has failed, and cannot begin anew")
-      .note(error_of(*failure).text())
+      .note("task " + std::to_string(failure->task) + " failed first: " + failure->text)
       .hint("start the program again, or have one task in each process");
 }
 
 /// A task may come without having heard of the failure: it was done with the failed run before. So all meet in the job
 /// that they know; who has heard does not come to that one.
 void Cluster::State::meet() {
+  const auto failed_here = [this] { return transports[0]->failure().has_value(); };
+  const auto come = [this] {
+    static_cast<void>(transports[0]->exchange("", Deadline(system_clock(), options.deadline)));
+  };
   for (;;) {
-    const auto failed_here = [this] { return transports[0]->failure().has_value(); };
     try {
-      if (!failed_here())
-        return static_cast<void>(transports[0]->exchange("", Deadline(system_clock(), options.deadline)));
+      if (!failed_here()) return come();
     } catch (const Error&) {
       if (!failed_here()) throw;
     }
     std::vector<std::unique_ptr<Transport>> fresh;
     fresh.push_back(transports[0]->renewed(options.deadline));
-    if (fresh[0] == nullptr) throw error_of(*transports[0]->failure());
+    if (fresh[0] == nullptr) return come();  // which throws the failure
     replace_by(std::move(fresh));
   }
 }
