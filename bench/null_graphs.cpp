@@ -33,7 +33,7 @@ struct Job {
     const Plan& plan = session->plan(request).plan;
     std::size_t planned = 0;
     for (const Instruction& i : plan.classes[0].instructions)
-      planned += i.what == Do::kernel && plan.string(i.op) == kNothing.name ? 1 : 0;
+      planned += i.what == Opcode::kernel && plan.string(i.op) == kNothing.name ? 1 : 0;
     if (planned != ops)
       throw Error(Code::bug,
                   "of " + std::to_string(ops) + " ops that do nothing " + std::to_string(planned) + " are in the plan");

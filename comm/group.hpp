@@ -18,8 +18,8 @@ using Fold = std::function<void(std::byte* output, const std::byte* left, const 
 
 /// Runs body over [0, n) in chunks of `grain`, in any order and at once on several threads; they are done when it
 /// returns.
-using Split = std::function<void(std::int64_t n, std::int64_t grain,
-                                 const std::function<void(std::int64_t begin, std::int64_t end)>& body)>;
+using SplitWork = std::function<void(std::int64_t n, std::int64_t grain,
+                                     const std::function<void(std::int64_t begin, std::int64_t end)>& body)>;
 
 /// One member's part in a collective: what a GroupCall is prepared from.
 struct GroupSpec {
@@ -34,7 +34,7 @@ struct GroupSpec {
   std::byte* output = nullptr;
   std::span<std::byte> staging;  ///< at least staging_bytes(schedule, parts, dtype, member)
   Fold fold;                     ///< unused by kinds that add nothing; called by several threads when there is a split
-  Split split = {};              ///< of large folds; empty: the calling thread alone
+  SplitWork split = {};          ///< of large folds; empty: the calling thread alone
   bool exact = false;            ///< between hosts the schedule's messages go and no others
 };
 

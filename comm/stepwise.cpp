@@ -131,7 +131,7 @@ class Stepwise : public GroupCall {
 
   Transport& transport_;
   std::uint32_t channel_;
-  Split split_;
+  SplitWork split_;
   std::vector<Step> steps_;
   std::size_t next_ = 0;
   Tickets sends_, receives_;

@@ -37,8 +37,8 @@ Lane& Hub::make_lane(int from, int to) {
   return lane;
 }
 
-std::shared_ptr<Round> Hub::new_round() const {
-  auto round = std::make_shared<Round>();
+std::shared_ptr<ControlRound> Hub::new_round() const {
+  auto round = std::make_shared<ControlRound>();
   round->texts.resize(tasks_.size());
   return round;
 }
@@ -69,8 +69,8 @@ void Hub::settle(int task) {
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
-std::shared_ptr<Round> Hub::enter(int task, std::string mine, const Deadline& deadline) {
-  std::shared_ptr<Round> round;
+std::shared_ptr<ControlRound> Hub::enter(int task, std::string mine, const Deadline& deadline) {
+  std::shared_ptr<ControlRound> round;
   {
     const std::lock_guard lock(mutex_);
     round = open_;
@@ -85,7 +85,7 @@ std::shared_ptr<Round> Hub::enter(int task, std::string mine, const Deadline& de
   return round;
 }
 
-std::optional<std::vector<std::string>> Hub::texts(const Round& round) {
+std::optional<std::vector<std::string>> Hub::texts(const ControlRound& round) {
   {
     const std::lock_guard lock(mutex_);
     if (!round.complete) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<std::vector<std::string>> Hub::texts(const Round& round) {
   return all;
 }
 
-std::vector<int> Hub::missing(const Round& round, bool closed_only) {
+std::vector<int> Hub::missing(const ControlRound& round, bool closed_only) {
   const std::lock_guard lock(mutex_);
   std::vector<int> tasks;
   for (int task = here_.first; task < here_.first + here_.count; ++task) {
@@ -106,12 +106,12 @@ std::vector<int> Hub::missing(const Round& round, bool closed_only) {
   return tasks;
 }
 
-std::shared_ptr<Round> Hub::take_full() {
+std::shared_ptr<ControlRound> Hub::take_full() {
   const std::lock_guard lock(mutex_);
   return std::exchange(full_, nullptr);
 }
 
-void Hub::complete(Round& round, const std::vector<std::string>& texts) {
+void Hub::complete(ControlRound& round, const std::vector<std::string>& texts) {
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t task = 0; task < texts.size(); ++task) round.texts[task] = texts[task];
@@ -120,7 +120,7 @@ void Hub::complete(Round& round, const std::vector<std::string>& texts) {
   wake_all();
 }
 
-void Hub::complete(Round& round, const Error& error) {
+void Hub::complete(ControlRound& round, const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     round.error = error;

@@ -18,7 +18,7 @@
 namespace ferry::inproc {
 
 /// One exchange: full when all tasks of this process have come, complete when the texts of the others are there, too.
-struct Round {
+struct ControlRound {
   std::vector<std::optional<std::string>> texts;
   int came = 0;
   std::optional<Deadline> deadline;  ///< of who came last
@@ -61,16 +61,16 @@ class Hub {
   void settle(int task);
 
   /// Puts `mine` into the exchange that is open, which is returned.
-  [[nodiscard]] std::shared_ptr<Round> enter(int task, std::string mine, const Deadline& deadline);
+  [[nodiscard]] std::shared_ptr<ControlRound> enter(int task, std::string mine, const Deadline& deadline);
   /// The texts of a complete round; nothing before. Throws its error.
-  [[nodiscard]] std::optional<std::vector<std::string>> texts(const Round& round);
+  [[nodiscard]] std::optional<std::vector<std::string>> texts(const ControlRound& round);
   /// Tasks of this process that have not come to `round`; only those who have closed, if asked so.
-  [[nodiscard]] std::vector<int> missing(const Round& round, bool closed_only);
+  [[nodiscard]] std::vector<int> missing(const ControlRound& round, bool closed_only);
   /// For the relay: a round that is full and not complete, once; null: none.
-  [[nodiscard]] std::shared_ptr<Round> take_full();
+  [[nodiscard]] std::shared_ptr<ControlRound> take_full();
   /// Completes a full round with the texts of all tasks, or with an error.
-  void complete(Round& round, const std::vector<std::string>& texts);
-  void complete(Round& round, const Error& error);
+  void complete(ControlRound& round, const std::vector<std::string>& texts);
+  void complete(ControlRound& round, const Error& error);
   void close(int task);
   /// All tasks of this process have closed.
   [[nodiscard]] bool closed();
@@ -98,7 +98,7 @@ class Hub {
   }
   Lane& make_lane(int from, int to);
   void wake_all();
-  [[nodiscard]] std::shared_ptr<Round> new_round() const;
+  [[nodiscard]] std::shared_ptr<ControlRound> new_round() const;
 
   const Tasks here_;
   Outbox outbox_;
@@ -112,8 +112,8 @@ class Hub {
   std::mutex mutex_;  // guards all below, and the rounds
   std::optional<Failure> failure_;
   std::vector<bool> closed_;
-  std::shared_ptr<Round> open_;
-  std::shared_ptr<Round> full_;
+  std::shared_ptr<ControlRound> open_;
+  std::shared_ptr<ControlRound> full_;
 };
 
 }  // namespace ferry::inproc

@@ -69,7 +69,7 @@ class Relay final : public HostRelay {
   [[nodiscard]] std::uint32_t channel_of(const Transfer& transfer) const;
   bool finish();
   void let_go(Transfer& transfer, bool complete);
-  void exchange(inproc::Round& round);
+  void exchange(inproc::ControlRound& round);
   [[nodiscard]] std::vector<std::string> between_exchange(std::string_view mine, const Deadline& deadline);
   void hear();
   void fail(const Error& error);
@@ -205,7 +205,7 @@ void Relay::let_go(Transfer& transfer, bool complete) {
   hub_->events(task).notify();
 }
 
-void Relay::exchange(inproc::Round& round) {
+void Relay::exchange(inproc::ControlRound& round) {
   std::vector<std::string_view> mine;
   const auto [first, count] = hub_->here();
   for (int task = first; task < first + count; ++task) mine.push_back(*round.texts[static_cast<std::size_t>(task)]);

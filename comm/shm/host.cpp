@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::uint64_t kAddresses = std::uint64_t{1}
                                      << 46;  // for the segments of all tasks, half of what a process has
-constexpr std::uint64_t kLaneBytes = (sizeof(Lane) + kPage - 1) / kPage * kPage;
+constexpr std::uint64_t kLaneBytes = (sizeof(ShmLane) + kPage - 1) / kPage * kPage;
 
 std::uint64_t lane_at(int task) {
   return kPage + static_cast<std::uint64_t>(task) * kLaneBytes;
 }
 
-Lane* lane_in(const Segment& segment, int task) {
-  return reinterpret_cast<Lane*>(segment.data() + lane_at(task));
+ShmLane* lane_in(const Segment& segment, int task) {
+  return reinterpret_cast<ShmLane*>(segment.data() + lane_at(task));
 }
 
 /// Room for as many bytes as the machine has, pages coming as they are needed.

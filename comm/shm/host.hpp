@@ -15,8 +15,8 @@ namespace ferry::shm {
 struct Neighbour {
   int task = 0;
   std::unique_ptr<Segment> segment;
-  Lane* from = nullptr;  ///< in the own segment
-  Lane* to = nullptr;    ///< in its segment
+  ShmLane* from = nullptr;  ///< in the own segment
+  ShmLane* to = nullptr;    ///< in its segment
   Doorbell* doorbell = nullptr;
 };
 

@@ -33,7 +33,7 @@ void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
 
 /// A look at a line; true when it finds that the receiver has written it since the last one: it had to come from there.
 template <class Look>
-bool Outbox::timed(Look look) {
+bool ShmOutbox::timed(Look look) {
   if (ferry::stream_from(true) == ferry::stream_from(false)) return look();
   const auto begin = std::chrono::steady_clock::now();
   const bool written = look();
@@ -41,19 +41,19 @@ bool Outbox::timed(Look look) {
   return written;
 }
 
-Cell* Outbox::next_cell() {
-  if (cells_ - cells_taken_ == Lane::kCells) {
+Cell* ShmOutbox::next_cell() {
+  if (cells_ - cells_taken_ == ShmLane::kCells) {
     timed([&] {
       const std::uint32_t before = std::exchange(cells_taken_, lane_.cells_taken.load(std::memory_order_acquire));
       return before != cells_taken_;
     });
-    if (cells_ - cells_taken_ == Lane::kCells) return nullptr;
+    if (cells_ - cells_taken_ == ShmLane::kCells) return nullptr;
   }
-  return &lane_.cells[cells_ % Lane::kCells];
+  return &lane_.cells[cells_ % ShmLane::kCells];
 }
 
-void Outbox::write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint64_t bytes,
-                   std::span<const std::byte> payload) {
+void ShmOutbox::write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint64_t bytes,
+                      std::span<const std::byte> payload) {
   cell.channel = channel;
   cell.bytes = bytes & (UINT64_MAX >> 2);
   cell.kind = static_cast<std::uint64_t>(kind) & 3;
@@ -61,7 +61,7 @@ void Outbox::write(Cell& cell, std::uint32_t channel, Cell::Kind kind, std::uint
   cell.number.store(++cells_, std::memory_order_release);
 }
 
-Outbox::Sent Outbox::send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
+ShmOutbox::Sent ShmOutbox::send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
   if (bytes.size() > Cell::kInline) return send_long(channel, bytes, announce);
   Cell* cell = next_cell();
   if (cell == nullptr) return Sent::full;
@@ -71,19 +71,19 @@ Outbox::Sent Outbox::send(std::uint32_t channel, std::span<const std::byte> byte
 }
 
 /// The channel, once its posts have been looked for.
-Outbox::Channel& Outbox::with_posts(std::uint32_t channel) {
+ShmOutbox::Channel& ShmOutbox::with_posts(std::uint32_t channel) {
   if (channels_[channel].next() == nullptr) read_posts();
   return channels_[channel];
 }
 
-std::byte* Outbox::window(std::uint32_t channel, std::uint64_t bytes) {
+std::byte* ShmOutbox::window(std::uint32_t channel, std::uint64_t bytes) {
   if (bytes <= Cell::kInline) return nullptr;
   const Receive* next = with_posts(channel).next();
   return next != nullptr && next->bytes == bytes && next->at != Post::kElsewhere ? receiver_.data() + next->at
                                                                                  : nullptr;
 }
 
-Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
+ShmOutbox::Sent ShmOutbox::send_long(std::uint32_t channel, std::span<const std::byte> bytes, bool announce) {
   Channel& state = with_posts(channel);
   Cell* cell = next_cell();
   if (cell == nullptr) return Sent::full;
@@ -107,14 +107,14 @@ Outbox::Sent Outbox::send_long(std::uint32_t channel, std::span<const std::byte>
   return Sent::complete;
 }
 
-bool Outbox::is_written(const Post& post) {
+bool ShmOutbox::is_written(const Post& post) {
   const auto look = [&] { return post.number.load(std::memory_order_acquire) == posts_ + 1; };
   return posts_ % kTimedPosts == 0 ? timed(look) : look();
 }
 
-void Outbox::read_posts() {
+void ShmOutbox::read_posts() {
   for (;;) {
-    const Post& post = lane_.posts[posts_ % Lane::kPosts];
+    const Post& post = lane_.posts[posts_ % ShmLane::kPosts];
     if (!is_written(post)) return;
     channels_[post.channel].posted.push_back({post.at, post.bytes});
     lane_.posts_taken.store(++posts_, std::memory_order_release);
@@ -155,7 +155,7 @@ bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target
 bool Inbox::take(std::uint32_t channel, std::byte* target, std::uint64_t bytes) {
   bool taken = early_ > 0 && take_early(channels_[channel], channel, target, bytes);
   while (!taken && has_mail()) {
-    const Cell& cell = lane_.cells[cells_ % Lane::kCells];
+    const Cell& cell = lane_.cells[cells_ % ShmLane::kCells];
     taken = cell.channel == channel && static_cast<Cell::Kind>(cell.kind) == Cell::Kind::value;
     if (taken) {
       check(channel, cell.bytes, bytes);
@@ -188,11 +188,11 @@ void Inbox::post(std::uint32_t channel, std::uint64_t at, std::uint64_t bytes) {
 }
 
 bool Inbox::write_post(const Unposted& receive) {
-  if (posts_ - posts_taken_ == Lane::kPosts) {
+  if (posts_ - posts_taken_ == ShmLane::kPosts) {
     posts_taken_ = lane_.posts_taken.load(std::memory_order_acquire);
-    if (posts_ - posts_taken_ == Lane::kPosts) return false;
+    if (posts_ - posts_taken_ == ShmLane::kPosts) return false;
   }
-  Post& post = lane_.posts[posts_ % Lane::kPosts];
+  Post& post = lane_.posts[posts_ % ShmLane::kPosts];
   post.channel = receive.channel;
   post.at = receive.at;
   post.bytes = receive.bytes;
@@ -210,7 +210,7 @@ bool Inbox::post_more() {
 bool Inbox::drain() {
   if (!has_mail()) return false;
   do {
-    open(lane_.cells[cells_ % Lane::kCells]);
+    open(lane_.cells[cells_ % ShmLane::kCells]);
     next_cell();
   } while (has_mail());
   return true;

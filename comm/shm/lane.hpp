@@ -1,4 +1,4 @@
-// Lane: the messages from one task to another of its host. Its memory lies in the receiver's segment.
+// ShmLane: the messages from one task to another of its host. Its memory lies in the receiver's segment.
 //
 // A message of at most Cell::kInline bytes is written into the next cell of a ring, its number last: one cache line
 // goes from core to core. A longer one needs the address of its receive first: the receiver writes it into a ring of
@@ -46,7 +46,7 @@ struct alignas(32) Post {
 static_assert(sizeof(Post) == 32);
 
 /// Zeroed memory is a fresh one.
-struct Lane {
+struct ShmLane {
   static constexpr std::uint32_t kCells = 128, kPosts = 128;
   std::array<Cell, kCells> cells;
   std::array<Post, kPosts> posts;
@@ -71,7 +71,7 @@ class PerChannel {
 };
 
 /// The sender's end. Used by one thread.
-class Outbox {
+class ShmOutbox {
  public:
   enum class Sent {
     full,      ///< there is no room
@@ -79,7 +79,7 @@ class Outbox {
     complete,  ///< the bytes may be overwritten
     elsewhere  ///< the receive's buffer is not in the segment: to be sent in another way
   };
-  Outbox(Lane& lane, Segment& receiver) : lane_(lane), receiver_(receiver) {}
+  ShmOutbox(ShmLane& lane, Segment& receiver) : lane_(lane), receiver_(receiver) {}
 
   /// Sends the next message of its channel if that can be done now. `announce`: says so to the receiver if it is a long
   /// one that has to wait.
@@ -109,7 +109,7 @@ class Outbox {
   template <class Look>
   bool timed(Look look);
 
-  Lane& lane_;
+  ShmLane& lane_;
   Segment& receiver_;
   Distance distance_;
   PerChannel<Channel> channels_;
@@ -129,10 +129,10 @@ struct Receiving {
 /// The receiver's end. Used by one thread. Error(bug) when a message meets a receive of another size.
 class Inbox {
  public:
-  Inbox(Lane& lane, Segment& own, int from, int to) : lane_(lane), own_(own), from_(from), to_(to) {}
+  Inbox(ShmLane& lane, Segment& own, int from, int to) : lane_(lane), own_(own), from_(from), to_(to) {}
 
   /// Whether receives of so many bytes to that address come through here; else only their place in the order is kept,
-  /// and they are to be received in the way that Outbox::Sent::elsewhere is sent.
+  /// and they are to be received in the way that ShmOutbox::Sent::elsewhere is sent.
   [[nodiscard]] bool takes(const std::byte* target, std::uint64_t bytes) const {
     return bytes <= Cell::kInline || own_.holds(target, bytes);
   }
@@ -148,14 +148,14 @@ class Inbox {
   [[nodiscard]] bool drain();
   /// Whether something has come.
   [[nodiscard]] bool has_mail() const {
-    return lane_.cells[cells_ % Lane::kCells].number.load(std::memory_order_acquire) == cells_ + 1;
+    return lane_.cells[cells_ % ShmLane::kCells].number.load(std::memory_order_acquire) == cells_ + 1;
   }
   /// Posts that found no room; true when one is in now.
   [[nodiscard]] bool post_more();
   [[nodiscard]] bool has_unposted() const { return !unposted_.empty(); }
   [[nodiscard]] int waiting() const { return waiting_; }
   /// Brings the next cell here, if it has been written: to be called some time before it is looked for.
-  void fetch_ahead() const { __builtin_prefetch(&lane_.cells[cells_ % Lane::kCells]); }
+  void fetch_ahead() const { __builtin_prefetch(&lane_.cells[cells_ % ShmLane::kCells]); }
 
  private:
   struct Early {
@@ -181,7 +181,7 @@ class Inbox {
   void complete(Channel& channel, const std::byte* payload);
   void check(std::uint32_t channel, std::uint64_t sent, std::uint64_t expected) const;
 
-  Lane& lane_;
+  ShmLane& lane_;
   Segment& own_;
   int from_, to_;
   PerChannel<Channel> channels_;

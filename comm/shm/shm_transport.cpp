@@ -12,7 +12,7 @@ namespace ferry {
 namespace {
 
 using shm::Inbox;
-using shm::Outbox;
+using shm::ShmOutbox;
 using std::chrono::microseconds;
 
 constexpr Ticket kInner = Ticket{1} << 63;             // a ticket of the transport below
@@ -45,7 +45,7 @@ struct Peer {
         in(*near.from, own, near.task, self),
         doorbell(near.doorbell),
         segment(*near.segment) {}
-  Outbox out;
+  ShmOutbox out;
   Inbox in;
   shm::Doorbell* doorbell;
   const shm::Segment& segment;
@@ -89,7 +89,7 @@ class ShmTransport final : public Transport {
   Transfer* take();
   bool release(Transfer* transfer);
   void count(std::span<const std::byte> bytes);
-  Outbox::Sent start(Peer& peer, Transfer& transfer);
+  ShmOutbox::Sent start(Peer& peer, Transfer& transfer);
   bool progress();
   bool send_more(Peer& peer);
 
@@ -172,7 +172,7 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
     return inner_->send(peer, channel, bytes) | kInner;
   }
   const bool at_once = bytes.size() <= shm::Cell::kInline || to->out.window(channel, bytes.size()) != nullptr;
-  if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == Outbox::Sent::complete) {
+  if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == ShmOutbox::Sent::complete) {
     count(bytes);
     to->doorbell->ring(host_.fenced);
     to->in.fetch_ahead();
@@ -213,14 +213,14 @@ void ShmTransport::count(std::span<const std::byte> bytes) {
 }
 
 /// Tries to send; what the receiver is to get in another way goes on below.
-Outbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
-  const Outbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
-  transfer.announced = transfer.announced || sent == Outbox::Sent::waits;
-  if (sent == Outbox::Sent::complete) {
+ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
+  const ShmOutbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
+  transfer.announced = transfer.announced || sent == ShmOutbox::Sent::waits;
+  if (sent == ShmOutbox::Sent::complete) {
     count(transfer.bytes);
     transfer.complete = true;
   }
-  if (sent == Outbox::Sent::elsewhere) {
+  if (sent == ShmOutbox::Sent::elsewhere) {
     ++below_;
     transfer.below = true;
     transfer.inner = inner_->send(transfer.peer, transfer.channel, transfer.bytes);
@@ -235,9 +235,9 @@ bool ShmTransport::send_more(Peer& peer) {
   std::erase_if(peer.pending, [&](Transfer* transfer) {
     if (std::find(blocked_.begin(), blocked_.end(), transfer->channel) != blocked_.end()) return false;
     const bool told = transfer->announced;
-    const Outbox::Sent sent = start(peer, *transfer);
-    if (sent == Outbox::Sent::complete || transfer->announced != told) peer.doorbell->ring(host_.fenced);
-    const bool gone = sent == Outbox::Sent::complete || sent == Outbox::Sent::elsewhere;
+    const ShmOutbox::Sent sent = start(peer, *transfer);
+    if (sent == ShmOutbox::Sent::complete || transfer->announced != told) peer.doorbell->ring(host_.fenced);
+    const bool gone = sent == ShmOutbox::Sent::complete || sent == ShmOutbox::Sent::elsewhere;
     if (!gone) blocked_.push_back(transfer->channel);
     any = any || gone;
     return gone;

@@ -20,7 +20,7 @@ std::string text(std::string_view name) {
 
 std::string title(const Plan& plan, const Instruction& instruction) {
   const std::string name = text(plan.string(instruction.name));
-  if (instruction.what == Do::kernel || instruction.what == Do::tiles)
+  if (instruction.what == Opcode::kernel || instruction.what == Opcode::tiles)
     return text(plan.string(instruction.op)) + " " + name;
   return std::string(name_of(instruction.what)) + " " + name;
 }
@@ -42,8 +42,8 @@ Json named(const char* what, int task, std::size_t thread, const std::string& na
 /// Opens or closes the bar that shows how long a collective is under way; nothing for other instructions.
 std::string Trace::collective_line(const Event& event, double begin, double end) const {
   const Instruction& instruction = *event.instruction;
-  const bool starts = instruction.what == Do::collective;
-  if (!starts && instruction.what != Do::collective_wait) return "";
+  const bool starts = instruction.what == Opcode::collective;
+  if (!starts && instruction.what != Opcode::collective_wait) return "";
   const Collective& collective = event.plan->collectives[instruction.target];
   return line(
       {{"name", std::string(name_of(event.plan->schedules[collective.schedule].kind)) + " " +
@@ -80,8 +80,8 @@ std::string Trace::str(Duration offset) const {
       if (instruction.line != kNone) json["args"]["line"] = text(event.plan->line(instruction.line).str());
       lines += line(json);
       lines += collective_line(event, begin, begin + duration);
-      const bool sends = instruction.what == Do::send;
-      if (!sends && instruction.what != Do::receive_wait) continue;
+      const bool sends = instruction.what == Opcode::send;
+      if (!sends && instruction.what != Opcode::receive_wait) continue;
       // The k-th send on a channel meets the k-th receive.
       const std::uint64_t k = messages[{event.plan_id, instruction.target, sends}]++;
       Json arrow{

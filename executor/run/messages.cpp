@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLines = 12;
 
 std::string peers_text(const Plan& plan, const Instruction& instruction, int task) {
-  if (instruction.what != Do::collective && instruction.what != Do::collective_wait) {
+  if (instruction.what != Opcode::collective && instruction.what != Opcode::collective_wait) {
     const Channel& channel = plan.channels[instruction.target];
     return channel.from == task ? " to task " + std::to_string(channel.to)
                                 : " from task " + std::to_string(channel.from);
@@ -48,8 +48,8 @@ Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, con
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
   std::string text = std::string(name_of(instruction.what)) + " of " + in_quotes(plan.string(instruction.name));
-  const bool communicates =
-      (instruction.what >= Do::send && instruction.what <= Do::collective) || instruction.what == Do::collective_wait;
+  const bool communicates = (instruction.what >= Opcode::send && instruction.what <= Opcode::collective) ||
+                            instruction.what == Opcode::collective_wait;
   if (communicates) text += peers_text(plan, instruction, task);
   const SourceLine line = plan.line(instruction.line);
   if (line.known()) text += " at " + line.str();

@@ -66,7 +66,8 @@ class Search {
     if (!fresh) return made->second;
     const PlanClass& role = plan_.classes[of_class];
     for (const Instruction& instruction : role.instructions) {
-      if (instruction.what == Do::loop || instruction.what == Do::branch || instruction.what == Do::tiles) continue;
+      if (instruction.what == Opcode::loop || instruction.what == Opcode::branch || instruction.what == Opcode::tiles)
+        continue;
       for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
         made->second.emplace(storage_of(role, role.operands[instruction.outputs.begin + k]), &instruction);
     }
@@ -75,17 +76,17 @@ class Search {
 
   Found of_writer(int task, const Instruction& writer, int moves) {
     switch (writer.what) {
-      case Do::feed:
+      case Opcode::feed:
         return Origin{Code::usage, "the feed " + in_quotes(plan_.string(plan_.feeds[writer.target].name))};
-      case Do::copy:
+      case Opcode::copy:
         return of_inputs(task, writer, 0, 1, moves);
-      case Do::receive:
-      case Do::receive_wait:
-        return of_sent(plan_.channels[writer.target].from, Do::send, writer.target, moves);
-      case Do::collective:
-      case Do::collective_wait:
+      case Opcode::receive:
+      case Opcode::receive_wait:
+        return of_sent(plan_.channels[writer.target].from, Opcode::send, writer.target, moves);
+      case Opcode::collective:
+      case Opcode::collective_wait:
         return of_collective(task, writer, moves);
-      case Do::kernel:
+      case Opcode::kernel:
         return of_kernel(task, writer, moves);
       default:
         return {};
@@ -93,7 +94,7 @@ class Search {
   }
 
   /// What `task` gives to that channel or collective.
-  Found of_sent(int task, Do what, std::uint32_t target, int moves) {
+  Found of_sent(int task, Opcode what, std::uint32_t target, int moves) {
     Found found;
     for (const Instruction& instruction : plan_.class_for(task).instructions)
       if (instruction.what == what && instruction.target == target)
@@ -109,7 +110,7 @@ class Search {
     const Membership where = membership(plan_.groupings[collective.grouping], task);
     if (where.group == nullptr) return {};
     for (const std::int32_t member : *where.group)
-      found = either(std::move(found), of_sent(member, Do::collective, writer.target, moves));
+      found = either(std::move(found), of_sent(member, Opcode::collective, writer.target, moves));
     return found;
   }
 

@@ -113,8 +113,8 @@ void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
   const Range range = role_.regions[region].instructions;
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     const Instruction& instruction = role_.instructions[i];
-    if (instruction.what != Do::loop && instruction.what != Do::branch) continue;
-    const std::uint32_t inside = depth + (instruction.what == Do::loop ? 1 : 0);
+    if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
+    const std::uint32_t inside = depth + (instruction.what == Opcode::loop ? 1 : 0);
     nest(instruction.target, inside);
     nest(instruction.other, inside);
   }
@@ -154,7 +154,7 @@ void ResolvedPlan::find_windows(const KernelTable& kernels) {
     std::unordered_map<std::uint32_t, Maker> makers;
     for (Resolved& resolved : list(region, 0)) {
       const Instruction& instruction = *resolved.plan;
-      if (instruction.what == Do::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
+      if (instruction.what == Opcode::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
           kernels.find(plan_.string(instruction.op))->streams)
         makers[operand(instruction.outputs, 0)] = {&resolved, 0};
       for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m) {
@@ -164,7 +164,7 @@ void ResolvedPlan::find_windows(const KernelTable& kernels) {
         makers[made] = {&resolved, m};
         --touches[made];  // by its member and by the region's owner: one of them counts
       }
-      if (instruction.what != Do::send) continue;
+      if (instruction.what != Opcode::send) continue;
       const std::uint32_t b = operand(instruction.inputs, 0);
       const Buffer& buffer = role_.buffers[b];
       // Touched by its maker, the send and the send_wait.
@@ -192,9 +192,9 @@ void ResolvedPlan::mark_waits() {
     std::vector<Direct>& direct = direct_.emplace_back();
     direct.reserve(list.size());
     for (const Resolved& resolved : list) {
-      const bool plain =
-          resolved.what == Do::kernel && resolved.flags == 0 && resolved.extents.empty() && resolved.link == nullptr;
-      const bool nothing = resolved.what == Do::receive && resolved.flags == Resolved::kTaken;
+      const bool plain = resolved.what == Opcode::kernel && resolved.flags == 0 && resolved.extents.empty() &&
+                         resolved.link == nullptr;
+      const bool nothing = resolved.what == Opcode::receive && resolved.flags == Resolved::kTaken;
       direct.push_back(plain     ? Direct{resolved.kernel, resolved.run}
                        : nothing ? Direct{[](KernelRun&) {}, &nothing_}
                                  : Direct{});
@@ -228,19 +228,19 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
     resolved.bytes = buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
   }
   switch (instruction.what) {
-    case Do::kernel:
+    case Opcode::kernel:
       return resolve_kernel(resolved, instruction, context, depth);
-    case Do::tiles:
+    case Opcode::tiles:
       return resolve_tiles(resolved, instruction, context, depth);
-    case Do::collective:
+    case Opcode::collective:
       return resolve_collective(resolved, instruction, context);
-    case Do::collective_wait:
+    case Opcode::collective_wait:
       resolved.link = &links_[plan_.channels.size() + instruction.target];
       return;
-    case Do::send:
-    case Do::send_wait:
-    case Do::receive:
-    case Do::receive_wait: {
+    case Opcode::send:
+    case Opcode::send_wait:
+    case Opcode::receive:
+    case Opcode::receive_wait: {
       const Channel& channel = plan_.channels[instruction.target];
       resolved.link = &links_[instruction.target];
       resolved.link->channel = instruction.target;
@@ -249,8 +249,8 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
         resolved.flags |= Resolved::kTaken;
       return;
     }
-    case Do::feed:
-    case Do::fetch:
+    case Opcode::feed:
+    case Opcode::fetch:
       return find_extents(resolved, instruction);
     default:
       return;
@@ -259,7 +259,7 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
 
 bool ResolvedPlan::runs_first(const Instruction& instruction) const {
   const auto same = [&](const Instruction& other) {
-    return other.what == Do::kernel && other.op == instruction.op && other.name == instruction.name;
+    return other.what == Opcode::kernel && other.op == instruction.op && other.name == instruction.name;
   };
   for (int task = 0; task < task_; ++task)
     if (std::ranges::any_of(plan_.class_for(task).instructions, same)) return false;

@@ -63,7 +63,7 @@ struct Resolved {
   };
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
-  Do what = Do::kernel;
+  Opcode what = Opcode::kernel;
   std::uint8_t flags = 0;
   std::uint32_t count = 0;     ///< instructions of this thread and region up to this one, included
   std::byte* input = nullptr;  ///< of what moves bytes; the condition of a loop or branch

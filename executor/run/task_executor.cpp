@@ -215,22 +215,22 @@ struct TaskExecutor::State {
     Given given;
     for (const Extent& extent : r.extents)
       if (!extent.output) *extent.size = checked(extent, r);
-    if (r.what == Do::kernel)
+    if (r.what == Opcode::kernel)
       for (const Array& input : r.run->inputs) given.add(not_finite(input.dtype, bytes_of(input)));
-    if (r.what == Do::collective)
+    if (r.what == Opcode::collective)
       given_to_collective[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
-    if (r.what == Do::collective_wait) given = std::exchange(given_to_collective[r.link], {});
+    if (r.what == Opcode::collective_wait) given = std::exchange(given_to_collective[r.link], {});
     // An infinity that is fed, or that an op without inputs gives, is meant.
-    given.infinite = given.infinite || r.what == Do::feed || (r.what == Do::kernel && r.run->inputs.empty());
+    given.infinite = given.infinite || r.what == Opcode::feed || (r.what == Opcode::kernel && r.run->inputs.empty());
     return given;
   }
 
   void check_result(const Resolved& r, const Given& given) const {
-    if (r.what == Do::kernel)
+    if (r.what == Opcode::kernel)
       for (const Array& output : r.run->outputs) require_finite(given, not_finite(output.dtype, bytes_of(output)));
-    if (r.what == Do::collective_wait)
+    if (r.what == Opcode::collective_wait)
       require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
-    if (r.what == Do::feed)
+    if (r.what == Opcode::feed)
       require_finite(given, not_finite(resolved.plan().feeds[r.target].dtype, {r.output, r.bytes}));
   }
 
@@ -272,24 +272,24 @@ struct TaskExecutor::State {
 
   void perform(Walker& walker, Resolved& r) {
     switch (r.what) {
-      case Do::kernel:
+      case Opcode::kernel:
         return run_kernel(r);
-      case Do::tiles:
+      case Opcode::tiles:
         if (r.epilogue != nullptr) return run_epilogue(r);
         if (r.link != nullptr) place_output(r);
         return r.tiles->run();
-      case Do::copy:
+      case Opcode::copy:
         ++walker.moved.copies;
         if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);
         return;
-      case Do::send:
+      case Opcode::send:
         return send(walker, r);
-      case Do::receive:
+      case Opcode::receive:
         return receive(r);
-      case Do::send_wait:
+      case Opcode::send_wait:
         if (r.link->pending) wait_for(r, [&] { return arrived(*r.link); });
         return;
-      case Do::receive_wait:
+      case Opcode::receive_wait:
         if ((r.flags & Resolved::kTaken) != 0)
           wait_for(r, [&] { return transport.take(r.link->peer, r.link->channel, {r.output, r.bytes}); });
         else
@@ -297,18 +297,18 @@ struct TaskExecutor::State {
         ++walker.moved.received_messages;
         walker.moved.received_bytes += static_cast<std::int64_t>(r.bytes);
         return;
-      case Do::collective:
+      case Opcode::collective:
         return start_collective(r);
-      case Do::collective_wait:
+      case Opcode::collective_wait:
         wait_for(r, [&] { return arrived(*r.link); });
         return count_collective(walker, *r.link);
-      case Do::feed:
+      case Opcode::feed:
         return feed(r);
-      case Do::fetch:
+      case Opcode::fetch:
         return fetch(r);
-      case Do::loop:
+      case Opcode::loop:
         return loop(walker, r);
-      case Do::branch:
+      case Opcode::branch:
         return walk(walker, truth(r) ? r.target : r.other);
     }
   }

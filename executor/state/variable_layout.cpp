@@ -19,7 +19,7 @@ void VariableLayout::give(std::size_t task, const VariablePart& part) {
 
 VariableLayouts variable_layouts(const Plan& plan) {
   std::map<std::string, std::pair<DType, std::shared_ptr<VariableLayout>>, std::less<>> made;
-  Places places(plan);
+  GroupPlaces places(plan);
   const auto tasks = static_cast<std::size_t>(plan.topology.size());
   for (int task = 0; task < plan.topology.size(); ++task) {
     const PlanClass& c = plan.class_for(task);

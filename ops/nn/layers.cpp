@@ -142,7 +142,7 @@ Value BatchNorm::operator()(const Value& x, Phase phase, source_location at) con
   const Scope here = call_of(x, scale, at);
   const Value wide = cast(x, promoted(x.dtype(), scale.dtype()));
   if (phase == Phase::eval) return cast(batch_norm(wide, scale, offset, mean, variance, epsilon, at), x.dtype());
-  const ferry::BatchNorm normed = batch_norm(wide, scale, offset, epsilon, at);
+  const NormalizedBatch normed = batch_norm(wide, scale, offset, epsilon, at);
   const auto follow = [&](const Value& running, const Value& batch) {
     const Value kept = running * momentum;
     parameters_->add_update(assign(running, kept + cast(batch, running.dtype()) * (1 - momentum), at));

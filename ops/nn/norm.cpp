@@ -98,11 +98,12 @@ Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, so
   });
 }
 
-BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {
+NormalizedBatch batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon,
+                           source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   check_channels("batch_norm", x, at);
   if (is_half(x.dtype())) {
-    const BatchNorm wide = batch_norm(cast(x, DType::float32), scale, offset, epsilon, at);
+    const NormalizedBatch wide = batch_norm(cast(x, DType::float32), scale, offset, epsilon, at);
     return {cast(wide.y, promoted(x.dtype(), promoted(scale.dtype(), offset.dtype()))), cast(wide.mean, x.dtype()),
             cast(wide.variance, x.dtype())};
   }

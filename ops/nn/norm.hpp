@@ -32,13 +32,13 @@ Value rms_norm(const Value& x, const Value& scale, Ints axes = {-1}, double epsi
                source_location at = source_location::current());
 
 /// What batch_norm gives; mean and variance, [channels], are for running averages.
-struct BatchNorm {
+struct NormalizedBatch {
   Value y, mean, variance;
 };
 /// Normalises each channel of x [n,channels,…] with its mean and variance over all else in the batch: in training.
 /// scale, offset: [channels].
-BatchNorm batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon = 1e-5,
-                     source_location at = source_location::current());
+NormalizedBatch batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon = 1e-5,
+                           source_location at = source_location::current());
 /// The same with given mean and variance, [channels]: after training.
 Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
                  double epsilon = 1e-5, source_location at = source_location::current());

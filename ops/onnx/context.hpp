@@ -68,7 +68,7 @@ class Context {
  public:
   virtual ~Context() = default;
 
-  [[nodiscard]] const Node& node() const { return node_; }
+  [[nodiscard]] const ModelNode& node() const { return node_; }
   /// The version of the operator set that the node is of.
   [[nodiscard]] std::int64_t opset() const { return opset_; }
   /// Where ops without inputs are made. What is made in it goes into the body that is being built.
@@ -178,7 +178,7 @@ class Context {
   [[noreturn]] static void fail(const std::string& why);
 
  protected:
-  Context(Graph& graph, const Node& node, std::int64_t opset) : graph_(graph), node_(node), opset_(opset) {}
+  Context(Graph& graph, const ModelNode& node, std::int64_t opset) : graph_(graph), node_(node), opset_(opset) {}
   /// The attribute, that of the calling node where it refers to one; null when it is not there.
   [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
 
@@ -190,14 +190,14 @@ class Context {
   [[nodiscard]] const T& must(std::string_view name) const;
 
   Graph& graph_;
-  const Node& node_;
+  const ModelNode& node_;
   std::int64_t opset_;
   mutable std::set<std::string, std::less<>> asked_;  ///< names of attributes
 };
 
 /// How nodes of one op become ferry's ops, from version `since` of its operator set to the next one in the tables.
-struct Converter {
-  std::string_view op;     ///< Node::full_op()
+struct ConvertOp {
+  std::string_view op;     ///< ModelNode::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
   unsigned typed = 0;  ///< inputs, as bits, of which it reads the type alone

@@ -6,13 +6,13 @@
 namespace ferry::onnx {
 namespace {
 
-bool before(const Converter& a, const Converter& b) {
+bool before(const ConvertOp& a, const ConvertOp& b) {
   return a.op != b.op ? a.op < b.op : a.since < b.since;
 }
 
-const std::vector<Converter>& all() {
-  static const std::vector<Converter> kAll = [] {
-    std::vector<Converter> result;
+const std::vector<ConvertOp>& all() {
+  static const std::vector<ConvertOp> kAll = [] {
+    std::vector<ConvertOp> result;
     for (const auto family :
          {array_converters(),    attention_converters(), control_converters(), conv_converters(),
           indexing_converters(), linalg_converters(),    loss_converters(),    math_converters(),
@@ -28,18 +28,18 @@ const std::vector<Converter>& all() {
 
 }  // namespace
 
-const Converter* find_converter(std::string_view op, std::int64_t version) {
-  const Converter wanted{op, version + 1, nullptr};
+const ConvertOp* find_converter(std::string_view op, std::int64_t version) {
+  const ConvertOp wanted{op, version + 1, nullptr};
   const auto after = std::lower_bound(all().begin(), all().end(), wanted, before);
   return after != all().begin() && std::prev(after)->op == op ? &*std::prev(after) : nullptr;
 }
 
-std::span<const Converter> all_converters() {
+std::span<const ConvertOp> all_converters() {
   return all();
 }
 
 bool has_converter(std::string_view op) {
-  const auto found = std::lower_bound(all().begin(), all().end(), Converter{op, 0, nullptr}, before);
+  const auto found = std::lower_bound(all().begin(), all().end(), ConvertOp{op, 0, nullptr}, before);
   return found != all().end() && found->op == op;
 }
 

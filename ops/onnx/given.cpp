@@ -10,8 +10,8 @@ namespace ferry::onnx {
 namespace {
 
 /// Names of what loops in `nodes` give: of that a number bounds how much.
-void add_outputs_of_loops(const std::vector<Node>& nodes, std::set<std::string>& names) {
-  for (const Node& node : nodes) {
+void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::string>& names) {
+  for (const ModelNode& node : nodes) {
     if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
     for (const Attribute& one : node.attributes)
       if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value))

@@ -51,7 +51,7 @@ class Names {
 /// A call of a function of the model.
 struct Call {
   const Function* function;
-  const Node* node;
+  const ModelNode* node;
   const Call* outer;
   std::size_t depth;
 };
@@ -76,7 +76,7 @@ void check_tensor(const std::string& name, const Out& item) {
   if (item.absent()) Context::fail("the value " + in_quotes(name) + " is optional, and has no element");
 }
 
-const Attribute* attribute_of(const Node& node, const Call* call, std::string_view name) {
+const Attribute* attribute_of(const ModelNode& node, const Call* call, std::string_view name) {
   const Attribute* found = node.find(name);
   while (found != nullptr && std::holds_alternative<AttributeRef>(found->value)) {
     if (call == nullptr)
@@ -94,7 +94,7 @@ const Attribute* attribute_of(const Node& node, const Call* call, std::string_vi
 }
 
 /// A call gives none but the attributes that its function has.
-void check_attributes(const Function& function, const Node& node) {
+void check_attributes(const Function& function, const ModelNode& node) {
   Strings known = function.attributes;
   for (const Attribute& one : function.defaults) known.push_back(one.name);
   for (const Attribute& one : node.attributes)
@@ -110,7 +110,7 @@ class Importer {
   std::unique_ptr<Graph> import();
 
   /// Nodes of a body or function; its values are in `names`.
-  void convert(const std::vector<Node>& nodes, Names& names, const Place& place);
+  void convert(const std::vector<ModelNode>& nodes, Names& names, const Place& place);
   /// Before nodes of a body or function are converted once more.
   void count_made(std::size_t nodes);
   /// The item as a value of `graph`, where ops are made now. A constant is made once for each body.
@@ -136,14 +136,14 @@ class Importer {
 
  private:
   void add_inputs(Names& names);
-  void convert(const Node& node, Names& names, const Place& place);
-  void call(const Function& function, const Node& node, Names& names, const Place& place);
+  void convert(const ModelNode& node, Names& names, const Place& place);
+  void call(const Function& function, const ModelNode& node, Names& names, const Place& place);
   /// What could not be converted since the data decide sizes can be, perhaps, from values of inputs: begins anew then.
-  void take_by_value(const Node& node, const Names& names) const;
+  void take_by_value(const ModelNode& node, const Names& names) const;
   /// Of ops that the node at hand makes.
   SourceLine line_of_node() const;
-  bool fold(const Converter& converter, const Node& node, Names& names, const Place& place);
-  void bind(const Node& node, const std::vector<Out>& outs, Names& names);
+  bool fold(const ConvertOp& converter, const ModelNode& node, Names& names, const Place& place);
+  void bind(const ModelNode& node, const std::vector<Out>& outs, Names& names);
   void give_name(const Value& value, const std::string& name, OpId first);
   /// What an op gives: as a tensor where all of its elements are known.
   [[nodiscard]] Out as_known(const Out& out);
@@ -154,13 +154,13 @@ class Importer {
   const std::set<std::string>& by_value_;
   std::unique_ptr<Graph> graph_;
   std::map<std::pair<const Graph*, std::string>, Out> constants_;  // with what they were made from
-  Ranges ranges_;
+  IntegerRanges ranges_;
   std::int64_t nodes_ = 0, made_ = 0;
 };
 
 class NodeContext final : public Context {
  public:
-  NodeContext(Importer& importer, Graph& graph, const Node& node, std::int64_t opset, const Place& place)
+  NodeContext(Importer& importer, Graph& graph, const ModelNode& node, std::int64_t opset, const Place& place)
       : Context(graph, node, opset), importer_(importer), place_(place) {}
 
   bool has(int i) const override { return i < inputs() && !name(i).empty() && !place_.names.get(name(i)).absent(); }
@@ -192,11 +192,11 @@ class NodeContext final : public Context {
     const Shape shape = given.value.shape();
     const RangeList& ranges = importer_.ranges_of(given.value);
     const bool sized = shape.known() && !shape.bounded() && shape.rank() < 2;
-    if (!sized || std::any_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_open(); }))
+    if (!sized || std::any_of(ranges.begin(), ranges.end(), [](const IntegerRange& range) { return range.is_open(); }))
       return all_known(constant(i));
     const Value flat = reshape(given.value, {-1});
     for (std::int64_t k = 0; k < shape.count(); ++k) {
-      const Range& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
+      const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
       if (range.is_known())
         result.emplace_back(range.least);
       else
@@ -383,13 +383,13 @@ SourceLine Importer::line_of_node() const {
   return {model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))};
 }
 
-Outs converted(const Converter& converter, Context& context) {
+Outs converted(const ConvertOp& converter, Context& context) {
   Outs outs = converter.convert(context);
   context.check_attributes();
   return outs;
 }
 
-bool Importer::fold(const Converter& converter, const Node& node, Names& names, const Place& place) {
+bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Names& names, const Place& place) {
   for (const Attribute& attribute : node.attributes)
     if (std::holds_alternative<std::shared_ptr<const GraphDef>>(attribute.value)) return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -425,7 +425,7 @@ bool Importer::fold(const Converter& converter, const Node& node, Names& names, 
   return true;
 }
 
-void Importer::take_by_value(const Node& node, const Names& names) const {
+void Importer::take_by_value(const ModelNode& node, const Names& names) const {
   for (const std::string& input : node.inputs) {
     if (input.empty()) continue;
     const Out& item = names.get(input);
@@ -434,7 +434,7 @@ void Importer::take_by_value(const Node& node, const Names& names) const {
   }
 }
 
-void Importer::bind(const Node& node, const std::vector<Out>& outs, Names& names) {
+void Importer::bind(const ModelNode& node, const std::vector<Out>& outs, Names& names) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
@@ -449,7 +449,8 @@ Out Importer::as_known(const Out& out) {
   const DType dtype = out.value.dtype();
   if (is_float(dtype) || !shape.known() || shape.bounded() || !out.perm.empty()) return out;
   const RangeList& ranges = ranges_.of(out.value);
-  if (!std::all_of(ranges.begin(), ranges.end(), [](const Range& range) { return range.is_known(); })) return out;
+  if (!std::all_of(ranges.begin(), ranges.end(), [](const IntegerRange& range) { return range.is_known(); }))
+    return out;
   const std::int64_t count = shape.count();
   if (count != static_cast<std::int64_t>(ranges.size())) return out;
   Tensor tensor(dtype, shape.sizes());
@@ -479,7 +480,7 @@ void Importer::count_made(std::size_t nodes) {
                   " nodes, which is the limit");
 }
 
-void Importer::call(const Function& function, const Node& node, Names& names, const Place& place) {
+void Importer::call(const Function& function, const ModelNode& node, Names& names, const Place& place) {
   const Call here{&function, &node, place.call, place.call == nullptr ? 1 : place.call->depth + 1};
   if (here.depth > kMaxCalls)
     Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
@@ -498,11 +499,11 @@ void Importer::call(const Function& function, const Node& node, Names& names, co
   bind(node, outs, names);
 }
 
-void Importer::convert(const Node& node, Names& names, const Place& place) {
+void Importer::convert(const ModelNode& node, Names& names, const Place& place) {
   ++nodes_;
   if (const Function* function = function_of(model_, node)) return call(*function, node, names, place);
   const std::int64_t opset = place.opsets.find(node.domain)->second;
-  const Converter& converter = *find_converter(node.full_op(), opset);
+  const ConvertOp& converter = *find_converter(node.full_op(), opset);
   const Scope line = graph_->line(line_of_node());
   if (fold(converter, node, names, place)) return;
   const auto first_name =
@@ -527,8 +528,8 @@ void Importer::convert(const Node& node, Names& names, const Place& place) {
   bind(node, items, names);
 }
 
-void Importer::convert(const std::vector<Node>& nodes, Names& names, const Place& place) {
-  for (const Node& node : nodes) {
+void Importer::convert(const std::vector<ModelNode>& nodes, Names& names, const Place& place) {
+  for (const ModelNode& node : nodes) {
     try {
       convert(node, names, place);
     } catch (const Error& error) {

@@ -187,14 +187,14 @@ class Reader {
     to.shape = std::move(shape);
   }
 
-  std::vector<Node> nodes(const google::protobuf::RepeatedPtrField<onnx_file::NodeProto>& from) {
-    std::vector<Node> read;
+  std::vector<ModelNode> nodes(const google::protobuf::RepeatedPtrField<onnx_file::NodeProto>& from) {
+    std::vector<ModelNode> read;
     for (const auto& one : from) read.push_back(node(one));
     return sorted(std::move(read));
   }
 
-  Node node(const onnx_file::NodeProto& from) {
-    Node result;
+  ModelNode node(const onnx_file::NodeProto& from) {
+    ModelNode result;
     result.name = from.name();
     result.op = from.op_type();
     result.domain = domain_of(from.domain());
@@ -281,7 +281,7 @@ class Reader {
         fail(by + ": the value " + in_quotes(name) + " is there already");
     };
     for (const ValueDef& input : graph.inputs) once(input.name, "input " + in_quotes(input.name));
-    for (const Node& node : graph.nodes)
+    for (const ModelNode& node : graph.nodes)
       for (const std::string& output : node.outputs) once(output, node.str());
     std::set<std::string_view> constants;
     for (const ValueDef& input : graph.inputs) given.erase(input.name);  // an initializer may be an input's default
@@ -291,16 +291,16 @@ class Reader {
   }
 
   /// Names that a node uses, in its bodies too.
-  static void add_used(const Node& node, std::set<std::string_view>& used) {
+  static void add_used(const ModelNode& node, std::set<std::string_view>& used) {
     used.insert(node.inputs.begin(), node.inputs.end());
     for (const Attribute& attribute : node.attributes)
       if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.value)) {
-        for (const Node& inner : (*body)->nodes) add_used(inner, used);
+        for (const ModelNode& inner : (*body)->nodes) add_used(inner, used);
         for (const ValueDef& output : (*body)->outputs) used.insert(output.name);
       }
   }
 
-  static std::vector<Node> sorted(std::vector<Node> nodes) {
+  static std::vector<ModelNode> sorted(std::vector<ModelNode> nodes) {
     std::unordered_map<std::string_view, std::uint32_t> makers;
     for (std::uint32_t i = 0; i < nodes.size(); ++i)
       for (const std::string& output : nodes[i].outputs) makers.emplace(output, i);
@@ -318,7 +318,7 @@ class Reader {
       for (const Need& need : sorted.cycle) text += nodes[need.from].str() + " -> ";
       fail(text + nodes[sorted.cycle[0].from].str());
     }
-    std::vector<Node> result;
+    std::vector<ModelNode> result;
     for (const std::uint32_t i : sorted.order) result.push_back(std::move(nodes[i]));
     return result;
   }
@@ -334,17 +334,17 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
-const Attribute* Node::find(std::string_view attribute) const {
+const Attribute* ModelNode::find(std::string_view attribute) const {
   for (const Attribute& one : attributes)
     if (one.name == attribute) return &one;
   return nullptr;
 }
 
-std::string Node::full_op() const {
+std::string ModelNode::full_op() const {
   return domain.empty() ? op : domain + "." + op;
 }
 
-std::string Node::str() const {
+std::string ModelNode::str() const {
   return "node " + in_quotes(!name.empty() || outputs.empty() ? name : outputs[0]) + " (" + escaped(full_op()) + ")";
 }
 

@@ -39,7 +39,7 @@ struct Attribute {
       value;
 };
 
-struct Node {
+struct ModelNode {
   std::string name;    ///< may be empty
   std::string op;      ///< "Conv"
   std::string domain;  ///< empty: ONNX's own
@@ -67,7 +67,7 @@ struct ValueDef {
 
 struct GraphDef {
   std::string name;
-  std::vector<Node> nodes;  ///< each after those whose outputs it uses
+  std::vector<ModelNode> nodes;  ///< each after those whose outputs it uses
   std::vector<std::pair<std::string, Tensor>> initializers;
   std::vector<ValueDef> inputs, outputs;
 };
@@ -81,7 +81,7 @@ struct Function {
   Strings inputs, outputs;
   Strings attributes;               ///< those that a call gives
   std::vector<Attribute> defaults;  ///< of attributes that a call may leave out
-  std::vector<Node> nodes;
+  std::vector<ModelNode> nodes;
   Opsets opsets;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kLongestStep = std::int64_t{1} << 40;  // beyond every size that there is
 
 template <class F>
-Number computed(Graph& graph, const Range& range, const Number& a, const Number& b, const F& f) {
+Number computed(Graph& graph, const IntegerRange& range, const Number& a, const Number& b, const F& f) {
   if (range.is_known()) return range.least;
   const Value left = scalar_of(graph, a);
   const Value right = scalar_of(graph, b);
@@ -51,9 +51,9 @@ Number larger_of(Graph& graph, const Number& a, const Number& b) {
 Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
   if (step == 1) return a;
   const Number up = sum_of(graph, a, std::min(step, kLongestStep) - 1);
-  return computed(graph,
-                  {up.range.least / step, up.range.most == Range::kHighest ? up.range.most : up.range.most / step}, up,
-                  step, [](const Value& n, const Value& by) { return n / by; });
+  return computed(
+      graph, {up.range.least / step, up.range.most == IntegerRange::kHighest ? up.range.most : up.range.most / step},
+      up, step, [](const Value& n, const Value& by) { return n / by; });
 }
 
 Number size_along(const Value& x, int dim) {

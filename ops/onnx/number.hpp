@@ -12,9 +12,9 @@
 namespace ferry::onnx {
 
 struct Number {
-  Number(std::int64_t known) : range(Range::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
-  Number(Range between, const Value& scalar) : range(std::move(between)), value(scalar) {}
-  Range range;
+  Number(std::int64_t known) : range(IntegerRange::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
+  Number(IntegerRange between, const Value& scalar) : range(std::move(between)), value(scalar) {}
+  IntegerRange range;
   Value value;  ///< an int64 scalar; undefined where the number is known
 
   [[nodiscard]] bool known() const { return range.is_known(); }
@@ -28,7 +28,7 @@ struct Number {
   [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
   /// Of a known one.
   [[nodiscard]] std::int64_t number() const { return range.least; }
-  [[nodiscard]] bool is(std::int64_t number) const { return range == Range::of(number); }
+  [[nodiscard]] bool is(std::int64_t number) const { return range == IntegerRange::of(number); }
 };
 
 /// The number as an int64 scalar of the graph.

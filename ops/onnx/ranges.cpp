@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::int64_t kMostApart = 64;  // elements of a value that are told apart: sizes, axes, bounds of sizes
 constexpr int kMostDeep = 500;           // ops from one to the next; each is a call within a call
-constexpr Range kTruth{0, 1};
+constexpr IntegerRange kTruth{0, 1};
 
 bool is_end(std::int64_t number) {
-  return number == Range::kLowest || number == Range::kHighest;
+  return number == IntegerRange::kLowest || number == IntegerRange::kHighest;
 }
 
 /// a + b where an end stays an end.
@@ -25,13 +25,14 @@ std::int64_t sum_of_ends(std::int64_t a, std::int64_t b, std::int64_t none) {
   return is_end(a) || is_end(b) || __builtin_add_overflow(a, b, &sum) ? none : sum;
 }
 
-Range negated(const Range& a) {
-  return {a.most == Range::kHighest ? Range::kLowest : -a.most, a.least == Range::kLowest ? Range::kHighest : -a.least};
+IntegerRange negated(const IntegerRange& a) {
+  return {a.most == IntegerRange::kHighest ? IntegerRange::kLowest : -a.most,
+          a.least == IntegerRange::kLowest ? IntegerRange::kHighest : -a.least};
 }
 
-Range all_of(const RangeList& list) {
-  Range range = list[0];
-  for (const Range& one : list) range = either(range, one);
+IntegerRange all_of(const RangeList& list) {
+  IntegerRange range = list[0];
+  for (const IntegerRange& one : list) range = either(range, one);
   return range;
 }
 
@@ -43,14 +44,14 @@ std::size_t apart(const Shape& shape) {
 }
 
 /// Element i of `n`, where the list may be of a value that is broadcast.
-Range element(const RangeList& list, std::size_t i, std::size_t n) {
+IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
 }
 
 /// Of one or two that a plan knows.
-Range product_of_sizes(const Range& a, const Range& b) {
-  const auto factor_of = [](const Range& range) { return range.symbols.empty() ? range.least : range.factor; };
-  Range product{0, Range::kHighest};
+IntegerRange product_of_sizes(const IntegerRange& a, const IntegerRange& b) {
+  const auto factor_of = [](const IntegerRange& range) { return range.symbols.empty() ? range.least : range.factor; };
+  IntegerRange product{0, IntegerRange::kHighest};
   const bool of_plan = (a.is_known() || !a.symbols.empty()) && (b.is_known() || !b.symbols.empty());
   if (!of_plan || factor_of(a) < 1 || factor_of(b) < 1) return {};
   if (__builtin_mul_overflow(factor_of(a), factor_of(b), &product.factor)) return {};
@@ -61,7 +62,7 @@ Range product_of_sizes(const Range& a, const Range& b) {
 
 /// What an op's rule looks at.
 struct Facts {
-  Ranges& ranges;
+  IntegerRanges& ranges;
   Op op;
   Shape shape;  ///< of the output
 
@@ -74,7 +75,7 @@ struct Facts {
 
 using Rule = RangeList (*)(const Facts&);
 
-template <Range (*f)(const Range&, const Range&)>
+template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList each_two(const Facts& facts) {
   const RangeList a = facts.in(0), b = facts.in(1);
   const std::size_t n =
@@ -84,54 +85,55 @@ RangeList each_two(const Facts& facts) {
   return result;
 }
 
-template <Range (*f)(const Range&)>
+template <IntegerRange (*f)(const IntegerRange&)>
 RangeList each_one(const Facts& facts) {
   RangeList result;
-  for (const Range& one : facts.in(0)) result.push_back(f(one));
+  for (const IntegerRange& one : facts.in(0)) result.push_back(f(one));
   return result;
 }
 
-Range plus(const Range& a, const Range& b) {
+IntegerRange plus(const IntegerRange& a, const IntegerRange& b) {
   return a + b;
 }
-Range minus(const Range& a, const Range& b) {
+IntegerRange minus(const IntegerRange& a, const IntegerRange& b) {
   return a - b;
 }
-Range times(const Range& a, const Range& b) {
+IntegerRange times(const IntegerRange& a, const IntegerRange& b) {
   return a * b;
 }
 /// Of what is not negative by what is positive.
-Range divided(const Range& a, const Range& b) {
-  if (b == Range::of(1)) return a;
+IntegerRange divided(const IntegerRange& a, const IntegerRange& b) {
+  if (b == IntegerRange::of(1)) return a;
   if (a.least < 0 || b.least < 1) return {};
   if (!a.symbols.empty() && b.is_known() && a.factor % b.least == 0) {
-    Range quotient = a;
+    IntegerRange quotient = a;
     quotient.factor /= b.least;
     return quotient;
   }
-  return {b.most == Range::kHighest ? 0 : a.least / b.most, a.most == Range::kHighest ? a.most : a.most / b.least};
+  return {b.most == IntegerRange::kHighest ? 0 : a.least / b.most,
+          a.most == IntegerRange::kHighest ? a.most : a.most / b.least};
 }
-Range is_equal(const Range& a, const Range& b) {
-  if (a == b && (a.is_known() || !a.symbols.empty())) return Range::of(1);
-  return a.most < b.least || b.most < a.least ? Range::of(0) : kTruth;
+IntegerRange is_equal(const IntegerRange& a, const IntegerRange& b) {
+  if (a == b && (a.is_known() || !a.symbols.empty())) return IntegerRange::of(1);
+  return a.most < b.least || b.most < a.least ? IntegerRange::of(0) : kTruth;
 }
-Range is_less(const Range& a, const Range& b) {
+IntegerRange is_less(const IntegerRange& a, const IntegerRange& b) {
   if (a.is_open() || b.is_open()) return kTruth;
-  return a.most < b.least ? Range::of(1) : a.least >= b.most ? Range::of(0) : kTruth;
+  return a.most < b.least ? IntegerRange::of(1) : a.least >= b.most ? IntegerRange::of(0) : kTruth;
 }
-Range inverted(const Range& a) {
-  return Range::of(1) - a;
+IntegerRange inverted(const IntegerRange& a) {
+  return IntegerRange::of(1) - a;
 }
-Range is_different(const Range& a, const Range& b) {
+IntegerRange is_different(const IntegerRange& a, const IntegerRange& b) {
   return inverted(is_equal(a, b));
 }
-Range is_greater(const Range& a, const Range& b) {
+IntegerRange is_greater(const IntegerRange& a, const IntegerRange& b) {
   return is_less(b, a);
 }
-Range is_greater_or_equal(const Range& a, const Range& b) {
+IntegerRange is_greater_or_equal(const IntegerRange& a, const IntegerRange& b) {
   return inverted(is_less(a, b));
 }
-Range is_less_or_equal(const Range& a, const Range& b) {
+IntegerRange is_less_or_equal(const IntegerRange& a, const IntegerRange& b) {
   return inverted(is_less(b, a));
 }
 
@@ -146,15 +148,15 @@ RangeList any_of(const Facts& facts) {
 RangeList of_constant(const Facts& facts) {
   const auto& tensor = facts.op.attrs().get<Tensor>("value");
   RangeList result;
-  if (is_float(tensor.dtype()) || tensor.count() == 0 || tensor.count() > kMostApart) return {Range()};
-  for (std::int64_t i = 0; i < tensor.count(); ++i) result.push_back(Range::of(tensor.integer(i)));
+  if (is_float(tensor.dtype()) || tensor.count() == 0 || tensor.count() > kMostApart) return {IntegerRange()};
+  for (std::int64_t i = 0; i < tensor.count(); ++i) result.push_back(IntegerRange::of(tensor.integer(i)));
   return result;
 }
 
 RangeList of_size(const Facts& facts) {
   const Shape& shape = facts.type(0).shape;
   Ints axes = facts.op.attrs().get<Ints>("axes");
-  Range product = Range::of(1);
+  IntegerRange product = IntegerRange::of(1);
   for (int d = 0; d < shape.rank(); ++d) {
     if (std::find(axes.begin(), axes.end(), d) == axes.end()) continue;
     const Dim& dim = shape[d];
@@ -165,7 +167,7 @@ RangeList of_size(const Facts& facts) {
 
 RangeList of_concat(const Facts& facts) {
   RangeList result;
-  Range all;
+  IntegerRange all;
   for (std::size_t i = 0; i < facts.op.inputs().size(); ++i) {
     const RangeList& part = facts.in(i);
     all = i == 0 ? all_of(part) : either(all, all_of(part));
@@ -181,7 +183,7 @@ RangeList of_gather(const Facts& facts) {
   const auto size = static_cast<std::int64_t>(x.size());
   if (facts.type(0).shape.rank() != 1 || size == 1) return {all_of(x)};
   RangeList result;
-  for (const Range& place : places) {
+  for (const IntegerRange& place : places) {
     if (!place.is_known() || place.least < -size || place.least >= size) return {all_of(x)};
     result.push_back(x[static_cast<std::size_t>(place.least < 0 ? place.least + size : place.least)]);
   }
@@ -197,16 +199,16 @@ RangeList of_slice(const Facts& facts) {
       slice_range(static_cast<std::int64_t>(x.size()), attrs.get<Ints>("begin")[0], attrs.get<Ints>("end")[0], step);
   RangeList result;
   for (std::int64_t k = 0; k < taken.count; ++k) result.push_back(x[static_cast<std::size_t>(taken.first + k * step)]);
-  return result.empty() ? RangeList{Range()} : result;
+  return result.empty() ? RangeList{IntegerRange()} : result;
 }
 
 RangeList of_cast(const Facts& facts) {
   const DType from = facts.type(0).dtype;
-  if (is_float(from)) return {Range()};
+  if (is_float(from)) return {IntegerRange()};
   const DType to = facts.op.attrs().get<DType>("dtype");
   if (to != DType::boolean) return facts.in(0);
   RangeList result;
-  for (const Range& one : facts.in(0)) result.push_back(is_different(one, Range::of(0)));
+  for (const IntegerRange& one : facts.in(0)) result.push_back(is_different(one, IntegerRange::of(0)));
   return result;
 }
 
@@ -215,19 +217,19 @@ RangeList of_select(const Facts& facts) {
   const std::size_t n = std::max(apart(facts.shape), std::size_t{1});
   RangeList result;
   for (std::size_t i = 0; i < n; ++i) {
-    const Range taken = element(condition, i, n), yes = element(a, i, n), no = element(b, i, n);
-    result.push_back(taken == Range::of(1) ? yes : taken == Range::of(0) ? no : either(yes, no));
+    const IntegerRange taken = element(condition, i, n), yes = element(a, i, n), no = element(b, i, n);
+    result.push_back(taken == IntegerRange::of(1) ? yes : taken == IntegerRange::of(0) ? no : either(yes, no));
   }
   return result;
 }
 
 /// Over all elements, where these are told apart; else nothing is known.
-template <Range (*f)(const Range&, const Range&)>
+template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList folded(const Facts& facts) {
   const RangeList& x = facts.in(0);
   const std::size_t n = apart(facts.type(0).shape);
-  if (n == 0 || facts.shape.rank() > 0) return {Range()};
-  Range result = element(x, 0, n);
+  if (n == 0 || facts.shape.rank() > 0) return {IntegerRange()};
+  IntegerRange result = element(x, 0, n);
   for (std::size_t i = 1; i < n; ++i) result = f(result, element(x, i, n));
   return {result};
 }
@@ -236,9 +238,9 @@ RangeList folded(const Facts& facts) {
 RangeList of_sum(const Facts& facts) {
   const Shape& from = facts.type(0).shape;
   if (apart(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
-  if (!from.known()) return {Range()};
-  const Range all = all_of(facts.in(0));
-  return {either(Range::of(0), all * Range::of(from.count()))};
+  if (!from.known()) return {IntegerRange()};
+  const IntegerRange all = all_of(facts.in(0));
+  return {either(IntegerRange::of(0), all * IntegerRange::of(from.count()))};
 }
 
 /// Places along the dim.
@@ -246,14 +248,14 @@ RangeList of_places(const Facts& facts) {
   const Shape& shape = facts.type(0).shape;
   std::int64_t most = 0;
   for (const Dim& dim : shape.dims()) {
-    if (!dim.known()) return {Range{0, Range::kHighest}};
+    if (!dim.known()) return {IntegerRange{0, IntegerRange::kHighest}};
     most = std::max(most, dim.size() - 1);
   }
-  return {Range{0, most}};
+  return {IntegerRange{0, most}};
 }
 
 RangeList of_arange(const Facts& facts) {
-  return {Range{0, std::max<std::int64_t>(facts.op.attrs().get<std::int64_t>("most") - 1, 0)}};
+  return {IntegerRange{0, std::max<std::int64_t>(facts.op.attrs().get<std::int64_t>("most") - 1, 0)}};
 }
 
 /// A value from around the body; what a loop carries may be any.
@@ -262,7 +264,7 @@ RangeList of_parameter(const Facts& facts) {
   const auto parameters = graph.parameters();
   const auto place = std::find(parameters.begin(), parameters.end(), facts.op.output(0)) - parameters.begin();
   const auto declared = static_cast<std::ptrdiff_t>(parameters.size() - graph.captures().size());
-  if (place < declared || graph.parent() == nullptr) return {Range()};
+  if (place < declared || graph.parent() == nullptr) return {IntegerRange()};
   return facts.ranges.of(graph.parent()->value(graph.captures()[static_cast<std::size_t>(place - declared)]));
 }
 
@@ -312,7 +314,7 @@ constexpr std::array kRules{NamedRule{"Add", each_two<plus>},
                             NamedRule{"Sum", of_sum},
                             NamedRule{"Transpose", any_of}};
 
-Range of_dtype(DType dtype) {
+IntegerRange of_dtype(DType dtype) {
   switch (dtype) {
     case DType::boolean:
       return kTruth;
@@ -330,10 +332,10 @@ Range of_dtype(DType dtype) {
 }
 
 /// What the dtype holds: what goes beyond it is another number in it.
-Range held(const Range& range, DType dtype) {
-  const Range all = of_dtype(dtype);
-  const Range in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
-  const Range& limits = dtype == DType::int32 ? in_32 : all;
+IntegerRange held(const IntegerRange& range, DType dtype) {
+  const IntegerRange all = of_dtype(dtype);
+  const IntegerRange in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+  const IntegerRange& limits = dtype == DType::int32 ? in_32 : all;
   const bool fits = range.least >= limits.least && range.most <= limits.most;
   if (!range.symbols.empty()) return range;
   return fits && !(dtype == DType::uint32 && range.least < 0) && dtype != DType::uint64 ? range : all;
@@ -341,37 +343,37 @@ Range held(const Range& range, DType dtype) {
 
 }  // namespace
 
-Range of_dim(const Dim& dim) {
-  if (dim.known()) return dim.bounded() ? Range{0, dim.size()} : Range::of(dim.size());
-  Range range{0, Range::kHighest};
+IntegerRange of_dim(const Dim& dim) {
+  if (dim.known()) return dim.bounded() ? IntegerRange{0, dim.size()} : IntegerRange::of(dim.size());
+  IntegerRange range{0, IntegerRange::kHighest};
   if (!dim.symbol().empty()) range.symbols.push_back(dim.symbol());
   return range;
 }
 
-Range operator+(const Range& a, const Range& b) {
-  if (b == Range::of(0)) return a;
-  if (a == Range::of(0)) return b;
-  return {sum_of_ends(a.least, b.least, Range::kLowest), sum_of_ends(a.most, b.most, Range::kHighest)};
+IntegerRange operator+(const IntegerRange& a, const IntegerRange& b) {
+  if (b == IntegerRange::of(0)) return a;
+  if (a == IntegerRange::of(0)) return b;
+  return {sum_of_ends(a.least, b.least, IntegerRange::kLowest), sum_of_ends(a.most, b.most, IntegerRange::kHighest)};
 }
 
-Range operator-(const Range& a, const Range& b) {
-  if (b == Range::of(0)) return a;
+IntegerRange operator-(const IntegerRange& a, const IntegerRange& b) {
+  if (b == IntegerRange::of(0)) return a;
   return a + negated(b);
 }
 
-Range operator*(const Range& a, const Range& b) {
-  if (a == Range::of(0) || b == Range::of(0)) return Range::of(0);
-  if (a == Range::of(1)) return b;
-  if (b == Range::of(1)) return a;
+IntegerRange operator*(const IntegerRange& a, const IntegerRange& b) {
+  if (a == IntegerRange::of(0) || b == IntegerRange::of(0)) return IntegerRange::of(0);
+  if (a == IntegerRange::of(1)) return b;
+  if (b == IntegerRange::of(1)) return a;
   if (!(a.symbols.empty() && b.symbols.empty())) return product_of_sizes(a, b);
   const bool positive = a.least >= 0 && b.least >= 0;
   const auto product = [](std::int64_t x, std::int64_t y, std::int64_t none) {
     std::int64_t result = 0;
     return is_end(x) || is_end(y) || __builtin_mul_overflow(x, y, &result) ? none : result;
   };
-  if (positive) return {product(a.least, b.least, 0), product(a.most, b.most, Range::kHighest)};
+  if (positive) return {product(a.least, b.least, 0), product(a.most, b.most, IntegerRange::kHighest)};
   if (is_end(a.least) || is_end(a.most) || is_end(b.least) || is_end(b.most)) return {};
-  Range range = {Range::kHighest, Range::kLowest};
+  IntegerRange range = {IntegerRange::kHighest, IntegerRange::kLowest};
   for (const std::int64_t x : {a.least, a.most})
     for (const std::int64_t y : {b.least, b.most}) {
       std::int64_t corner = 0;
@@ -381,29 +383,29 @@ Range operator*(const Range& a, const Range& b) {
   return range;
 }
 
-Range smaller(const Range& a, const Range& b) {
+IntegerRange smaller(const IntegerRange& a, const IntegerRange& b) {
   if (a == b) return a;
   return {std::min(a.least, b.least), std::min(a.most, b.most)};
 }
 
-Range larger(const Range& a, const Range& b) {
+IntegerRange larger(const IntegerRange& a, const IntegerRange& b) {
   if (a == b) return a;
   return {std::max(a.least, b.least), std::max(a.most, b.most)};
 }
 
-Range either(const Range& a, const Range& b) {
+IntegerRange either(const IntegerRange& a, const IntegerRange& b) {
   if (a == b) return a;
   return {std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 
-const RangeList& Ranges::of(const Value& value) {
+const RangeList& IntegerRanges::of(const Value& value) {
   const std::pair<const Graph*, ValueId> key{&value.graph(), value.id()};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   RangeList list = found(value);
   return known_.emplace(key, std::move(list)).first->second;
 }
 
-RangeList Ranges::found(const Value& value) {
+RangeList IntegerRanges::found(const Value& value) {
   const DType dtype = value.dtype();
   const Op op = value.op();
   const auto* rule =
@@ -414,7 +416,7 @@ RangeList Ranges::found(const Value& value) {
   const Facts facts{*this, op, value.shape()};
   RangeList list = second_of_top_k ? of_places(facts) : rule->rule(facts);
   --depth_;
-  for (Range& range : list) range = held(range, dtype);
+  for (IntegerRange& range : list) range = held(range, dtype);
   return list;
 }
 

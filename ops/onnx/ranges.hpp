@@ -14,7 +14,7 @@
 namespace ferry::onnx {
 
 /// least <= number <= most. Nothing is known of an end that is the end of 64 bits.
-struct Range {
+struct IntegerRange {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
@@ -22,26 +22,26 @@ struct Range {
   std::vector<std::string> symbols = {};
   std::int64_t factor = 1;
 
-  [[nodiscard]] static Range of(std::int64_t number) { return {number, number}; }
+  [[nodiscard]] static IntegerRange of(std::int64_t number) { return {number, number}; }
   [[nodiscard]] bool is_known() const { return least == most; }
   [[nodiscard]] bool is_open() const { return least == kLowest && most == kHighest; }
-  bool operator==(const Range&) const = default;
+  bool operator==(const IntegerRange&) const = default;
 };
 
 /// Of a dim's size.
-[[nodiscard]] Range of_dim(const Dim& dim);
-[[nodiscard]] Range operator+(const Range& a, const Range& b);
-[[nodiscard]] Range operator-(const Range& a, const Range& b);
-[[nodiscard]] Range operator*(const Range& a, const Range& b);
-[[nodiscard]] Range smaller(const Range& a, const Range& b);  ///< of minimum(a, b)
-[[nodiscard]] Range larger(const Range& a, const Range& b);   ///< of maximum(a, b)
-[[nodiscard]] Range either(const Range& a, const Range& b);   ///< a or b
+[[nodiscard]] IntegerRange of_dim(const Dim& dim);
+[[nodiscard]] IntegerRange operator+(const IntegerRange& a, const IntegerRange& b);
+[[nodiscard]] IntegerRange operator-(const IntegerRange& a, const IntegerRange& b);
+[[nodiscard]] IntegerRange operator*(const IntegerRange& a, const IntegerRange& b);
+[[nodiscard]] IntegerRange smaller(const IntegerRange& a, const IntegerRange& b);  ///< of minimum(a, b)
+[[nodiscard]] IntegerRange larger(const IntegerRange& a, const IntegerRange& b);   ///< of maximum(a, b)
+[[nodiscard]] IntegerRange either(const IntegerRange& a, const IntegerRange& b);   ///< a or b
 
 /// Of each element of a value, in row-major order, or one for all of them.
-using RangeList = std::vector<Range>;
+using RangeList = std::vector<IntegerRange>;
 
-/// Ranges of values, found from the ops that compute them, back to constants, sizes and dtypes.
-class Ranges {
+/// IntegerRanges of values, found from the ops that compute them, back to constants, sizes and dtypes.
+class IntegerRanges {
  public:
   /// Of integers and bools; of other values nothing is known.
   [[nodiscard]] const RangeList& of(const Value& value);

@@ -24,7 +24,8 @@ Number place_in(Graph& graph, const Number& at, const Number& size, const Number
   } else if (at.range.least < 0) {
     const Value given = scalar_of(graph, at);
     const Value from_end = given + scalar_of(graph, size);
-    place = {either(larger(at.range, Range::of(0)), at.range + size.range), select(less(given, 0), from_end, given)};
+    place = {either(larger(at.range, IntegerRange::of(0)), at.range + size.range),
+             select(less(given, 0), from_end, given)};
   }
   return larger_of(graph, smaller_of(graph, place, high), low);
 }
@@ -154,7 +155,8 @@ Value numbers_below(Context& c, const Number& count) {
     const Value one = c.graph().constant(Tensor::scalar<std::int64_t>(1));
     return cumsum(broadcast_as(one, of_size(c, count)), 0) - 1;
   }
-  if (count.range.most == Range::kHighest) Context::fail("nothing tells how large a size that it computes can be");
+  if (count.range.most == IntegerRange::kHighest)
+    Context::fail("nothing tells how large a size that it computes can be");
   return arange(scalar_of(c.graph(), count), std::max<std::int64_t>(count.range.most, 0));
 }
 

@@ -22,7 +22,7 @@ class Walk {
   explicit Walk(const Model& model) : model_(model) {}
 
   void graph(const GraphDef& graph, const Opsets& opsets) {
-    for (const Node& node : graph.nodes) this->node(node, opsets);
+    for (const ModelNode& node : graph.nodes) this->node(node, opsets);
   }
 
   /// Of the model itself: bodies may take and give sequences.
@@ -47,10 +47,10 @@ class Walk {
   }
 
  private:
-  void node(const Node& node, const Opsets& opsets) {
+  void node(const ModelNode& node, const Opsets& opsets) {
     if (const Function* function = function_of(model_, node)) {
       if (!seen_.insert(function).second) return;
-      for (const Node& inner : function->nodes) this->node(inner, function->opsets);
+      for (const ModelNode& inner : function->nodes) this->node(inner, function->opsets);
       return;
     }
     const auto version = opsets.find(node.domain);
@@ -72,7 +72,7 @@ class Walk {
 
 }  // namespace
 
-const Function* function_of(const Model& model, const Node& node) {
+const Function* function_of(const Model& model, const ModelNode& node) {
   for (const Function& function : model.functions)
     if (function.name == node.op && function.domain == node.domain && function.overload == node.overload)
       return &function;

@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 
 /// The function of the model that a node calls, or null.
-[[nodiscard]] const Function* function_of(const Model& model, const Node& node);
+[[nodiscard]] const Function* function_of(const Model& model, const ModelNode& node);
 
 /// Error(file) lists each op and dtype that ferry has not, how many nodes have it, and which is the first.
 void check_supported(const Model& model);

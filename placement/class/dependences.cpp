@@ -38,7 +38,7 @@ void Dependences::add(std::uint32_t i, const Instruction& instruction) {
     if (const std::uint32_t whole = storage_of(plan_, out); whole != out) open(i, whole);
     each(out, [&](std::uint32_t buffer) { write(i, buffer); });
   }
-  if (instruction.what != Do::loop && instruction.what != Do::branch) return;
+  if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
   for (const std::uint32_t region : {instruction.target, instruction.other}) {
     const Range nested = plan_.regions[region].instructions;
     for (std::uint32_t n = nested.begin; n < nested.begin + nested.count; ++n) add(i, plan_.instructions[n]);

@@ -21,7 +21,7 @@ bool is_plain(const PlanClass& plan, std::uint32_t b) {
 }
 
 bool may_be_tiled(const PlanClass& plan, const Instruction& instruction) {
-  return instruction.what == Do::kernel && (instruction.may & kFusable) != 0 && instruction.outputs.count == 1 &&
+  return instruction.what == Opcode::kernel && (instruction.may & kFusable) != 0 && instruction.outputs.count == 1 &&
          instruction.inputs.count <= kTileInputs && instruction.scratch == kNone &&
          is_plain(plan, plan.operands[instruction.outputs.begin]);
 }
@@ -137,7 +137,8 @@ class ElementFuser {
     std::size_t barrier = 0;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       groups.push_back(group_of(list[i], i));
-      if (!groups.back().waits && list[i].what != Do::kernel && list[i].what != Do::copy && list[i].what != Do::tiles)
+      if (!groups.back().waits && list[i].what != Opcode::kernel && list[i].what != Opcode::copy &&
+          list[i].what != Opcode::tiles)
         barrier = groups.size();
       if (groups.back().extent.elements > 0) join(list, groups, barrier);
     }
@@ -185,8 +186,8 @@ class ElementFuser {
     group.members = {place};
     group.touch(plan_, instruction);
     group.extent = extent_of(instruction);
-    group.waits = instruction.what == Do::send_wait || instruction.what == Do::receive_wait ||
-                  instruction.what == Do::collective_wait;
+    group.waits = instruction.what == Opcode::send_wait || instruction.what == Opcode::receive_wait ||
+                  instruction.what == Opcode::collective_wait;
     if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
     each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
       if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, storage_of(plan_, b));
@@ -260,7 +261,7 @@ class ElementFuser {
     const std::int64_t tile = place(body, group.extent);
     if (tile == 0) return std::nullopt;
     Instruction tiles = body.back();
-    tiles.what = Do::tiles;
+    tiles.what = Opcode::tiles;
     tiles.attrs = kNone;
     tiles.in_place = 0;
     tiles.op = form_.tables().string(ops_of(body));

@@ -42,7 +42,8 @@ class Joiner {
   // ---- What can be joined ----
 
   [[nodiscard]] bool is_head(const Instruction& i) const {
-    if (i.what != Do::kernel || (i.may & kFusable) == 0 || !heads_.contains(i.op) || i.outputs.count != 1) return false;
+    if (i.what != Opcode::kernel || (i.may & kFusable) == 0 || !heads_.contains(i.op) || i.outputs.count != 1)
+      return false;
     bool bounded = false;
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
@@ -117,7 +118,7 @@ class Joiner {
     if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;
     const std::size_t end = std::min(list.size(), std::size_t{place} + kFuseReach);
     for (std::uint32_t at = place + 1; at < end; ++at) {
-      if (list[at].what != Do::kernel && list[at].what != Do::copy) return std::nullopt;
+      if (list[at].what != Opcode::kernel && list[at].what != Opcode::copy) return std::nullopt;
       if (taken[at] || !reads(list[at], chain.made)) continue;
       if (!follows(chain, list[at])) return std::nullopt;
       Chain member;
@@ -173,7 +174,7 @@ class Joiner {
         for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
           if (has(between, plan_.operands[k])) plan_.operands[k] = chain.made;
     Instruction tiles = list[chain.members.back()];
-    tiles.what = Do::tiles;
+    tiles.what = Opcode::tiles;
     tiles.attrs = kNone;
     tiles.in_place = 0;
     tiles.op = form_.tables().string(ops);

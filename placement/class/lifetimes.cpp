@@ -27,12 +27,12 @@ Lifetimes::Lifetimes(const PlanClass& plan)
 
 std::uint32_t Lifetimes::end_of(std::uint32_t instruction) const {
   const Instruction& i = plan_.instructions[instruction];
-  return i.what == Do::loop || i.what == Do::branch ? spans_[i.other].end : position_[instruction];
+  return i.what == Opcode::loop || i.what == Opcode::branch ? spans_[i.other].end : position_[instruction];
 }
 
 template <class F>
 void Lifetimes::each_nested(const Instruction& instruction, F f) {
-  if (instruction.what != Do::loop && instruction.what != Do::branch) return;
+  if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
   f(instruction.target);
   f(instruction.other);
 }
@@ -55,7 +55,7 @@ void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
     position_[i] = next_++;
     each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
-    if (instruction.what == Do::loop)  // its condition is computed again after its body
+    if (instruction.what == Opcode::loop)  // its condition is computed again after its body
       spans_[instruction.target].end = spans_[instruction.other].end;
   });
   spans_[region].end = next_++;

@@ -68,9 +68,9 @@ class StrandPlacer {
   }
 
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
-    if (instruction.what == Do::tiles && instruction.other == 0)
+    if (instruction.what == Opcode::tiles && instruction.other == 0)
       return cost(plan_.instructions[plan_.regions[instruction.target].instructions.begin], bytes);
-    if (instruction.what != Do::kernel) return kKernel + bytes / kBytesPerNanosecond;
+    if (instruction.what != Opcode::kernel) return kKernel + bytes / kBytesPerNanosecond;
     const auto found = work_.find(instruction.op);
     const double work = found == work_.end() ? 0 : found->second;
     if (work == 0) return kIdle;

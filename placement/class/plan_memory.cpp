@@ -136,7 +136,8 @@ class MemoryPlanner {
 
   void find_heirs(std::uint32_t i) {
     const Instruction& instruction = plan_.instructions[i];
-    if (instruction.what == Do::collective_wait || (instruction.what != Do::tiles && instruction.in_place == 0)) return;
+    if (instruction.what == Opcode::collective_wait || (instruction.what != Opcode::tiles && instruction.in_place == 0))
+      return;
     for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
       const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
       if (lifetimes_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
@@ -157,10 +158,10 @@ class MemoryPlanner {
   /// an epilogue needs all of its inputs while the others write; in a tile region with rows, values of fewer elements
   /// may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
-    if (instruction.what == Do::tiles && instruction.other == 0) return false;
+    if (instruction.what == Opcode::tiles && instruction.other == 0) return false;
     const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
     const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
-    if (instruction.what != Do::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
+    if (instruction.what != Opcode::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
     if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
     const Range members = plan_.regions[instruction.target].instructions;
     if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
@@ -203,12 +204,12 @@ class MemoryPlanner {
   /// Nothing touches the buffer after instruction i; after a collective, nothing but its wait.
   bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
     const Instruction& instruction = plan_.instructions[i];
-    if (instruction.what != Do::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
+    if (instruction.what != Opcode::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
     for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lifetimes_[buffer].last; ++next) {
       const Instruction& later = plan_.instructions[next];
-      if (later.what == Do::collective_wait && later.target == instruction.target)
+      if (later.what == Opcode::collective_wait && later.target == instruction.target)
         return lifetimes_[buffer].last == lifetimes_.position(next);
-      if (later.what == Do::loop || later.what == Do::branch || touches(later, buffer)) return false;
+      if (later.what == Opcode::loop || later.what == Opcode::branch || touches(later, buffer)) return false;
     }
     return false;
   }

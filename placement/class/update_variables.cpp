@@ -44,7 +44,7 @@ class Updater {
 
   void note(std::uint32_t position) {
     const Instruction& instruction = step_[position];
-    if (instruction.what == Do::loop || instruction.what == Do::branch) last_control_ = position;
+    if (instruction.what == Opcode::loop || instruction.what == Opcode::branch) last_control_ = position;
     for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) uses(operand(instruction.inputs, k)).last = position;
     for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
       Uses& used = uses(operand(instruction.outputs, k));
@@ -59,7 +59,7 @@ class Updater {
     const Uses value = uses_[update.value];
     if (value.viewed || value.maker == kNone) return false;
     const Instruction& maker = step_[value.maker];
-    if (maker.what != Do::kernel || maker.outputs.count != 1) return false;
+    if (maker.what != Opcode::kernel || maker.outputs.count != 1) return false;
     for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
       if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && !may_take(maker, k)) return false;
     if (last_control_ != kNone && last_control_ > value.maker) return false;

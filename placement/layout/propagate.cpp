@@ -16,7 +16,7 @@ class Propagator {
   explicit Propagator(Program& program)
       : program_(program),
         users_(program),
-        lies_(program.values.size()),
+        laid_(program.values.size()),
         is_result_(program.values.size()),
         strategies_(program.nodes.size()) {
     for (const ProgramRegion& region : program.regions)
@@ -30,7 +30,7 @@ class Propagator {
 
  private:
   /// Where a value lies as far as is known, and of each axis whose annotation its layout goes back to.
-  struct Lies {
+  struct Laid {
     WhereId where = kNone;
     Layout layout;
     std::vector<NodeId> causes;
@@ -88,21 +88,21 @@ class Propagator {
         continue;
       }
       put(output, node.where, strategies_[id].outputs[o], kNone);
-      for (std::size_t axis = 0; axis < lies_[output].causes.size(); ++axis)
-        lies_[output].causes[axis] = cause(id, axis);
+      for (std::size_t axis = 0; axis < laid_[output].causes.size(); ++axis)
+        laid_[output].causes[axis] = cause(id, axis);
     }
   }
 
   void loop(const Node& node) {
     bodies(node);
     for (std::uint32_t i = 0; i < node.outputs; ++i)
-      lies_[node.first_output + i] = lies_[program_.regions[node.detail].parameters[i]];
+      laid_[node.first_output + i] = laid_[program_.regions[node.detail].parameters[i]];
   }
 
   void branch(const Node& node) {
     bodies(node);
     for (std::uint32_t i = 0; i < node.outputs; ++i)
-      lies_[node.first_output + i] = joined(program_.regions[node.detail].results[i]);
+      laid_[node.first_output + i] = joined(program_.regions[node.detail].results[i]);
   }
 
   void bodies(const Node& owner) {
@@ -110,8 +110,8 @@ class Propagator {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const WhereId where = program_.nodes[program_.values[parameters[i]].producer].where;
-        lies_[parameters[i]] = joined(program_.inputs(owner)[program_.argument(owner, body, i)]);
-        if (lies_[parameters[i]].where != where) put(parameters[i], where, whole(where), kNone);
+        laid_[parameters[i]] = joined(program_.inputs(owner)[program_.argument(owner, body, i)]);
+        if (laid_[parameters[i]].where != where) put(parameters[i], where, whole(where), kNone);
       }
       forwards(body);
     }
@@ -119,24 +119,24 @@ class Propagator {
 
   Layout whole(WhereId where) const { return Layout(program_.wheres[where].axes.size()); }
 
-  Lies joined(PValueId value) const {
-    Lies lies = lies_[value];
-    for (AxisLayout& axis : lies.layout)
+  Laid joined(PValueId value) const {
+    Laid laid = laid_[value];
+    for (AxisLayout& axis : laid.layout)
       if (axis.kind == Kind::partial) axis = replicated();
-    return lies;
+    return laid;
   }
 
   void put(PValueId value, WhereId where, Layout layout, NodeId cause) {
     for (std::size_t axis = 0; axis < layout.size(); ++axis)
       if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
     const std::size_t axes = layout.size();
-    lies_[value] = {where, std::move(layout), std::vector<NodeId>(axes, cause)};
+    laid_[value] = {where, std::move(layout), std::vector<NodeId>(axes, cause)};
   }
 
   std::vector<Layout> given(const Node& node) const {
     std::vector<Layout> layouts;
     for (PValueId input : program_.inputs(node))
-      layouts.push_back(lies_[input].where == node.where ? lies_[input].layout : whole(node.where));
+      layouts.push_back(laid_[input].where == node.where ? laid_[input].layout : whole(node.where));
     return layouts;
   }
 
@@ -152,43 +152,43 @@ class Propagator {
         backwards(node.detail + 1);
       } else if (node.kind == NodeKind::feed && !program_.wheres[home(node)].single()) {
         if (annotated_layouts(node, program_.wheres[home(node)])[0].empty())
-          if (auto wish = wished(node.first_output)) program_.wishes[node.first_output] = std::move(*wish);
+          if (auto hint = hint_for(node.first_output)) program_.hints[node.first_output] = std::move(*hint);
       } else if (node.kind == NodeKind::compute && on_mesh(node)) {
         compute(id);
       }
     }
   }
 
-  /// Wishes the outputs as their users want them, if the op can make them so.
+  /// Hints the outputs as their users want them, if the op can make them so.
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
-    std::vector<std::optional<Wish>> wishes(node.outputs);
+    std::vector<std::optional<LayoutHint>> hints(node.outputs);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (wanted[o].empty() && (wishes[o] = wished(node.first_output + o))) wanted[o] = wishes[o]->layout;
-    if (std::none_of(wishes.begin(), wishes.end(), [](const auto& wish) { return wish.has_value(); })) return;
+      if (wanted[o].empty() && (hints[o] = hint_for(node.first_output + o))) wanted[o] = hints[o]->layout;
+    if (std::none_of(hints.begin(), hints.end(), [](const auto& hint) { return hint.has_value(); })) return;
     Strategy strategy = choose_strategy(program_, node, given(node), wanted);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (wishes[o] && strategy.outputs[o] != wishes[o]->layout) return;
+      if (hints[o] && strategy.outputs[o] != hints[o]->layout) return;
     strategies_[id] = std::move(strategy);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (wishes[o]) program_.wishes[node.first_output + o] = std::move(*wishes[o]);
+      if (hints[o]) program_.hints[node.first_output + o] = std::move(*hints[o]);
   }
 
   /// The value's layout with the parts that all users take of it, axis by axis; none if they take it as it is.
-  std::optional<Wish> wished(PValueId value) const {
+  std::optional<LayoutHint> hint_for(PValueId value) const {
     if (is_result_[value]) return std::nullopt;
-    Wish wish{lies_[value].layout, std::vector<NodeId>(lies_[value].layout.size(), kNone)};
+    LayoutHint hint{laid_[value].layout, std::vector<NodeId>(laid_[value].layout.size(), kNone)};
     bool any = false;
-    for (std::size_t axis = 0; axis < wish.layout.size(); ++axis) {
-      if (wish.layout[axis] != replicated()) continue;
+    for (std::size_t axis = 0; axis < hint.layout.size(); ++axis) {
+      if (hint.layout[axis] != replicated()) continue;
       const Taken taken = taken_by_all(value, axis);
       if (taken.part.kind != Kind::split) continue;
-      wish.layout[axis] = taken.part;
-      wish.causes[axis] = taken.cause;
+      hint.layout[axis] = taken.part;
+      hint.causes[axis] = taken.cause;
       any = true;
     }
-    return any ? std::optional(std::move(wish)) : std::nullopt;
+    return any ? std::optional(std::move(hint)) : std::nullopt;
   }
 
   /// How a user takes a value along an axis, and whose annotation that goes back to.
@@ -204,7 +204,7 @@ class Propagator {
       const Node& node = program_.nodes[user];
       for (std::uint32_t i = 0; i < node.inputs; ++i) {
         if (program_.inputs(node)[i] != value || reads_sizes(node, i)) continue;
-        const Taken taken = take(user, i, lies_[value].where, axis);
+        const Taken taken = take(user, i, laid_[value].where, axis);
         if (taken.part.kind != Kind::split || (all.part.kind == Kind::split && taken.part != all.part)) return {};
         if (all.part.kind != Kind::split) all = taken;
       }
@@ -221,7 +221,7 @@ class Propagator {
     if (node.where != where) return {};
     if (node.kind == NodeKind::compute) return {strategies_[user].inputs[input][axis], cause(user, axis)};
     if (node.kind != NodeKind::assign || input != 1) return {};
-    const Lies& variable = lies_[program_.inputs(node)[0]];
+    const Laid& variable = laid_[program_.inputs(node)[0]];
     return {variable.layout[axis], variable.causes[axis]};
   }
 
@@ -230,13 +230,13 @@ class Propagator {
     const Node& node = program_.nodes[id];
     const std::uint32_t asked = strategies_[id].asked[axis];
     if (asked == kNone) return kNone;
-    if (asked != Strategy::kOutput) return lies_[program_.inputs(node)[asked]].causes[axis];
+    if (asked != Strategy::kOutput) return laid_[program_.inputs(node)[asked]].causes[axis];
     return asking_output(program_, id, strategies_[id], axis);
   }
 
   Program& program_;
   const Users users_;
-  std::vector<Lies> lies_;
+  std::vector<Laid> laid_;
   std::vector<bool> is_result_;  ///< of a region
   std::vector<Strategy> strategies_;
 };

@@ -1,9 +1,9 @@
 // propagate: layouts backwards. A value that its inputs would leave whole, though every op that uses it takes a part
-// along the same dim, is wished in those parts: its op then computes a part, and asks the same of its own inputs. So an
-// annotation reaches the values from which the annotated one is made, and a feed is scattered rather than broadcast.
+// along the same dim, gets a hint for those parts: its op then computes a part, and asks the same of its own inputs. So
+// an annotation reaches the values from which the annotated one is made, and a feed is scattered rather than broadcast.
 // The layouts that this starts from are those that reshard would choose, found forwards and without adding a node.
 //
-// A wish binds nobody: reshard counts it among the costs of an op's layouts, and converts nothing for its sake. Values
+// A hint binds nobody: reshard counts it among the costs of an op's layouts, and converts nothing for its sake. Values
 // that anybody wants whole have none, nor have variables: they lie as annotated in every plan of a session.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-/// Fills Program::wishes.
+/// Fills Program::hints.
 void propagate(Program& program);
 
 }  // namespace ferry

@@ -119,7 +119,7 @@ class Resharder {
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
     const std::vector<Layout> wanted = annotated_layouts(node, where);
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
-                                             : choose_strategy(program_, node, given, or_wished(node, wanted));
+                                             : choose_strategy(program_, node, given, or_hinted(node, wanted));
     const Why because = why(id, causes(id, strategy));
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i)) set_input(i, node.where, strategy.inputs[i], because);
@@ -132,11 +132,11 @@ class Resharder {
         to_.replace(node.first_output + o, node.where, wanted[o], why(id, std::vector<NodeId>(wanted[o].size(), id)));
   }
 
-  /// What is not annotated may be wished.
-  std::vector<Layout> or_wished(const Node& node, std::vector<Layout> wanted) const {
+  /// What is not annotated may have a hint.
+  std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (const auto wish = program_.wishes.find(node.first_output + o); wish != program_.wishes.end())
-        wanted[o] = wish->second.layout;
+      if (const auto hint = program_.hints.find(node.first_output + o); hint != program_.hints.end())
+        wanted[o] = hint->second.layout;
     return wanted;
   }
 
@@ -176,8 +176,8 @@ class Resharder {
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];
     const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
-    const bool lies = !moves && !wanted[0].empty();
-    if (lies)
+    const bool stays = !moves && !wanted[0].empty();
+    if (stays)
       to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
       to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
@@ -190,9 +190,9 @@ class Resharder {
     Layout layout = annotated_layouts(node, program_.wheres[home])[0];
     Why because{feed, feed, std::vector<NodeId>(layout.size(), feed)};
     if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
-    if (const auto wish = program_.wishes.find(node.first_output); wish != program_.wishes.end()) {
-      layout = wish->second.layout;
-      because.axes = wish->second.causes;
+    if (const auto hint = program_.hints.find(node.first_output); hint != program_.hints.end()) {
+      layout = hint->second.layout;
+      because.axes = hint->second.causes;
     }
     to_.replace(node.first_output, home, layout, because);
   }

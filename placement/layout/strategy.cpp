@@ -229,9 +229,9 @@ NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy
   const std::vector<Layout> annotated = annotated_layouts(node, program.where(node));
   for (std::uint32_t o = 0; o < node.outputs; ++o) {
     if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
-    const auto wish = program.wishes.find(node.first_output + o);
-    if (wish != program.wishes.end() && wish->second.layout[axis] == strategy.outputs[o][axis])
-      return wish->second.causes[axis];
+    const auto hint = program.hints.find(node.first_output + o);
+    if (hint != program.hints.end() && hint->second.layout[axis] == strategy.outputs[o][axis])
+      return hint->second.causes[axis];
   }
   return kNone;
 }

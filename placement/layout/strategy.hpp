@@ -11,7 +11,7 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation or wish did; kNone:
+  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation or hint did; kNone:
   /// nobody.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
@@ -24,7 +24,7 @@ struct Strategy {
 [[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 
 /// Whose annotation asked for the strategy's split along an axis, if an output did (Strategy::kOutput): the node's own,
-/// or the one that its wish goes back to. kNone: nobody's.
+/// or the one that its hint goes back to. kNone: nobody's.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
 /// What a task that is in it computes for the node, as its operands are laid, in picoseconds, roughly; rather too much:
@@ -36,7 +36,7 @@ struct Strategy {
 /// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an
 /// input, or what is `wanted` of an output, is split there already. Ties, axis by axis: what gives the wanted
 /// layouts as they are, then partial sums that pass through, then the first split letter, then replicated. `given`: the
-/// inputs' layouts on the node's mesh, `wanted`: the outputs' annotations, or wishes; empty where free.
+/// inputs' layouts on the node's mesh, `wanted`: the outputs' annotations, or hints; empty where free.
 [[nodiscard]] Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
                                        const std::vector<Layout>& wanted);
 

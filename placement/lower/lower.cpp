@@ -96,10 +96,10 @@ class ClassBuilder {
         if (here(node)) compute(node);
         break;
       case NodeKind::feed:
-        if (here(node)) port(node, Do::feed);
+        if (here(node)) port(node, Opcode::feed);
         break;
       case NodeKind::fetch:
-        if (here(node)) port(node, Do::fetch);
+        if (here(node)) port(node, Opcode::fetch);
         break;
       case NodeKind::variable:
         if (here(node)) variable(node);
@@ -139,13 +139,13 @@ class ClassBuilder {
     in_.clear();
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
-    kernels_.add(node, named(Do::kernel, node), in_);
+    kernels_.add(node, named(Opcode::kernel, node), in_);
   }
 
-  void port(const Node& node, Do what) {
+  void port(const Node& node, Opcode what) {
     Instruction instruction = named(what, node);
     instruction.target = node.detail;
-    if (what == Do::feed)
+    if (what == Opcode::feed)
       plan_.push(instruction, {}, {buffers_.define(node.first_output)});
     else
       plan_.push(instruction, {use(program_.inputs(node)[0])}, {});
@@ -161,7 +161,7 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
     buffers_.alias(node.first_output, value);
-    plan_.updates.push_back({buffers_.of(inputs[0]), value, named(Do::copy, node)});
+    plan_.updates.push_back({buffers_.of(inputs[0]), value, named(Opcode::copy, node)});
   }
 
   // ---- Messages ----
@@ -170,12 +170,12 @@ class ClassBuilder {
     const Node& node = program_.nodes[id];
     const std::uint32_t channel = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
-      Instruction send = named(Do::send, node);
+      Instruction send = named(Opcode::send, node);
       send.target = channel;
       under_way_.start(send, {given(node)}, {}, {});
     }
     if (program_.where(node).tasks[0] == task_) {
-      Instruction receive = named(Do::receive, node);
+      Instruction receive = named(Opcode::receive, node);
       receive.target = channel;
       const std::vector<PValueId> brought = results(node);
       under_way_.start(receive, {}, {defined(node, brought)}, brought);
@@ -189,7 +189,7 @@ class ClassBuilder {
       const Membership& place = place_in(collective.grouping);
       if (place.group == nullptr) continue;
       const Schedule& schedule = shared_.plan.schedules[collective.schedule];
-      Instruction instruction = named(Do::collective, node);
+      Instruction instruction = named(Opcode::collective, node);
       instruction.target = number;
       instruction.in_place = schedule.in_place() ? 1 : 0;
       std::vector<std::uint32_t> in, out;
@@ -255,7 +255,7 @@ class ClassBuilder {
       if (!buffers_.holds(output)) continue;
       const std::uint32_t from = use(inputs[i]);
       const std::uint32_t buffer = buffers_.define(output);
-      plan_.push(named(Do::copy, node), {from}, {buffer});
+      plan_.push(named(Opcode::copy, node), {from}, {buffer});
       carried.push_back(buffer);
       buffers_.alias(condition.parameters[i], buffer);
       buffers_.alias(body.parameters[i], buffer);
@@ -271,7 +271,7 @@ class ClassBuilder {
     });
     emit_region(node.detail + 1, second);
     in_region(second, [&] { carry_over(node, body); });
-    Instruction instruction = named(Do::loop, node);
+    Instruction instruction = named(Opcode::loop, node);
     instruction.target = first;
     instruction.other = second;
     plan_.push(instruction, {predicate}, carried);
@@ -291,13 +291,13 @@ class ClassBuilder {
           });
       if (is_parameter) {
         const std::uint32_t kept = buffers_.copy_of(from);
-        plan_.push(named(Do::copy, node), {from}, {kept});
+        plan_.push(named(Opcode::copy, node), {from}, {kept});
         from = kept;
       }
       copies.emplace_back(from, to);
     }
     under_way_.finish();
-    for (const auto& [from, to] : copies) plan_.push(named(Do::copy, node), {from}, {to});
+    for (const auto& [from, to] : copies) plan_.push(named(Opcode::copy, node), {from}, {to});
   }
 
   void branch(const Node& node) {
@@ -318,11 +318,11 @@ class ClassBuilder {
       in_region(to, [&] {
         for (std::uint32_t i = 0; i < node.outputs; ++i)
           if (buffers_.holds(node.first_output + i))
-            plan_.push(named(Do::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
+            plan_.push(named(Opcode::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
         under_way_.finish();
       });
     }
-    Instruction instruction = named(Do::branch, node);
+    Instruction instruction = named(Opcode::branch, node);
     instruction.target = first;
     instruction.other = second;
     plan_.push(instruction, {predicate}, outputs);
@@ -342,7 +342,7 @@ class ClassBuilder {
 
   // ---- Instructions ----
 
-  Instruction named(Do what, const Node& node) {
+  Instruction named(Opcode what, const Node& node) {
     Instruction instruction;
     instruction.what = what;
     instruction.name = name_of(node);

@@ -6,14 +6,14 @@ namespace {
 /// More would keep more buffers from being used again.
 constexpr std::size_t kLeaving = 16, kCollected = 8;
 
-Do wait_of(Do start) {
+Opcode wait_of(Opcode start) {
   switch (start) {
-    case Do::send:
-      return Do::send_wait;
-    case Do::receive:
-      return Do::receive_wait;
+    case Opcode::send:
+      return Opcode::send_wait;
+    case Opcode::receive:
+      return Opcode::receive_wait;
     default:
-      return Do::collective_wait;
+      return Opcode::collective_wait;
   }
 }
 
@@ -22,11 +22,11 @@ Do wait_of(Do start) {
 void UnderWay::start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
                      const std::vector<std::uint32_t>& out, std::span<const PValueId> brings) {
   class_.push(instruction, in, out);
-  if (instruction.what == Do::send) wait_for_answered();
+  if (instruction.what == Opcode::send) wait_for_answered();
   Started& started = started_[class_.region()];
-  Messages& list = brings.empty()                    ? started.leaving
-                   : instruction.what == Do::receive ? started.received
-                                                     : started.collected;
+  Messages& list = brings.empty()                        ? started.leaving
+                   : instruction.what == Opcode::receive ? started.received
+                                                         : started.collected;
   Message message{instruction, in, out, {brings.begin(), brings.end()}, false};
   message.wait.what = wait_of(instruction.what);
   list.push_back(std::move(message));
@@ -66,7 +66,7 @@ void UnderWay::wait(Messages& list, Messages::iterator message) {
     places_.erase(value);
   }
   list.erase(message);
-  if (wait_for.what != Do::receive_wait) return;
+  if (wait_for.what != Opcode::receive_wait) return;
   for (Message& other : started_[class_.region()].leaving)
     other.answered = other.answered || is_over(other.wait, wait_for);
 }
@@ -82,8 +82,8 @@ void UnderWay::wait_for_answered() {
 
 /// Who sent what was received had got what was sent before.
 bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
-  return sent.what == Do::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
-         messages_.journeys[sent.target].used <= messages_.journeys[received.target].made;
+  return sent.what == Opcode::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
+         messages_.spans[sent.target].used <= messages_.spans[received.target].made;
 }
 
 }  // namespace ferry

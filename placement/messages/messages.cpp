@@ -73,7 +73,7 @@ class Numberer {
     numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
     plan_.channels.push_back(channel);
     const PValueId sent = program_.inputs(node)[0];
-    numbers_.journeys.push_back({place_[starter(id)], used(node)});
+    numbers_.spans.push_back({place_[starter(id)], used(node)});
     if (node.inputs > 1) return;
     numbers_.transfers_after[program_.values[sent].producer].push_back(id);
     numbers_.sent_on[program_.values[sent].producer] = true;

@@ -12,7 +12,7 @@
 namespace ferry {
 
 /// Where a channel's value is made, and where its receiver uses it first: positions in the order of their region.
-struct Journey {
+struct ChannelSpan {
   std::uint32_t made = 0, used = 0;
 };
 
@@ -21,9 +21,9 @@ struct MessageNumbers {
   std::unordered_map<NodeId, std::uint32_t> channels;
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
-  std::vector<Journey> journeys;  ///< of each channel
-  std::vector<bool> sent_on;      ///< of each node: a transfer has its value
-  std::vector<bool> carried;      ///< of each value: a message takes its bytes, as they are or as a view of them
+  std::vector<ChannelSpan> spans;  ///< of each channel
+  std::vector<bool> sent_on;       ///< of each node: a transfer has its value
+  std::vector<bool> carried;       ///< of each value: a message takes its bytes, as they are or as a view of them
   /// Transfers of one value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };

@@ -2,7 +2,7 @@
 
 namespace ferry {
 
-Membership Places::of(std::uint32_t grouping, int task) {
+Membership GroupPlaces::of(std::uint32_t grouping, int task) {
   const auto [at, fresh] = known_.try_emplace(grouping);
   std::vector<Membership>& places = at->second;
   if (fresh) {
@@ -14,7 +14,7 @@ Membership Places::of(std::uint32_t grouping, int task) {
   return places[static_cast<std::size_t>(task)];
 }
 
-std::vector<std::int64_t> Places::begin(const Window& window, int task) {
+std::vector<std::int64_t> GroupPlaces::begin(const Window& window, int task) {
   return begin_at(window, [&](std::uint32_t grouping) { return of(grouping, task); });
 }
 

@@ -1,4 +1,4 @@
-// Places: where the tasks of a plan stand in its groupings.
+// GroupPlaces: where the tasks of a plan stand in its groupings.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace ferry {
 
 /// membership() of many tasks: each grouping is gone through once, when it is first asked for. Not thread-safe; the
 /// plan must outlive it.
-class Places {
+class GroupPlaces {
  public:
-  explicit Places(const Plan& plan) : plan_(plan) {}
+  explicit GroupPlaces(const Plan& plan) : plan_(plan) {}
 
   [[nodiscard]] Membership of(std::uint32_t grouping, int task);
   /// begin_of() of the plan.

@@ -20,14 +20,14 @@ Traffic traffic_of_collective(const Plan& plan, const Collective& collective, in
 
 Traffic traffic_of(const Plan& plan, const Instruction& instruction, int task) {
   switch (instruction.what) {
-    case Do::send:
+    case Opcode::send:
       return {.sent_messages = 1, .sent_bytes = static_cast<std::int64_t>(plan.channels[instruction.target].bytes)};
-    case Do::receive:
+    case Opcode::receive:
       return {.received_messages = 1,
               .received_bytes = static_cast<std::int64_t>(plan.channels[instruction.target].bytes)};
-    case Do::collective:
+    case Opcode::collective:
       return traffic_of_collective(plan, plan.collectives[instruction.target], task);
-    case Do::copy:
+    case Opcode::copy:
       return {.copies = 1};
     default:
       return {};

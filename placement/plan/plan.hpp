@@ -83,7 +83,7 @@ inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
 inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
 
 /// What an instruction does.
-enum class Do : std::uint8_t {
+enum class Opcode : std::uint8_t {
   kernel,        ///< runs the kernel of `op` on its inputs and outputs
   feed,          ///< copies feed `target` into output 0
   fetch,         ///< copies input 0 out as fetch `target`
@@ -105,7 +105,7 @@ enum class Do : std::uint8_t {
   tiles
 };
 
-[[nodiscard]] std::string_view name_of(Do what);
+[[nodiscard]] std::string_view name_of(Opcode what);
 
 /// A flag across threads: thread `thread` has finished `count` of its instructions of this step.
 struct Wait {
@@ -121,7 +121,7 @@ enum Freedom : std::uint8_t {
 };
 
 struct Instruction {
-  Do what = Do::kernel;
+  Opcode what = Opcode::kernel;
   std::uint8_t may = 0;  ///< of passes that are to come; 0 in a finished plan
   std::uint16_t thread = 0;
   std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"

@@ -206,7 +206,7 @@ class Decoder {
     result.operands = numbers(*c.operands());
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.thread(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
-      return Instruction{one_of(i.what(), Do::tiles),
+      return Instruction{one_of(i.what(), Opcode::tiles),
                          0,
                          i.thread(),
                          i.op(),

@@ -2,7 +2,7 @@
 
 namespace ferry {
 
-std::string_view name_of(Do what) {
+std::string_view name_of(Opcode what) {
   static constexpr std::string_view kNames[] = {
       "kernel", "feed",   "fetch",           "copy", "send", "send_wait", "receive", "receive_wait", "collective",
       "loop",   "branch", "collective_wait", "tiles"};

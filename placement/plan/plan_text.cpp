@@ -139,8 +139,8 @@ class Printer {
     const Range range = role.regions[region].instructions;
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
       const Instruction& owner = role.instructions[i];
-      if (owner.what != Do::loop && owner.what != Do::branch) continue;
-      const bool loops = owner.what == Do::loop;
+      if (owner.what != Opcode::loop && owner.what != Opcode::branch) continue;
+      const bool loops = owner.what == Opcode::loop;
       const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
       count_class(plan_class, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
       count_class(plan_class, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
@@ -256,24 +256,24 @@ class Printer {
 std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
   std::string text;
   switch (instruction.what) {
-    case Do::kernel:
+    case Opcode::kernel:
       text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ")";
       break;
-    case Do::feed:
+    case Opcode::feed:
       text = "feed " + name(plan, plan.feeds[instruction.target].name);
       break;
-    case Do::fetch:
+    case Opcode::fetch:
       text = "fetch " + name(plan, plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) +
              ")";
       break;
-    case Do::loop:
-    case Do::branch:
+    case Opcode::loop:
+    case Opcode::branch:
       text = std::string(name_of(instruction.what)) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
              std::to_string(instruction.other);
       break;
-    case Do::tiles:
+    case Opcode::tiles:
       text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
              (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));

@@ -119,18 +119,18 @@ Traffic ClassTraffic::of(std::uint32_t plan_class, std::uint32_t region) {
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     const Instruction& instruction = role.instructions[i];
     switch (instruction.what) {
-      case Do::send:
+      case Opcode::send:
         total.sent_messages += tasks;
         total.sent_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
         break;
-      case Do::receive:
+      case Opcode::receive:
         total.received_messages += tasks;
         total.received_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
         break;
-      case Do::collective:
+      case Opcode::collective:
         total += of_collective(instruction.target)[plan_class];
         break;
-      case Do::copy:
+      case Opcode::copy:
         total.copies += tasks;
         break;
       default:

@@ -166,8 +166,8 @@ std::string Program::str() const {
         const PValue& value = values[node.first_output];
         text += " " + value.type.str();
         if (!value.layout.empty()) text += ferry::str(value.layout);
-        if (const auto wish = wishes.find(node.first_output); wish != wishes.end())
-          text += " wanted" + ferry::str(wish->second.layout);
+        if (const auto hint = hints.find(node.first_output); hint != hints.end())
+          text += " wanted" + ferry::str(hint->second.layout);
       }
       if (node.where != kNone) text += " @" + where(node).str();
       text += (node.once ? " once" : "") + std::string("  # ") + name(node) + "\n";

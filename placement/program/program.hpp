@@ -139,7 +139,7 @@ struct Causes {
 
 /// What all users of a value want of its layout though its op's inputs do not ask for it; and whose annotations that
 /// goes back to, axis by axis.
-struct Wish {
+struct LayoutHint {
   Layout layout;
   std::vector<NodeId> causes;
 };
@@ -161,7 +161,7 @@ struct Program {
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given
-  std::unordered_map<PValueId, Wish> wishes;
+  std::unordered_map<PValueId, LayoutHint> hints;
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< of transfers and collectives: index into `reasons`

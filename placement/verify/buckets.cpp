@@ -40,9 +40,9 @@ class Buckets {
     ends_.resize(plan_.channels.size());
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c)
       for (const Instruction& i : plan_.classes[c].instructions) {
-        if (i.what == Do::collective) check_sum(c, i);
-        if (i.what == Do::send) ends_[i.target].sent = parts_in(c, i.inputs);
-        if (i.what == Do::receive) ends_[i.target].received = parts_in(c, i.outputs);
+        if (i.what == Opcode::collective) check_sum(c, i);
+        if (i.what == Opcode::send) ends_[i.target].sent = parts_in(c, i.inputs);
+        if (i.what == Opcode::receive) ends_[i.target].received = parts_in(c, i.outputs);
       }
     for (std::uint32_t k = 0; k < sums_.size(); ++k)
       if (!sums_[k].empty()) check_members(k);

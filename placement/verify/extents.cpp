@@ -36,10 +36,10 @@ class Extents {
 
   void check(const Instruction& i) const {
     switch (i.what) {
-      case Do::feed:
+      case Opcode::feed:
         if (has_bounded(i.outputs)) refuse(i, "a feed does not write the extent of its buffer");
         return;
-      case Do::collective:
+      case Opcode::collective:
         if (!takes_extent(plan_.collectives[i.target]) && (has_bounded(i.inputs) || has_bounded(i.outputs)))
           refuse(i, "it moves elements and not their extent");
         return;

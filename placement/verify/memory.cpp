@@ -171,7 +171,7 @@ class ClassMemory {
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
     for (const Instruction& i : class_.instructions)
-      if (i.what == Do::tiles) measure_slots(i);
+      if (i.what == Opcode::tiles) measure_slots(i);
     for (std::uint32_t region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
@@ -184,7 +184,7 @@ class ClassMemory {
   }
 
  private:
-  // ---- Places ----
+  // ---- GroupPlaces ----
 
   [[nodiscard]] std::string name(std::uint32_t b) const {
     const std::string_view text = plan_.string(class_.buffers[b].name);
@@ -292,13 +292,13 @@ class ClassMemory {
   void find_effects(std::uint32_t region) {
     effects_[region].resize(arenas_);
     each_instruction(region, [&](const Instruction& i) {
-      if (i.what == Do::loop || i.what == Do::branch) {
+      if (i.what == Opcode::loop || i.what == Opcode::branch) {
         find_effects(i.target);
         find_effects(i.other);
         append(effects_[region], effects_of(i));
         return;
       }
-      if (i.what == Do::tiles) find_effects(i.target);
+      if (i.what == Opcode::tiles) find_effects(i.target);
       each_written(i, [&](std::uint32_t id) {
         if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
         const Span at = span(id);
@@ -308,7 +308,7 @@ class ClassMemory {
   }
 
   [[nodiscard]] Effects effects_of(const Instruction& i) const {
-    if (i.what == Do::branch) return either(effects_[i.target], effects_[i.other]);
+    if (i.what == Opcode::branch) return either(effects_[i.target], effects_[i.other]);
     Effects all = effects_[i.target];
     append(all, perhaps(round_of(i)));
     return all;
@@ -339,7 +339,7 @@ class ClassMemory {
 
   void read(const Contents& memory, std::uint32_t id, const Instruction& i) const {
     if (!has_bytes(id)) {
-      if (i.what != Do::kernel) reject(describe(plan_, i) + " uses " + name(id) + ", which has no bytes");
+      if (i.what != Opcode::kernel) reject(describe(plan_, i) + " uses " + name(id) + ", which has no bytes");
       return;
     }
     if (!holds(memory, id))
@@ -354,28 +354,28 @@ class ClassMemory {
   }
 
   void execute(Contents& memory, const Instruction& i) {
-    if (i.what == Do::loop) return loop(memory, i);
-    if (i.what == Do::branch) return branch(memory, i);
-    if (i.what == Do::tiles) return tiles(memory, i);
+    if (i.what == Opcode::loop) return loop(memory, i);
+    if (i.what == Opcode::branch) return branch(memory, i);
+    if (i.what == Opcode::tiles) return tiles(memory, i);
     if (!is_wait(i) || !is_taken(i)) read(memory, i.inputs, i);
     check_sharing(i);
     if (is_wait(i)) return end_message(memory, i);
     check_under_way(i);
     each_written(i, [&](std::uint32_t id) { write(memory, id); });
-    if (i.what != Do::send && i.what != Do::receive && i.what != Do::collective) return;
+    if (i.what != Opcode::send && i.what != Opcode::receive && i.what != Opcode::collective) return;
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).start({i.what == Do::collective, i.target, id}, span(id));
+      (written ? receiving_ : sending_).start({i.what == Opcode::collective, i.target, id}, span(id));
     });
   }
 
   static bool is_wait(const Instruction& i) {
-    return i.what == Do::send_wait || i.what == Do::receive_wait || i.what == Do::collective_wait;
+    return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
   }
 
   /// Its buffers are free again; what it brought must still be there.
   void end_message(const Contents& memory, const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).end({i.what == Do::collective_wait, i.target, id}, span(id));
+      (written ? receiving_ : sending_).end({i.what == Opcode::collective_wait, i.target, id}, span(id));
     });
     check_under_way(i);
     read(memory, i.outputs, i);
@@ -394,9 +394,9 @@ class ClassMemory {
   /// Output o may take the bytes of input k, since the kernel or the collective's schedule allows it.
   [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
     if (o != 0 || !may_take(i, k)) return false;
-    if (i.what == Do::collective || i.what == Do::collective_wait)
+    if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
       return plan_.schedules[plan_.collectives[i.target].schedule].in_place();
-    return i.what == Do::kernel;
+    return i.what == Opcode::kernel;
   }
   /// As the collective that it waits for has taken it.
   [[nodiscard]] bool is_taken(const Instruction& wait) const {
@@ -409,7 +409,7 @@ class ClassMemory {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
         if (!overlap(out, in)) return;
-        if (!(may_lie_over(i, o, k) || i.what == Do::copy) || !same_place(out, in))
+        if (!(may_lie_over(i, o, k) || i.what == Opcode::copy) || !same_place(out, in))
           reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
       });
       each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {

@@ -151,22 +151,22 @@ class Messages {
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
       const Instruction& i = plan_class().instructions[k];
       switch (i.what) {
-        case Do::send:
+        case Opcode::send:
           ends(i, true).sends.push_back(spot(i, k, site));
           break;
-        case Do::send_wait:
+        case Opcode::send_wait:
           ends(i, true).send_waits.push_back(spot(i, k, site));
           break;
-        case Do::receive:
+        case Opcode::receive:
           ends(i, false).receives.push_back(spot(i, k, site));
           break;
-        case Do::receive_wait:
+        case Opcode::receive_wait:
           ends(i, false).receive_waits.push_back(spot(i, k, site));
           break;
-        case Do::collective:
+        case Opcode::collective:
           met_[i.target].push_back({class_, site, k, &i});
           break;
-        case Do::collective_wait:
+        case Opcode::collective_wait:
           waited_[i.target].push_back({class_, site, k, &i});
           break;
         default:

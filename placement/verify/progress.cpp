@@ -62,24 +62,24 @@ class SiteWalk {
   /// True when the instruction can run now; it has, then.
   bool step(std::uint32_t w, const Instruction& i) {
     switch (i.what) {
-      case Do::send:
+      case Opcode::send:
         started_.sends[i.target] = true;
         wake(plan_.channels[i.target].to);
         return true;
-      case Do::receive:
+      case Opcode::receive:
         started_.receives[i.target] = true;
         wake(plan_.channels[i.target].from);
         return true;
-      case Do::send_wait:
+      case Opcode::send_wait:
         return started_.receives[i.target];
-      case Do::receive_wait:
+      case Opcode::receive_wait:
         return started_.sends[i.target];
-      case Do::collective_wait:
+      case Opcode::collective_wait:
         return true;  // all have met where it started
-      case Do::collective:
+      case Opcode::collective:
         return meet(w, i);
-      case Do::loop:
-      case Do::branch:
+      case Opcode::loop:
+      case Opcode::branch:
         return !speaks(w, i) || meet(w, i);
       default:
         return true;
@@ -113,7 +113,7 @@ class SiteWalk {
   }
 
   Meeting& meeting_of(std::uint32_t w, const Instruction& i) {
-    const bool collective = i.what == Do::collective;
+    const bool collective = i.what == Opcode::collective;
     const auto [at, fresh] =
         meetings_.try_emplace({collective, collective ? i.target : inner_site(w, i.target)}, Meeting{});
     if (!fresh) return at->second;
@@ -135,9 +135,9 @@ class SiteWalk {
   /// A walker that the blocked walker `w` waits for.
   std::optional<std::uint32_t> waits_for(std::uint32_t w) {
     const Instruction& i = current(w);
-    if (i.what == Do::send_wait || i.what == Do::receive_wait) {
+    if (i.what == Opcode::send_wait || i.what == Opcode::receive_wait) {
       const Channel& channel = plan_.channels[i.target];
-      const std::int32_t task = i.what == Do::send_wait ? channel.to : channel.from;
+      const std::int32_t task = i.what == Opcode::send_wait ? channel.to : channel.from;
       return walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
     }
     const Meeting& meeting = meeting_of(w, i);
@@ -163,7 +163,7 @@ class SiteWalk {
       chain.erase(chain.begin(), seen);
       break;
     }
-    const auto is_collective = [&](std::uint32_t w) { return current(w).what == Do::collective; };
+    const auto is_collective = [&](std::uint32_t w) { return current(w).what == Opcode::collective; };
     if (std::all_of(chain.begin(), chain.end(), is_collective)) reject_order(chain);
     // Who starts a collective goes on: such a circle has no one order of all messages, but need not stop for ever.
     const bool starts = std::any_of(chain.begin(), chain.end(), is_collective);

@@ -182,35 +182,35 @@ class Structure {
     const bool one_in = i.inputs.count == 1, one_out = i.outputs.count == 1;
     bool fits = true;
     switch (i.what) {
-      case Do::kernel:
+      case Opcode::kernel:
         fits = i.op != kNone;
         break;
-      case Do::feed:
+      case Opcode::feed:
         fits = none_in && one_out && i.target < plan_.feeds.size();
         break;
-      case Do::fetch:
+      case Opcode::fetch:
         fits = one_in && none_out && i.target < plan_.fetches.size();
         break;
-      case Do::copy:
+      case Opcode::copy:
         fits = one_in && one_out;
         break;
-      case Do::send:
-      case Do::send_wait:
+      case Opcode::send:
+      case Opcode::send_wait:
         fits = one_in && none_out && i.target < plan_.channels.size();
         break;
-      case Do::receive:
-      case Do::receive_wait:
+      case Opcode::receive:
+      case Opcode::receive_wait:
         fits = none_in && one_out && i.target < plan_.channels.size();
         break;
-      case Do::collective:
-      case Do::collective_wait:
+      case Opcode::collective:
+      case Opcode::collective_wait:
         fits = i.inputs.count <= 1 && i.outputs.count <= 1 && i.target < plan_.collectives.size();
         break;
-      case Do::loop:
-      case Do::branch:
+      case Opcode::loop:
+      case Opcode::branch:
         fits = one_in && i.target < c.regions.size() && i.other < c.regions.size();
         break;
-      case Do::tiles:
+      case Opcode::tiles:
         fits = !none_out && i.target < c.regions.size() && i.other != kNone;
         break;
       default:
@@ -220,8 +220,8 @@ class Structure {
   }
 
   static std::vector<std::uint32_t> regions_of(const Instruction& i) {
-    if (i.what == Do::tiles) return {i.target};
-    if (i.what == Do::loop || i.what == Do::branch) return {i.target, i.other};
+    if (i.what == Opcode::tiles) return {i.target};
+    if (i.what == Opcode::loop || i.what == Opcode::branch) return {i.target, i.other};
     return {};
   }
 
@@ -287,7 +287,7 @@ std::string described(const Plan& plan, std::uint32_t collective) {
 
 std::string describe(const Plan& plan, const Instruction& i) {
   std::string what(name_of(i.what));
-  if (i.what == Do::kernel) what = plan.string(i.op);
+  if (i.what == Opcode::kernel) what = plan.string(i.op);
   std::string text = what + " '" + escaped(plan.string(i.name)) + "'";
   if (i.line != kNone) text += " at " + plan.line(i.line).str();
   return text;

@@ -9,11 +9,11 @@ namespace ferry::verifier {
 namespace {
 
 bool owns_regions(const Instruction& i) {
-  return i.what == Do::loop || i.what == Do::branch;
+  return i.what == Opcode::loop || i.what == Opcode::branch;
 }
 
 bool speaks(const Instruction& i) {
-  return i.what == Do::collective || i.what == Do::send || i.what == Do::receive;
+  return i.what == Opcode::collective || i.what == Opcode::send || i.what == Opcode::receive;
 }
 
 /// Gives equal numbers to regions of different classes that belong to the same op of the graph.
@@ -40,7 +40,7 @@ class Sites {
     tables_.sites[site].regions.push_back({class_, region});
     const PlanClass& c = plan_.classes[class_];
     const Range range = c.regions[region].instructions;
-    std::map<std::pair<Do, std::uint32_t>, std::uint32_t> met;  // how many of that name came before
+    std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // how many of that name came before
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
       const Instruction& i = c.instructions[k];
       if (speaks(i)) tables_.sites[site].speaks = true;
@@ -51,7 +51,7 @@ class Sites {
     }
   }
 
-  using Key = std::tuple<std::uint32_t, Do, std::uint32_t, std::uint32_t, int>;
+  using Key = std::tuple<std::uint32_t, Opcode, std::uint32_t, std::uint32_t, int>;
 
   std::uint32_t site_for(const Key& key) {
     const auto [at, fresh] = numbers_.try_emplace(key, static_cast<std::uint32_t>(tables_.sites.size()));

@@ -49,7 +49,7 @@ class Threads {
       for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
         const Instruction& i = class_.instructions[k];
         several = several || i.thread != 0 || i.waits.count > 0;
-        const bool computes = i.what == Do::kernel || i.what == Do::copy || i.what == Do::tiles;
+        const bool computes = i.what == Opcode::kernel || i.what == Opcode::copy || i.what == Opcode::tiles;
         const bool free = r == 1 && computes;
         if (i.thread != 0 && !free)
           reject(describe(plan_, i) + " is on thread " + std::to_string(i.thread) + ", where only thread 0 may run it");
@@ -81,7 +81,7 @@ class Threads {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.operands[i.inputs.begin + k], false, i, now);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.operands[i.outputs.begin + k], true, i, now);
     if (i.scratch != kNone) access(i.scratch, true, i, now);
-    if (i.what != Do::loop && i.what != Do::branch) return;
+    if (i.what != Opcode::loop && i.what != Opcode::branch) return;
     for (const std::uint32_t region : {i.target, i.other}) {
       const Range range = class_.regions[region].instructions;
       for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) touch(class_.instructions[k], now);

@@ -51,7 +51,7 @@ class Types {
   std::vector<std::string> check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (const Instruction& i : here().instructions)
-        if (i.what == Do::kernel && !seen(i)) check(i);
+        if (i.what == Opcode::kernel && !seen(i)) check(i);
     return {unknown_.begin(), unknown_.end()};
   }
 

@@ -28,7 +28,7 @@ class Updates {
         });
     each(1, [&](const Instruction& i) {
       each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
-      if (i.what == Do::loop || i.what == Do::branch) check_inside(i);
+      if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
       each_variable(i.outputs, [&](std::uint32_t v) {
         if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
         writer_[v] = &i;
@@ -56,13 +56,13 @@ class Updates {
     for (const std::uint32_t region : {control.target, control.other})
       each(region, [&](const Instruction& i) {
         each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
-        if (i.what == Do::loop || i.what == Do::branch) check_inside(i);
+        if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
       });
   }
 
   void check_read(const Instruction& i, std::uint32_t variable) const {
     const Instruction* const writer = writer_[variable];
-    if (writer != nullptr && writer->what == Do::copy && writer != &i)
+    if (writer != nullptr && writer->what == Opcode::copy && writer != &i)
       reject(describe(plan_, i) + " reads the variable " + name(variable) + " after " + describe(plan_, *writer) +
              " has set it for the next step");
   }

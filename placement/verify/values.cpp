@@ -165,20 +165,20 @@ class Values {
       const Instruction& i = here().instructions[k];
       check_cuts(i);
       switch (i.what) {
-        case Do::copy:
+        case Opcode::copy:
           check_copy(i);
           break;
-        case Do::feed:
+        case Opcode::feed:
           check_port(i, region, plan_.feeds[i.target], operand(i.outputs, 0), fed_[i.target]);
           break;
-        case Do::fetch:
+        case Opcode::fetch:
           check_port(i, region, plan_.fetches[i.target], operand(i.inputs, 0), fetched_[i.target]);
           break;
-        case Do::collective:
+        case Opcode::collective:
           check_parts(i);
           break;
-        case Do::loop:
-        case Do::branch:
+        case Opcode::loop:
+        case Opcode::branch:
           check_owner(i);
           break;
         default:
@@ -214,7 +214,7 @@ class Values {
   }
 
   void check_owner(const Instruction& i) const {
-    const bool is_loop = i.what == Do::loop;
+    const bool is_loop = i.what == Opcode::loop;
     const Region::Kind first = is_loop ? Region::Kind::condition : Region::Kind::branch;
     const Region::Kind second = is_loop ? Region::Kind::body : Region::Kind::branch;
     if (here().regions[i.target].kind != first || here().regions[i.other].kind != second)
@@ -226,7 +226,7 @@ class Values {
 
   /// Operands of one instruction that are cut over the same tasks are cut in the same order.
   void check_cuts(const Instruction& i) {
-    if (i.what != Do::kernel && i.what != Do::copy) return;
+    if (i.what != Opcode::kernel && i.what != Opcode::copy) return;
     std::vector<std::uint32_t>& cuts = cuts_;
     cuts.clear();
     for (const Range range : {i.inputs, i.outputs})

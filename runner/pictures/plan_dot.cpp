@@ -59,8 +59,8 @@ std::string_view words_for(Region::Kind kind) {
   }
 }
 
-bool is_wait(Do what) {
-  return what == Do::send_wait || what == Do::receive_wait || what == Do::collective_wait;
+bool is_wait(Opcode what) {
+  return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
 }
 
 constexpr std::string_view kOfKernels = "#e7f0ff", kOfPorts = "#f1f3f5", kOfVariables = "#fff3bf";
@@ -142,7 +142,7 @@ class Drawing {
 
   void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what) {
     if (is_wait(what.what) || is_number(role, what)) return;
-    if (what.what == Do::send && !parts_.contains(role.operands[what.inputs.begin])) {
+    if (what.what == Opcode::send && !parts_.contains(role.operands[what.inputs.begin])) {
       const Index from = maker(role, role.operands[what.inputs.begin]);
       if (from != kNothing) {
         sent_[what.target] = from;
@@ -150,20 +150,20 @@ class Drawing {
       }
     }
     const Index box =
-        what.what == Do::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
-    if (what.what == Do::send) sent_[what.target] = box;
-    if (what.what == Do::receive) received_[what.target] = box;
+        what.what == Opcode::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
+    if (what.what == Opcode::send) sent_[what.target] = box;
+    if (what.what == Opcode::receive) received_[what.target] = box;
     for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
     for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
       const std::uint32_t buffer = role.operands[what.outputs.begin + i];
-      if (what.what == Do::loop) carried(role, buffer, box);
+      if (what.what == Opcode::loop) carried(role, buffer, box);
       made(role, buffer, box);
     }
   }
 
   /// A scalar constant: a number of the formula, drawn only where it is sent.
   bool is_number(const PlanClass& role, const Instruction& what) const {
-    return what.what == Do::kernel && plan_.string(what.op) == "Constant" &&
+    return what.what == Opcode::kernel && plan_.string(what.op) == "Constant" &&
            role.buffers[role.operands[what.outputs.begin]].sizes.empty();
   }
 
@@ -177,9 +177,9 @@ class Drawing {
 
   Index instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
                     const Instruction& what) {
-    const bool kernel = what.what == Do::kernel || what.what == Do::tiles;
+    const bool kernel = what.what == Opcode::kernel || what.what == Opcode::tiles;
     std::vector<std::string> lines{title(what)};
-    if (what.what == Do::tiles) lines = titles(role, role.regions[what.target].instructions);
+    if (what.what == Opcode::tiles) lines = titles(role, role.regions[what.target].instructions);
     const Index box = add(std::to_string(number), task, region, lines, "", kernel ? kOfKernels : kOfPorts);
     drawn_[box].kernel = kernel;
     return box;
@@ -247,14 +247,14 @@ class Drawing {
 
   std::string title(const Instruction& what) const {
     switch (what.what) {
-      case Do::kernel:
+      case Opcode::kernel:
         return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
-      case Do::feed:
+      case Opcode::feed:
         return "feed " + std::string(plan_.string(plan_.feeds[what.target].name));
-      case Do::fetch:
+      case Opcode::fetch:
         return "fetch " + std::string(plan_.string(plan_.fetches[what.target].name));
-      case Do::receive:
-      case Do::send:
+      case Opcode::receive:
+      case Opcode::send:
         return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.target].name));
       default:
         return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));

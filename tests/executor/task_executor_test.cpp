@@ -117,7 +117,7 @@ Plan on_two_threads(Plan plan) {
   std::uint32_t counts[2] = {0, 0};
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     Instruction& instruction = role.instructions[i];
-    const bool moves = instruction.what != Do::kernel;
+    const bool moves = instruction.what != Opcode::kernel;
     instruction.thread = moves ? 0 : static_cast<std::uint16_t>(i % 2);
     const std::uint32_t other = 1U - instruction.thread;
     instruction.waits = {static_cast<std::uint32_t>(role.waits.size()), 1};

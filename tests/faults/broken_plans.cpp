@@ -47,14 +47,14 @@ PlanClass& class_of(Plan& plan, int task) {
 }
 
 /// The k-th instruction of that kind.
-Instructions::iterator nth(PlanClass& c, Do what, int k = 0) {
+Instructions::iterator nth(PlanClass& c, Opcode what, int k = 0) {
   for (auto at = c.instructions.begin(); at != c.instructions.end(); ++at)
     if (at->what == what && k-- == 0) return at;
   throw Error(Code::bug, "the plan has too few of " + std::string(name_of(what)));
 }
 
 /// Takes the first instruction of that kind out.
-void drop(PlanClass& c, Do what) {
+void drop(PlanClass& c, Opcode what) {
   test::erase_instruction(c, static_cast<std::size_t>(nth(c, what) - c.instructions.begin()));
 }
 
@@ -66,14 +66,14 @@ void one_place_for_all(Plan& plan) {
 /// What task 1 sends second has the tag of what it sent first.
 void one_tag_for_two(Plan& plan) {
   PlanClass& c = class_of(plan, 1);
-  nth(c, Do::send, 1)->target = nth(c, Do::send)->target;
-  nth(c, Do::send_wait, 1)->target = nth(c, Do::send_wait)->target;
+  nth(c, Opcode::send, 1)->target = nth(c, Opcode::send)->target;
+  nth(c, Opcode::send_wait, 1)->target = nth(c, Opcode::send_wait)->target;
 }
 
 /// Task 1 waits for the answer before it sends the question.
 void answer_first(Plan& plan) {
   PlanClass& c = class_of(plan, 1);
-  const auto send = nth(c, Do::send), wait = nth(c, Do::receive_wait);
+  const auto send = nth(c, Opcode::send), wait = nth(c, Opcode::receive_wait);
   std::rotate(send, send + 1, wait + 1);
 }
 
@@ -81,11 +81,11 @@ const std::pair<const char*, std::function<void(Plan&)>> kBroken[] = {
     {"good", [](Plan&) {}},
     {"misaligned", [](Plan& p) { class_of(p, 1).buffers[0].offset += 4; }},
     {"overlapping", one_place_for_all},
-    {"no_receive", [](Plan& p) { drop(class_of(p, 0), Do::receive), drop(class_of(p, 0), Do::receive_wait); }},
-    {"no_send", [](Plan& p) { drop(class_of(p, 1), Do::send), drop(class_of(p, 1), Do::send_wait); }},
+    {"no_receive", [](Plan& p) { drop(class_of(p, 0), Opcode::receive), drop(class_of(p, 0), Opcode::receive_wait); }},
+    {"no_send", [](Plan& p) { drop(class_of(p, 1), Opcode::send), drop(class_of(p, 1), Opcode::send_wait); }},
     {"tags", one_tag_for_two},
     {"orders",
-     [](Plan& p) { std::swap(*nth(class_of(p, 1), Do::collective), *nth(class_of(p, 1), Do::collective, 1)); }},
+     [](Plan& p) { std::swap(*nth(class_of(p, 1), Opcode::collective), *nth(class_of(p, 1), Opcode::collective, 1)); }},
     {"deadlock", answer_first},
 };
 

@@ -143,7 +143,7 @@ enum class Outcome { unread, refused, ran, failed, endless, wrong };
 bool has_conditions(const Plan& plan) {
   return std::any_of(plan.classes.begin(), plan.classes.end(), [](const PlanClass& c) {
     return std::any_of(c.instructions.begin(), c.instructions.end(),
-                       [](const Instruction& i) { return i.what == Do::loop || i.what == Do::branch; });
+                       [](const Instruction& i) { return i.what == Opcode::loop || i.what == Opcode::branch; });
   });
 }
 

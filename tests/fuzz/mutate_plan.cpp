@@ -180,7 +180,7 @@ class PlanMutator {
     const Instruction other = any(class_->instructions);
     switch (dice_.below(14)) {
       case 0:
-        return kind(i.what, static_cast<int>(Do::tiles) + 1, "an opcode");
+        return kind(i.what, static_cast<int>(Opcode::tiles) + 1, "an opcode");
       case 1:
         return number(i.thread, other.thread, "a thread");
       case 2:

@@ -29,7 +29,7 @@ struct OneNode {
     model.source = "m.onnx";
     model.ir_version = 8;
     model.opsets[domain] = opset;
-    onnx::Node node;
+    onnx::ModelNode node;
     node.name = "n";
     node.op = op;
     node.domain = domain;

@@ -142,7 +142,7 @@ class ModelWriter {
  public:
   explicit ModelWriter(Dice& dice) : dice_(dice) {}
 
-  std::string model(const onnx::Converter& converter) {
+  std::string model(const onnx::ConvertOp& converter) {
     const std::size_t dot = converter.op.rfind('.');
     const bool own = dot == std::string_view::npos;
     const std::string op(own ? converter.op : converter.op.substr(dot + 1));
@@ -265,7 +265,7 @@ int import_and_run(const std::string& file) {
 TEST_CASE("random nodes of every op are refused, or give a graph that is legal") {
   Dice dice(2026);
   int imported = 0, all = 0;
-  for (const onnx::Converter& converter : onnx::all_converters())
+  for (const onnx::ConvertOp& converter : onnx::all_converters())
     for (int i = 0; i < kNodesOfEachOp; ++i) {
       const std::string file = ModelWriter(dice).model(converter);
       CAPTURE(converter.op);

@@ -138,9 +138,9 @@ onnx::Model model_with_weights() {
   onnx::GraphDef& graph = model.graph;
   std::map<std::string, Tensor> known(graph.initializers.begin(), graph.initializers.end());
   std::map<std::string, std::vector<std::int64_t>> sizes;
-  std::vector<const onnx::Node*> convs, norms;
-  std::erase_if(graph.nodes, [](const onnx::Node& node) { return node.op == "Softmax"; });
-  for (const onnx::Node& node : graph.nodes) {
+  std::vector<const onnx::ModelNode*> convs, norms;
+  std::erase_if(graph.nodes, [](const onnx::ModelNode& node) { return node.op == "Softmax"; });
+  for (const onnx::ModelNode& node : graph.nodes) {
     if (node.op == "Conv") convs.push_back(&node);
     if (node.op == "BatchNormalization") norms.push_back(&node);
     if (node.op != "ConstantOfShape") continue;
@@ -153,11 +153,11 @@ onnx::Model model_with_weights() {
     known[filter] = values[0];
     for (std::size_t v = 1; v < values.size(); ++v) known[norms[k]->inputs[v]] = values[v];
   }
-  const onnx::Node& dense = graph.nodes.back();
+  const onnx::ModelNode& dense = graph.nodes.back();
   for (std::size_t v = 1; v < 3; ++v)
     known[dense.inputs[v]] = drawn(kDenseStream + v - 1, sizes.at(dense.inputs[v]), 0.05);
   graph.outputs[0].name = dense.outputs[0];
-  std::erase_if(graph.nodes, [](const onnx::Node& node) { return node.op == "ConstantOfShape"; });
+  std::erase_if(graph.nodes, [](const onnx::ModelNode& node) { return node.op == "ConstantOfShape"; });
   graph.initializers.assign(known.begin(), known.end());
   std::erase_if(graph.inputs, [](const onnx::ValueDef& input) { return input.name != "gpu_0/data_0"; });
   return model;

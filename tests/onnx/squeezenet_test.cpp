@@ -27,15 +27,15 @@ onnx::Model model_with_weights() {
   std::map<std::string, Tensor> known(graph.initializers.begin(), graph.initializers.end());
   std::map<std::string, std::vector<std::int64_t>> sizes;
   for (const auto& [name, tensor] : known) sizes[name] = tensor.sizes();
-  for (const onnx::Node& node : graph.nodes) {
+  for (const onnx::ModelNode& node : graph.nodes) {
     if (node.op != "ConstantOfShape") continue;
     const auto numbers = known.at(node.inputs[0]).data<std::int64_t>();
     sizes[node.outputs[0]] = {numbers.begin(), numbers.end()};
   }
-  std::erase_if(graph.nodes, [](const onnx::Node& node) { return node.op == "ConstantOfShape"; });
+  std::erase_if(graph.nodes, [](const onnx::ModelNode& node) { return node.op == "ConstantOfShape"; });
   graph.initializers.clear();
   std::uint64_t stream = 0;
-  for (const onnx::Node& node : graph.nodes) {
+  for (const onnx::ModelNode& node : graph.nodes) {
     if (node.op != "Conv") continue;
     const std::vector<std::int64_t>& filter = sizes.at(node.inputs[1]);
     const auto products = static_cast<double>(filter[1] * filter[2] * filter[3]);

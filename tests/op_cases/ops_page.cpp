@@ -80,7 +80,7 @@ std::string page() {
          "too.\nOf random ops the numbers are ferry's own.\n\n"
          "| op | from version |\n|---|---|\n";
   std::map<std::string_view, std::string> versions;
-  for (const onnx::Converter& converter : onnx::all_converters()) {
+  for (const onnx::ConvertOp& converter : onnx::all_converters()) {
     std::string& list = versions[converter.op];
     list += (list.empty() ? "" : ", ") + std::to_string(converter.since);
   }

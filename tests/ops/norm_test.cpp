@@ -50,7 +50,7 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
   const Value x = g.constant(Tensor::of<double>({2, 3, 2, 2}, std::span<const double>(numbers)));
   const Value scale = g.constant(Tensor::of<double>({3}, {1, 2, 3}));
   const Value offset = g.constant(Tensor::of<double>({3}, {0, 1, 0}));
-  const BatchNorm normal = batch_norm(x, scale, offset, 0.25);
+  const NormalizedBatch normal = batch_norm(x, scale, offset, 0.25);
   const Value later = batch_norm(x, scale, offset, normal.mean, normal.variance, 0.25);
   const auto got = test::Evaluator(g).run({normal.y, normal.mean, normal.variance, later});
   for (int channel = 0; channel < 3; ++channel) {
@@ -177,7 +177,7 @@ TEST_CASE("norms lose nothing to a mean that is large beside the deviations") {
     for (float& element : made.mutable_data<float>()) element = number;
     return g.constant(made);
   };
-  const BatchNorm by_batch = batch_norm(reshape(x, {1, 8, 96}), of(8, 1), of(8, 0));
+  const NormalizedBatch by_batch = batch_norm(reshape(x, {1, 8, 96}), of(8, 1), of(8, 0));
   const auto got = test::Evaluator(g).run({instance_norm(x, of(4, 1), of(4, 0)), layer_norm(x, of(96, 1), of(96, 0)),
                                            group_norm(x, 2, of(4, 1), of(4, 0)), by_batch.y, by_batch.mean});
   CHECK(worst_of_blocks(numbers, got[0], 96) < 1e-5);

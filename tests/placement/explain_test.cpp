@@ -277,7 +277,7 @@ TEST_CASE("explain has one reason for each op and each transfer") {
     for (const auto& op : ops) CHECK_MESSAGE(op.second == 1, op.first);
     for (const PlanClass& role : plan.classes)
       for (const Instruction& instruction : role.instructions)
-        if (instruction.what == Do::kernel) CHECK(ops.contains(std::string(plan.string(instruction.name))));
+        if (instruction.what == Opcode::kernel) CHECK(ops.contains(std::string(plan.string(instruction.name))));
     CHECK(channels == plan.channels.size());
     for (const auto& message : messages) CHECK(message.second > 1);
     for (const Collective& collective : plan.collectives) {

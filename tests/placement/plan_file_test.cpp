@@ -104,7 +104,8 @@ TEST_CASE("a plan with an index out of range is refused even when its hash fits"
 }
 
 TEST_CASE("a plan with an unknown kind is refused") {
-  CHECK(has(refusal_after([](Plan& p) { p.classes[0].instructions[0].what = static_cast<Do>(99); }), "names no kind"));
+  CHECK(has(refusal_after([](Plan& p) { p.classes[0].instructions[0].what = static_cast<Opcode>(99); }),
+            "names no kind"));
   CHECK(has(refusal_after([](Plan& p) { p.channels[0].dtype = static_cast<DType>(77); }), "dtype number 77"));
   CHECK(has(refusal_after([](Plan& p) { p.schedules[0].kind = static_cast<CollectiveKind>(50); }), "names no kind"));
 }

@@ -34,11 +34,14 @@ Plan sending_plan() {
   plan.channels = {{.from = 0, .to = 1, .bytes = 12}};
   plan.schedules = {direct_schedule(CollectiveKind::all_gather, 2)};
   plan.collectives = {{.schedule = 0, .grouping = 0, .dtype = DType::float32, .parts = {3, 2}}};
-  const Instruction collective{.what = Do::collective, .target = 0};
+  const Instruction collective{.what = Opcode::collective, .target = 0};
   PlanClass sender, receiver;
-  sender.instructions = {
-      {.what = Do::copy}, {.what = Do::send, .target = 0}, {.what = Do::send_wait, .target = 0}, collective};
-  receiver.instructions = {{.what = Do::receive, .target = 0}, {.what = Do::receive_wait, .target = 0}, collective};
+  sender.instructions = {{.what = Opcode::copy},
+                         {.what = Opcode::send, .target = 0},
+                         {.what = Opcode::send_wait, .target = 0},
+                         collective};
+  receiver.instructions = {
+      {.what = Opcode::receive, .target = 0}, {.what = Opcode::receive_wait, .target = 0}, collective};
   sender.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 4}}};
   receiver.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 3}}};
   plan.classes = {sender, receiver};

@@ -35,8 +35,8 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
   std::string text;
   for (std::uint32_t k = 0; k < c.regions[region].instructions.count; ++k) {
     const Instruction& i = c.instructions[c.regions[region].instructions.begin + k];
-    text += (text.empty() ? "" : " ") + std::string(i.what == Do::kernel ? plan.string(i.op) : name_of(i.what));
-    if (i.what == Do::collective || i.what == Do::collective_wait)
+    text += (text.empty() ? "" : " ") + std::string(i.what == Opcode::kernel ? plan.string(i.op) : name_of(i.what));
+    if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
       text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
   }
   return text;
@@ -279,7 +279,7 @@ std::vector<bool> in_place(const Plan& plan, int task) {
   const PlanClass& c = plan.class_for(task);
   std::vector<bool> all;
   for (const Instruction& i : c.instructions)
-    if (i.what == Do::collective && i.inputs.count > 0 && i.outputs.count > 0)
+    if (i.what == Opcode::collective && i.inputs.count > 0 && i.outputs.count > 0)
       all.push_back(c.buffers[c.operands[i.inputs.begin]].offset == c.buffers[c.operands[i.outputs.begin]].offset);
   return all;
 }

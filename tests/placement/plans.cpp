@@ -27,7 +27,7 @@ Buffer buffer(std::uint64_t offset, std::vector<std::int64_t> sizes, std::uint32
   return result;
 }
 
-Instruction instruction(Do what, std::uint32_t target, Range inputs, Range outputs) {
+Instruction instruction(Opcode what, std::uint32_t target, Range inputs, Range outputs) {
   Instruction result;
   result.what = what;
   result.target = target;
@@ -53,29 +53,29 @@ PlanClass busy_class() {
   role.operands = {0, 1, 2, 0, 1};
   role.waits = {{1, 3}, {0, 2}};
   role.variables = {{kW, 4}};
-  Instruction kernel = instruction(Do::kernel, kNone, {0, 2}, {4, 1});
+  Instruction kernel = instruction(Opcode::kernel, kNone, {0, 2}, {4, 1});
   kernel.op = kMatMul;
   kernel.attrs = 0;
   kernel.thread = 0;
   kernel.waits = {0, 2};
   kernel.in_place = 1;
   kernel.scratch = 3;
-  Instruction loop = instruction(Do::loop, 2, {2, 1}, {0, 0});
+  Instruction loop = instruction(Opcode::loop, 2, {2, 1}, {0, 0});
   loop.other = 3;
-  Instruction branch = instruction(Do::branch, 4, {2, 1}, {0, 0});
+  Instruction branch = instruction(Opcode::branch, 4, {2, 1}, {0, 0});
   branch.other = 5;
   branch.thread = 1;
   role.instructions = {kernel,
-                       instruction(Do::feed, 0, {0, 0}, {0, 1}),
-                       instruction(Do::send, 0, {0, 1}, {0, 0}),
-                       instruction(Do::send_wait, 0, {0, 1}, {0, 0}),
-                       instruction(Do::collective, 0, {0, 1}, {1, 1}),
-                       instruction(Do::collective_wait, 0, {0, 1}, {1, 1}),
-                       instruction(Do::fetch, 0, {1, 1}, {0, 0}),
+                       instruction(Opcode::feed, 0, {0, 0}, {0, 1}),
+                       instruction(Opcode::send, 0, {0, 1}, {0, 0}),
+                       instruction(Opcode::send_wait, 0, {0, 1}, {0, 0}),
+                       instruction(Opcode::collective, 0, {0, 1}, {1, 1}),
+                       instruction(Opcode::collective_wait, 0, {0, 1}, {1, 1}),
+                       instruction(Opcode::fetch, 0, {1, 1}, {0, 0}),
                        loop,
                        branch,
-                       instruction(Do::copy, kNone, {0, 1}, {1, 1}),
-                       instruction(Do::copy, kNone, {0, 1}, {1, 1})};
+                       instruction(Opcode::copy, kNone, {0, 1}, {1, 1}),
+                       instruction(Opcode::copy, kNone, {0, 1}, {1, 1})};
   role.regions = {{Region::Kind::setup, {0, 1}}, {Region::Kind::step, {1, 8}},    {Region::Kind::condition, {9, 1}},
                   {Region::Kind::body, {10, 1}}, {Region::Kind::branch, {11, 0}}, {Region::Kind::branch, {11, 0}}};
   return role;
@@ -86,9 +86,9 @@ PlanClass receiving_class() {
   role.devices = {{DeviceKind::cpu, 0, 128, 0}};
   role.buffers = {buffer(0, {2, 3}, kX), buffer(64, {2, 3}, kY)};
   role.operands = {0, 1};
-  role.instructions = {instruction(Do::receive, 0, {0, 0}, {0, 1}), instruction(Do::receive_wait, 0, {0, 0}, {0, 1}),
-                       instruction(Do::collective, 0, {0, 1}, {1, 1}),
-                       instruction(Do::collective_wait, 0, {0, 1}, {1, 1})};
+  role.instructions = {
+      instruction(Opcode::receive, 0, {0, 0}, {0, 1}), instruction(Opcode::receive_wait, 0, {0, 0}, {0, 1}),
+      instruction(Opcode::collective, 0, {0, 1}, {1, 1}), instruction(Opcode::collective_wait, 0, {0, 1}, {1, 1})};
   role.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 4}}};
   return role;
 }

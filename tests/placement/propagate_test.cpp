@@ -25,7 +25,7 @@ Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks, const
 std::string made(const Plan& plan, std::string_view name) {
   const PlanClass& c = plan.class_for(0);
   for (const Instruction& i : c.instructions) {
-    if (i.what != Do::kernel || plan.string(i.name) != name) continue;
+    if (i.what != Opcode::kernel || plan.string(i.name) != name) continue;
     std::string sizes;
     for (std::int64_t size : c.buffers[c.operands[i.outputs.begin]].sizes)
       sizes += (sizes.empty() ? "" : ",") + std::to_string(size);

@@ -121,7 +121,7 @@ TEST_CASE("a wait for what comes later would last for ever") {
 TEST_CASE("messages and regions belong to thread 0") {
   Plan plan = stencil_plan(2);
   for (Instruction& i : plan.classes[0].instructions)
-    if (i.what == Do::fetch) i.thread = 1;
+    if (i.what == Opcode::fetch) i.thread = 1;
   CHECK(verify(plan).reason.find("where only thread 0 may run it") != std::string::npos);
 }
 
@@ -138,11 +138,11 @@ TEST_CASE("a small product and what follows it on its pieces go to any thread, w
   const Plan good = planned_on(g, ends, 2, {}, {{x.id(), {32, 32}}});
   std::set<int> threads;
   for (const Instruction& i : good.classes[0].instructions)
-    if (i.what == Do::tiles) threads.insert(i.thread);
+    if (i.what == Opcode::tiles) threads.insert(i.thread);
   CHECK(threads == std::set<int>{0, 1});
   std::size_t tried = 0;
   for (std::size_t k = 0; k < good.classes[0].instructions.size(); ++k) {
-    if (good.classes[0].instructions[k].what != Do::tiles) continue;
+    if (good.classes[0].instructions[k].what != Opcode::tiles) continue;
     for (std::uint32_t w = 0; w < good.classes[0].instructions[k].waits.count; ++w, ++tried) {
       Plan plan = good;
       PlanClass& c = plan.classes[0];
@@ -188,7 +188,7 @@ TEST_CASE("kernels that write parts of one bucket need each other's results no m
   for (std::uint32_t k = 0; k < c.regions[1].instructions.count; ++k) {
     const Instruction& i = c.instructions[c.regions[1].instructions.begin + k];
     ++ran[i.thread];
-    if (i.what != Do::kernel || plan.string(i.op) != "Sum") continue;
+    if (i.what != Opcode::kernel || plan.string(i.op) != "Sum") continue;
     if (++sums[i.thread] == 1 && i.thread == 0) first = ran[0];
     for (std::uint32_t w = 0; w < i.waits.count; ++w) waits.push_back(c.waits[i.waits.begin + w].count);
   }

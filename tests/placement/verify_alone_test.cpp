@@ -34,7 +34,7 @@ struct Role {
     b.name = name;
     return b;
   }
-  void add(Part part, Do what, std::uint32_t target, Range inputs, Range outputs, std::uint32_t name) {
+  void add(Part part, Opcode what, std::uint32_t target, Range inputs, Range outputs, std::uint32_t name) {
     Instruction i;
     i.what = what;
     i.target = target;
@@ -44,21 +44,21 @@ struct Role {
     parts[part].push_back(i);
   }
   void make(Part part, std::uint32_t buffer) {
-    add(part, Do::kernel, kNone, {}, {buffer, 1}, kX);
+    add(part, Opcode::kernel, kNone, {}, {buffer, 1}, kX);
     parts[part].back().op = kConstant;
     parts[part].back().attrs = buffer == kBufferGo ? 1 : 0;
   }
   void send(Part part, std::uint32_t channel, std::uint32_t buffer) {
-    add(part, Do::send, channel, {buffer, 1}, {}, kX);
-    add(part, Do::send_wait, channel, {buffer, 1}, {}, kX);
+    add(part, Opcode::send, channel, {buffer, 1}, {}, kX);
+    add(part, Opcode::send_wait, channel, {buffer, 1}, {}, kX);
   }
   void receive(Part part, std::uint32_t channel, std::uint32_t buffer) {
-    add(part, Do::receive, channel, {}, {buffer, 1}, kX);
-    add(part, Do::receive_wait, channel, {}, {buffer, 1}, kX);
+    add(part, Opcode::receive, channel, {}, {buffer, 1}, kX);
+    add(part, Opcode::receive_wait, channel, {}, {buffer, 1}, kX);
   }
   void loop() {
     make(condition, kBufferGo);
-    add(step, Do::loop, condition, {kBufferGo, 1}, {}, kWhile);
+    add(step, Opcode::loop, condition, {kBufferGo, 1}, {}, kWhile);
     parts[step].back().other = body;
   }
   PlanClass finished() {

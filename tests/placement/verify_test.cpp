@@ -55,7 +55,7 @@ std::string reason_after(const std::function<void(Plan&)>& change) {
   return verdict.reason;
 }
 
-std::vector<Instruction*> all_of(PlanClass& c, Do what) {
+std::vector<Instruction*> all_of(PlanClass& c, Opcode what) {
   std::vector<Instruction*> found;
   for (Instruction& i : c.instructions)
     if (i.what == what) found.push_back(&i);
@@ -63,7 +63,7 @@ std::vector<Instruction*> all_of(PlanClass& c, Do what) {
 }
 
 /// Takes the first instruction of that kind out of task `task`'s step.
-void drop(Plan& plan, int task, Do what) {
+void drop(Plan& plan, int task, Opcode what) {
   PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
   const auto at =
       std::find_if(c.instructions.begin(), c.instructions.end(), [&](const Instruction& i) { return i.what == what; });
@@ -83,7 +83,7 @@ TEST_CASE("of an op that is not known it says that nothing was proved") {
   CHECK(verify(plan).unproved.empty());
   const auto named = static_cast<std::uint32_t>(plan.strings.size());
   plan.strings.push_back("Nobodys");
-  for (Instruction* i : all_of(plan.classes[0], Do::kernel)) i->op = named;
+  for (Instruction* i : all_of(plan.classes[0], Opcode::kernel)) i->op = named;
   const Verdict verdict = verify(plan);
   CHECK(verdict.pass);
   REQUIRE(verdict.unproved.size() == 1);
@@ -98,17 +98,17 @@ TEST_CASE("of an op that is not known it says that nothing was proved") {
 
 TEST_CASE("38: a send without a receive, and the reverse") {
   CHECK(reason_after([](Plan& p) {
-          drop(p, 0, Do::receive), drop(p, 0, Do::receive_wait);
+          drop(p, 0, Opcode::receive), drop(p, 0, Opcode::receive_wait);
         }).find("a send without a receive") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
-          drop(p, 1, Do::send), drop(p, 1, Do::send_wait);
+          drop(p, 1, Opcode::send), drop(p, 1, Opcode::send_wait);
         }).find("a receive without a send") != std::string::npos);
 }
 
 TEST_CASE("39: two messages with one tag") {
   const std::string reason = reason_after([](Plan& p) {
-    auto sends = all_of(p.classes[p.class_of[1]], Do::send);
-    auto waits = all_of(p.classes[p.class_of[1]], Do::send_wait);
+    auto sends = all_of(p.classes[p.class_of[1]], Opcode::send);
+    auto waits = all_of(p.classes[p.class_of[1]], Opcode::send_wait);
     REQUIRE(sends.size() == 2);
     sends[1]->target = sends[0]->target;
     waits[1]->target = waits[0]->target;
@@ -119,18 +119,19 @@ TEST_CASE("39: two messages with one tag") {
 }
 
 TEST_CASE("a wait that is missing, early or for another buffer") {
-  CHECK(reason_after([](Plan& p) { drop(p, 0, Do::receive_wait); }).find("waited for 0 times") != std::string::npos);
-  CHECK(reason_after([](Plan& p) { drop(p, 1, Do::send_wait); }).find("waited for 0 times") != std::string::npos);
+  CHECK(reason_after([](Plan& p) { drop(p, 0, Opcode::receive_wait); }).find("waited for 0 times") !=
+        std::string::npos);
+  CHECK(reason_after([](Plan& p) { drop(p, 1, Opcode::send_wait); }).find("waited for 0 times") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
-          drop(p, 1, Do::collective_wait);
+          drop(p, 1, Opcode::collective_wait);
         }).find("task 1 does not start it once and wait for it once") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
           PlanClass& c = p.classes[p.class_of[0]];
-          std::swap(*all_of(c, Do::receive)[0], *all_of(c, Do::receive_wait)[0]);
+          std::swap(*all_of(c, Opcode::receive)[0], *all_of(c, Opcode::receive_wait)[0]);
         }).find("does not follow its start") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
           PlanClass& c = p.classes[p.class_of[1]];
-          std::swap(*all_of(c, Do::collective)[0], *all_of(c, Do::collective_wait)[0]);
+          std::swap(*all_of(c, Opcode::collective)[0], *all_of(c, Opcode::collective_wait)[0]);
         }).find("on task 1 the wait does not follow its start") != std::string::npos);
 }
 
@@ -151,8 +152,8 @@ TEST_CASE("a condition that is still being received") {
   Plan plan = test::planned(g, {chosen}, 2);
   REQUIRE(verify(plan).pass);
   PlanClass& c = plan.classes[plan.class_of[1]];
-  Instruction& wait = *all_of(c, Do::receive_wait)[0];
-  Instruction& branch = *all_of(c, Do::branch)[0];
+  Instruction& wait = *all_of(c, Opcode::receive_wait)[0];
+  Instruction& branch = *all_of(c, Opcode::branch)[0];
   REQUIRE(&branch - &wait == 1);
   std::swap(wait, branch);
   const std::string reason = verify(plan).reason;
@@ -165,7 +166,7 @@ TEST_CASE("sizes that differ at the two ends") {
 }
 
 TEST_CASE("a collective that a member never comes to, or comes to with other sizes") {
-  CHECK(reason_after([](Plan& p) { drop(p, 1, Do::collective); }).find("task 1 never comes to it") !=
+  CHECK(reason_after([](Plan& p) { drop(p, 1, Opcode::collective); }).find("task 1 never comes to it") !=
         std::string::npos);
   CHECK(reason_after([](Plan& p) { p.collectives[0].parts[0] += 1; }).find("the schedule wants") != std::string::npos);
 }
@@ -174,13 +175,13 @@ TEST_CASE("41: an order in which two tasks wait for each other is printed as a c
   const std::string reason = reason_after([](Plan& p) {
     // Task 1 waits for the answer before it sends the question.
     PlanClass& c = p.classes[p.class_of[1]];
-    const auto index_of = [&](Do what, bool last) {
+    const auto index_of = [&](Opcode what, bool last) {
       std::size_t found = 0;
       for (std::size_t i = 0; i < c.instructions.size(); ++i)
         if (c.instructions[i].what == what && (last || found == 0)) found = i;
       return static_cast<std::ptrdiff_t>(found);
     };
-    const std::ptrdiff_t send = index_of(Do::send, false), wait = index_of(Do::receive_wait, false);
+    const std::ptrdiff_t send = index_of(Opcode::send, false), wait = index_of(Opcode::receive_wait, false);
     REQUIRE(send < wait);
     std::rotate(c.instructions.begin() + send, c.instructions.begin() + send + 1, c.instructions.begin() + wait + 1);
   });
@@ -198,7 +199,7 @@ TEST_CASE("buffers that overlap, end outside of their arena or are read too earl
         std::string::npos);
   CHECK(reason_after([](Plan& p) { p.classes[0].buffers[0].offset += 4; }).find("misaligned") != std::string::npos);
   CHECK(reason_after([](Plan& p) {
-          auto kernels = all_of(p.classes[p.class_of[1]], Do::kernel);
+          auto kernels = all_of(p.classes[p.class_of[1]], Opcode::kernel);
           std::swap(*kernels[kernels.size() - 1], *kernels[kernels.size() - 2]);
         }).find("which is not written yet or has been overwritten") != std::string::npos);
 }
@@ -227,13 +228,13 @@ TEST_CASE("the extent of a bounded value is written by somebody") {
   const auto kernels = [](const Plan& plan, PlanClass& c, std::string_view op) {
     std::vector<Instruction*> found;
     for (Instruction& i : c.instructions)
-      if (i.what == Do::kernel && plan.string(i.op) == op) found.push_back(&i);
+      if (i.what == Opcode::kernel && plan.string(i.op) == op) found.push_back(&i);
     return found;
   };
   const std::string lost = "it moves elements and not their extent";
   SUBCASE("a gather does not bring it") {
     CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
-            for (const Do what : {Do::collective, Do::collective_wait})
+            for (const Opcode what : {Opcode::collective, Opcode::collective_wait})
               for (const Instruction* i : all_of(c, what)) {
                 if (plan.schedules[plan.collectives[i->target].schedule].kind == CollectiveKind::broadcast) continue;
                 bound(c, i->inputs);
@@ -263,7 +264,7 @@ TEST_CASE("the extent of a bounded value is written by somebody") {
   SUBCASE("a feed has none, nor has a variable") {
     CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
             for (PlanPort& port : plan.feeds) port.bounded = true;
-            for (const Instruction* i : all_of(c, Do::feed)) bound(c, i->outputs);
+            for (const Instruction* i : all_of(c, Opcode::feed)) bound(c, i->outputs);
           }).find("a feed does not write the extent") != std::string::npos);
     CHECK(reason_after([](Plan& p) {
             for (PlanClass& c : p.classes)

@@ -48,7 +48,7 @@ std::string refusal(std::string_view op, const std::function<void(Plan&, PlanCla
   REQUIRE(verify(plan, {nullptr, &kernels}).pass);
   PlanClass& c = plan.classes[plan.class_of[0]];
   for (Instruction& i : c.instructions)
-    if ((i.what == Do::kernel && plan.string(i.op) == op) || (i.what != Do::kernel && name_of(i.what) == op))
+    if ((i.what == Opcode::kernel && plan.string(i.op) == op) || (i.what != Opcode::kernel && name_of(i.what) == op))
       change(plan, c, i);
   return verify(plan, {nullptr, &kernels}).reason;
 }
@@ -81,7 +81,7 @@ TEST_CASE("what is put back into a slice must be as large as the slice") {
   const test::AllKernels kernels;
   REQUIRE(verify(plan, {nullptr, &kernels}).pass);
   for (const Instruction& i : plan.classes[0].instructions)
-    if (i.what == Do::kernel && plan.string(i.op) == "Unslice") plan.attrs[i.attrs].set("step", Ints{3});
+    if (i.what == Opcode::kernel && plan.string(i.op) == "Unslice") plan.attrs[i.attrs].set("step", Ints{3});
   const std::string reason = verify(plan, {nullptr, &kernels}).reason;
   CHECK_MESSAGE(has(reason, "input 0 is [3], the slice of [6] is [2]"), reason);
 }
@@ -177,7 +177,7 @@ TEST_CASE("a variable that is written twice in a step, or read behind its copy, 
   std::vector<std::uint32_t> copies;
   for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) {
     const Instruction& i = c.instructions[k];
-    if (i.what == Do::copy && output(c, i).space == Buffer::Space::state) copies.push_back(k);
+    if (i.what == Opcode::copy && output(c, i).space == Buffer::Space::state) copies.push_back(k);
   }
   REQUIRE(copies.size() == 2);
   SUBCASE("written twice") {

@@ -15,8 +15,8 @@ from pathlib import Path
 CORE = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner"]
 MOST_FILES = 30
 KNOW_OPS = ["graph", "ops"]
-TYPE = re.compile(r"^(?:struct|class|enum class|enum)\s+(?:\[\[\w+\]\]\s+)?([A-Z]\w*)\s*(?:final)?\s*(?::(?!:)[^;{]*)?\{|^using\s+([A-Z]\w*)\s*=",
-                  re.MULTILINE)
+TYPE = re.compile(r"^(?:struct|class|enum class|enum)\s+(?:\[\[\w+\]\]\s+)?([A-Z]\w*)\s*(?:final)?\s*(?::(?!:)[^;{]*)?\{|"
+                  r"^using\s+([A-Z]\w*)\s*=([^;]*);", re.MULTILINE)
 BY_ADDRESS = re.compile(r"[=!]= ?&k[A-Z]\w*")
 
 
@@ -36,13 +36,14 @@ def sources(root, suffixes):
 
 
 def twice(root):
-    places = collections.defaultdict(set)
+    places = collections.defaultdict(list)
     for path, text in sources(root, {".hpp"}):
         for match in TYPE.finditer(text):
-            places[match[1] or match[2]].add(path.relative_to(root).as_posix())
-    for name, files in sorted(places.items()):
-        if len(files) > 1:
-            yield f"type {name} is in {' and in '.join(sorted(files))}"
+            places[match[1] or match[2]].append((path.relative_to(root).as_posix(), match[3]))
+    for name, found in sorted(places.items()):
+        same = found[0][1] is not None and all(meaning == found[0][1] for _, meaning in found)  # an alias, said again
+        if len({file for file, _ in found}) > 1 and not same:
+            yield f"type {name} is in {' and in '.join(sorted(file for file, _ in found))}"
 
 
 def by_address(root):

@@ -53,7 +53,7 @@ class Lives {
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
       const Instruction& instruction = plan_.instructions[i];
       const std::uint32_t begin = now_++;
-      if (instruction.what == Do::loop || instruction.what == Do::branch) {
+      if (instruction.what == Opcode::loop || instruction.what == Opcode::branch) {
         const std::vector<Life> before = all_;
         walk(instruction.target);
         walk(instruction.other);

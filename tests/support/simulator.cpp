@@ -65,14 +65,14 @@ class Unroller {
     for (std::uint32_t k = 0; k < range.count; ++k) {
       const Instruction& i = class_.instructions[range.begin + k];
       const std::uint64_t here = hash64(plan_.string(i.name), luck);
-      if (i.what == Do::loop) {
+      if (i.what == Opcode::loop) {
         for (std::uint64_t round = here % 3; round > 0; --round) {
           region(i.target, here + 2 * round);
           region(i.other, here + 2 * round + 1);
         }
         region(i.target, here);
         compute(i, k, inputs(i), {});
-      } else if (i.what == Do::branch) {
+      } else if (i.what == Opcode::branch) {
         compute(i, k, inputs(i), {});
         region(here % 2 == 0 ? i.target : i.other, here);
       } else {
@@ -83,17 +83,17 @@ class Unroller {
 
   void instruction(const Instruction& i, std::uint32_t k) {
     switch (i.what) {
-      case Do::send:
+      case Opcode::send:
         return start(Kind::start_send, plan_.channels[i.target], i.target, inputs(i));
-      case Do::receive:
+      case Opcode::receive:
         return start(Kind::start_receive, plan_.channels[i.target], i.target, outputs(i));
-      case Do::send_wait:
+      case Opcode::send_wait:
         return wait(i.target, true, inputs(i));
-      case Do::receive_wait:
+      case Opcode::receive_wait:
         return wait(i.target, false, outputs(i));
-      case Do::collective:
+      case Opcode::collective:
         return collective(i, k);
-      case Do::collective_wait:
+      case Opcode::collective_wait:
         return collective_wait(i.target);
       default:
         return compute(i, k, inputs(i), written(i));

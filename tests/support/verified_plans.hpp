@@ -34,7 +34,7 @@ inline std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
   std::vector<std::string> ops;
   for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
     const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
-    if (i.what == Do::kernel || i.what == Do::tiles) ops.emplace_back(plan.string(i.op));
+    if (i.what == Opcode::kernel || i.what == Opcode::tiles) ops.emplace_back(plan.string(i.op));
   }
   return join(ops, ", ");
 }

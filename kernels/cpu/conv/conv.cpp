@@ -13,8 +13,8 @@
 namespace ferry::cpu {
 namespace {
 
-Conv conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
-  Conv conv;
+Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
+  Convolution conv;
   conv.images = x.sizes[0];
   conv.groups = groups;
   conv.in = w.sizes[1];
@@ -41,13 +41,13 @@ struct Sized {
   std::vector<std::int64_t> sizes;
 };
 
-Conv conv_of(const KernelSetup& setup, const Type& x, const Type& w, const Type& y) {
+Convolution conv_of(const KernelSetup& setup, const Type& x, const Type& w, const Type& y) {
   Sized image(x), filter(w), output(y);
   return conv_of(image.array(), filter.array(), output.array(), slide_of(setup.attrs),
                  setup.attrs.get<std::int64_t>("groups"));
 }
 
-bool is_empty(const Conv& conv) {
+bool is_empty(const Convolution& conv) {
   return conv.images * conv.groups * conv.in * conv.out * conv.taps() * conv.output.area() == 0;
 }
 
@@ -61,7 +61,7 @@ std::int64_t element_bytes(const KernelSetup& setup) {
 
 /// Enough target channels for vectors, enough positions to be worth packing the filter, and not too many taps that may
 /// lie outside of the image, each in another way.
-bool is_direct(const Conv& conv, std::int64_t targets, std::int64_t area) {
+bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t area) {
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
 }
 
@@ -77,13 +77,13 @@ std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<Di
   return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
 }
 
-using ByColumns = void (*)(KernelRun&, const Conv&);
+using ByColumns = void (*)(KernelRun&, const Convolution&);
 using Directly = void (*)(KernelRun&, const DirectConv&);
 
 /// `images`: how many, which may differ from step to step.
 void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
   const auto& state = kept<State2D>(run);
-  const Conv conv = conv_of(x, w, y, state.slide, state.groups);
+  const Convolution conv = conv_of(x, w, y, state.slide, state.groups);
   if (is_empty(conv)) {
     set_to_zero(run.outputs[0]);
     return finish_all(run);
@@ -93,11 +93,11 @@ void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Di
 
 // ---- The convolution ----
 
-Conv setup_conv(const KernelSetup& setup) {
+Convolution setup_conv(const KernelSetup& setup) {
   return conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
 }
 
-std::optional<DirectConv> direct_conv(const Conv& conv, bool packed) {
+std::optional<DirectConv> direct_conv(const Convolution& conv, bool packed) {
   if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
   return direct_convolution(conv, packed);
 }
@@ -145,11 +145,11 @@ void packed_filter(KernelRun& run) {
 
 // ---- The image's gradient ----
 
-Conv setup_image_gradient(const KernelSetup& setup) {
+Convolution setup_image_gradient(const KernelSetup& setup) {
   return conv_of(setup, setup.outputs[0], setup.inputs[1], setup.inputs[0]);
 }
 
-std::optional<DirectConv> direct_gradient(const Conv& conv) {
+std::optional<DirectConv> direct_gradient(const Convolution& conv) {
   if (!is_direct(conv, conv.in, conv.image.area())) return std::nullopt;
   return direct_image_gradient(conv);
 }
@@ -164,7 +164,7 @@ std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
-  const Conv conv = setup_image_gradient(setup);
+  const Convolution conv = setup_image_gradient(setup);
   const auto direct = direct_gradient(conv);
   return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
                 : image_gradient_columns_scratch(conv, element_bytes(setup));
@@ -172,7 +172,7 @@ std::int64_t image_gradient_scratch(const KernelSetup& setup) {
 
 // ---- The filter's gradient ----
 
-Conv setup_filter_gradient(const KernelSetup& setup) {
+Convolution setup_filter_gradient(const KernelSetup& setup) {
   return conv_of(setup, setup.inputs[1], setup.outputs[0], setup.inputs[0]);
 }
 
@@ -180,7 +180,7 @@ void filter_gradient(KernelRun& run) {
   run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
 }
 
-std::optional<DirectConv> direct_filter(const Conv& conv) {
+std::optional<DirectConv> direct_filter(const Convolution& conv) {
   if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
   return direct_filter_gradient(conv);
 }
@@ -190,7 +190,7 @@ std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
-  const Conv conv = setup_filter_gradient(setup);
+  const Convolution conv = setup_filter_gradient(setup);
   const auto direct = direct_filter(conv);
   return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
                 : filter_gradient_columns_scratch(conv, element_bytes(setup));

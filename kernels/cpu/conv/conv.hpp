@@ -18,7 +18,7 @@ namespace ferry::cpu {
 constexpr std::int64_t kConvLanes = 8;  // that work at once, each with scratch of its own
 
 /// The sizes of a convolution, of one group.
-struct Conv {
+struct Convolution {
   std::int64_t images = 0, groups = 1;
   std::int64_t in = 0, out = 0;  ///< channels
   Plane image, filter, output;
@@ -45,12 +45,12 @@ void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t
 
 // ---- By columns (conv_columns.cpp); scratch in bytes for elements of `element` bytes ----
 
-void convolve_by_columns(KernelRun& run, const Conv& conv);
-void image_gradient_by_columns(KernelRun& run, const Conv& conv);
-void filter_gradient_by_columns(KernelRun& run, const Conv& conv);
-[[nodiscard]] std::int64_t columns_scratch(const Conv& conv, std::int64_t element);
-[[nodiscard]] std::int64_t image_gradient_columns_scratch(const Conv& conv, std::int64_t element);
-[[nodiscard]] std::int64_t filter_gradient_columns_scratch(const Conv& conv, std::int64_t element);
+void convolve_by_columns(KernelRun& run, const Convolution& conv);
+void image_gradient_by_columns(KernelRun& run, const Convolution& conv);
+void filter_gradient_by_columns(KernelRun& run, const Convolution& conv);
+[[nodiscard]] std::int64_t columns_scratch(const Convolution& conv, std::int64_t element);
+[[nodiscard]] std::int64_t image_gradient_columns_scratch(const Convolution& conv, std::int64_t element);
+[[nodiscard]] std::int64_t filter_gradient_columns_scratch(const Convolution& conv, std::int64_t element);
 
 // ---- Directly (conv_sweep.cpp, conv_direct.cpp) ----
 
@@ -123,9 +123,9 @@ constexpr std::int64_t kWide = 8;
 constexpr std::int64_t kMostTaps = 256;
 
 /// `packed`: by DirectConv::packed.
-[[nodiscard]] DirectConv direct_convolution(const Conv& conv, bool packed);
-[[nodiscard]] DirectConv direct_image_gradient(const Conv& conv);
-[[nodiscard]] DirectConv direct_filter_gradient(const Conv& conv);
+[[nodiscard]] DirectConv direct_convolution(const Convolution& conv, bool packed);
+[[nodiscard]] DirectConv direct_image_gradient(const Convolution& conv);
+[[nodiscard]] DirectConv direct_filter_gradient(const Convolution& conv);
 /// What convolve_directly() and filter_gradient_directly() need besides; scratch is found without it.
 void find_rows_of_positions(DirectConv& conv);
 void find_rows_of_taps(DirectConv& conv);

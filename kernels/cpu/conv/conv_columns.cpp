@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile
 
 /// Output positions of a tile, when the matrix of columns has `depth` rows.
-std::int64_t tile_of(const Conv& conv, std::int64_t depth, std::size_t element) {
+std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t element) {
   const std::int64_t fitting = kColumnBytes / std::max<std::int64_t>(1, depth * static_cast<std::int64_t>(element));
   return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
 }
@@ -22,7 +22,7 @@ std::int64_t tile_of(const Conv& conv, std::int64_t depth, std::size_t element) 
 /// Of one channel and tap, for each row of the output positions [begin, end): calls body(positions of the row, of these
 /// those whose tap lies in the image, both counted from `begin`; where in the channel the first of them has it).
 template <class Body>
-void for_rows(const Conv& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const Body& body) {
   const Span inside = conv.slide.columns.inside(v, conv.image.columns, conv.output.columns);
   for (std::int64_t at = begin; at < end;) {
@@ -44,8 +44,8 @@ void for_rows(const Conv& conv, std::int64_t u, std::int64_t v, std::int64_t beg
 
 /// The elements of a channel under one tap at the output positions [begin, end); zeros in the padding.
 template <class T>
-void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-               T* to) {
+void copy_taps(const Convolution& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin,
+               std::int64_t end, T* to) {
   const std::int64_t stride = conv.slide.columns.stride;
   for_rows(conv, u, v, begin, end, [&](const Span& row, const Span& filled, std::int64_t from) {
     std::fill(to + row.begin, to + filled.begin, T(0));
@@ -59,7 +59,7 @@ void copy_taps(const Conv& conv, const T* channel, std::int64_t u, std::int64_t 
 
 /// Adds back to where copy_taps() had them from.
 template <class T>
-void add_taps(const Conv& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
+void add_taps(const Convolution& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const T* from) {
   const std::int64_t stride = conv.slide.columns.stride;
   for_rows(conv, u, v, begin, end, [&](const Span&, const Span& filled, std::int64_t to) {
@@ -74,7 +74,7 @@ void add_taps(const Conv& conv, T* channel, std::int64_t u, std::int64_t v, std:
 /// The columns of channels [first, first + count) of an image at positions [begin, end): where they are, and from one
 /// row to the next.
 template <class T>
-Matrix<T> columns(const Conv& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
+Matrix<T> columns(const Convolution& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
                   std::int64_t end, T* scratch) {
   const std::int64_t area = conv.image.area();
   if (conv.plain()) return {image + first * area + begin, area, false};
@@ -94,7 +94,7 @@ T* scratch_of(const KernelRun& run) {
 // ---- The convolution: a product for each tile ----
 
 template <class T>
-void convolve(KernelRun& run, const Conv& conv) {
+void convolve(KernelRun& run, const Convolution& conv) {
   const T* x = run.inputs[0].as<const T>();
   const T* w = run.inputs[1].as<const T>();
   T* y = run.outputs[0].as<T>();
@@ -116,13 +116,13 @@ void convolve(KernelRun& run, const Conv& conv) {
 // ---- The image's gradient: the filter, transposed, times the output's gradient gives columns to be added ----
 
 /// Blocks of channels that are computed apart, so that few images keep several threads busy.
-std::int64_t channel_blocks(const Conv& conv) {
+std::int64_t channel_blocks(const Convolution& conv) {
   const std::int64_t planes = std::max<std::int64_t>(1, conv.images * conv.groups);
   return std::clamp<std::int64_t>((kConvLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
 }
 
 template <class T>
-void image_gradient(KernelRun& run, const Conv& conv) {
+void image_gradient(KernelRun& run, const Convolution& conv) {
   const T* dy = run.inputs[0].as<const T>();
   const T* w = run.inputs[1].as<const T>();
   T* dx = run.outputs[0].as<T>();
@@ -157,7 +157,7 @@ struct FilterCut {
   std::int64_t blocks = 1, parts = 1;
 };
 
-FilterCut filter_cut(const Conv& conv) {
+FilterCut filter_cut(const Convolution& conv) {
   FilterCut cut;
   cut.blocks = std::clamp<std::int64_t>(kConvLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.in));
   if (cut.blocks * conv.groups < kConvLanes / 2) {
@@ -168,7 +168,7 @@ FilterCut filter_cut(const Conv& conv) {
 }
 
 template <class T>
-void filter_gradient(KernelRun& run, const Conv& conv) {
+void filter_gradient(KernelRun& run, const Convolution& conv) {
   const T* dy = run.inputs[0].as<const T>();
   const T* x = run.inputs[1].as<const T>();
   T* dw = run.outputs[0].as<T>();
@@ -205,34 +205,34 @@ void filter_gradient(KernelRun& run, const Conv& conv) {
 
 /// Bytes of all lanes' columns, whatever the block of channels and the number of images: a tile has 64 positions or
 /// fits into kColumnBytes.
-std::int64_t column_bytes(const Conv& conv, std::int64_t element) {
+std::int64_t column_bytes(const Convolution& conv, std::int64_t element) {
   const std::int64_t of_lane = std::max(conv.depth() * 64, kColumnBytes / element);
   return kConvLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;
 }
 
 }  // namespace
 
-void convolve_by_columns(KernelRun& run, const Conv& conv) {
+void convolve_by_columns(KernelRun& run, const Convolution& conv) {
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) { convolve<decltype(zero)>(run, conv); });
 }
 
-void image_gradient_by_columns(KernelRun& run, const Conv& conv) {
+void image_gradient_by_columns(KernelRun& run, const Convolution& conv) {
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) { image_gradient<decltype(zero)>(run, conv); });
 }
 
-void filter_gradient_by_columns(KernelRun& run, const Conv& conv) {
+void filter_gradient_by_columns(KernelRun& run, const Convolution& conv) {
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) { filter_gradient<decltype(zero)>(run, conv); });
 }
 
-std::int64_t columns_scratch(const Conv& conv, std::int64_t element) {
+std::int64_t columns_scratch(const Convolution& conv, std::int64_t element) {
   return conv.plain() ? 0 : column_bytes(conv, element);
 }
 
-std::int64_t image_gradient_columns_scratch(const Conv& conv, std::int64_t element) {
+std::int64_t image_gradient_columns_scratch(const Convolution& conv, std::int64_t element) {
   return column_bytes(conv, element);
 }
 
-std::int64_t filter_gradient_columns_scratch(const Conv& conv, std::int64_t element) {
+std::int64_t filter_gradient_columns_scratch(const Convolution& conv, std::int64_t element) {
   const std::int64_t sums = (filter_cut(conv).parts - 1) * conv.groups * conv.out * conv.depth();
   return column_bytes(conv, element) + sums * element;
 }

@@ -106,7 +106,7 @@ void cut_for_sums(Sweep& sweep, const DirectConv& conv) {
       sweep.targets.push_back(r * sweep.rows.stride * conv.target.columns + c * sweep.columns.stride);
 }
 
-DirectConv forward_conv(const Conv& conv) {
+DirectConv forward_conv(const Convolution& conv) {
   DirectConv direct{.images = conv.images,
                     .groups = conv.groups,
                     .sources = conv.in,
@@ -222,20 +222,20 @@ void find_factors(Sweep& sweep, const Make& make) {
 
 }  // namespace
 
-DirectConv direct_convolution(const Conv& conv, bool packed) {
+DirectConv direct_convolution(const Convolution& conv, bool packed) {
   DirectConv direct = forward_conv(conv);
   direct.packed = packed;
   cut_for_sums(direct.sweeps[0], direct);
   return direct;
 }
 
-DirectConv direct_filter_gradient(const Conv& conv) {
+DirectConv direct_filter_gradient(const Convolution& conv) {
   DirectConv direct = forward_conv(conv);
   cut_into_units(direct.sweeps[0], kPackedPositions);
   return direct;
 }
 
-DirectConv direct_image_gradient(const Conv& conv) {
+DirectConv direct_image_gradient(const Convolution& conv) {
   DirectConv direct{.images = conv.images,
                     .groups = conv.groups,
                     .sources = conv.out,

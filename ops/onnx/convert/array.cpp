@@ -445,7 +445,7 @@ Outs to_identity(Context& c) {
   return x.perm.empty() ? Outs(identity(c.in(0))) : Outs(x);
 }
 
-constexpr Converter kArray[] = {
+constexpr ConvertOp kArray[] = {
     {"Concat", 1, to_concat},
     {"Constant", 1, to_constant},
     {"ConstantOfShape", 9, to_constant_of_shape},
@@ -472,7 +472,7 @@ constexpr Converter kArray[] = {
 
 }  // namespace
 
-std::span<const Converter> array_converters() {
+std::span<const ConvertOp> array_converters() {
   return kArray;
 }
 

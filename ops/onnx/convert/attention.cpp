@@ -190,7 +190,7 @@ Outs to_tensor_scatter(Context& c) {
   return scatter_elements(cache, broadcast_to(places, c.sizes(1)), update, axis);
 }
 
-constexpr Converter kAttention[] = {
+constexpr ConvertOp kAttention[] = {
     {"Attention", 23, to_attention},
     {"CausalConvWithState", 27, to_causal_conv},
     {"ai.onnx.preview.FlexAttention", 1, to_flex_attention},
@@ -201,7 +201,7 @@ constexpr Converter kAttention[] = {
 
 }  // namespace
 
-std::span<const Converter> attention_converters() {
+std::span<const ConvertOp> attention_converters() {
   return kAttention;
 }
 

@@ -125,9 +125,9 @@ bool other_rows(const Type& a, const Type& b) {
 /// How many rows carried value k has at most, where an iteration adds up to `more` to at first `rows`.
 std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
   if (const auto given = c.given_size(k)) return *given;
-  const std::int64_t times = c.has(0) ? c.number_of(0).range.most : Range::kHighest;
+  const std::int64_t times = c.has(0) ? c.number_of(0).range.most : IntegerRange::kHighest;
   std::int64_t most = 0;
-  if (times != Range::kHighest && !__builtin_mul_overflow(std::max<std::int64_t>(times, 0), more, &most) &&
+  if (times != IntegerRange::kHighest && !__builtin_mul_overflow(std::max<std::int64_t>(times, 0), more, &most) &&
       !__builtin_add_overflow(most, rows, &most))
     return most;
   throw Error(Code::usage, "each iteration adds rows to carried value " + std::to_string(k) +
@@ -227,7 +227,7 @@ bool ends_by_itself(Context& c, const LoopForm& form) {
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
   if (form.collected == 0) return while_of(c, form, 0);
-  const Number times = c.has(0) ? c.number_of(0) : Number(Range::kHighest);
+  const Number times = c.has(0) ? c.number_of(0) : Number(IntegerRange::kHighest);
   if (times.known() && !ends_by_itself(c, form)) {
     const bool begins = !c.has(1) || c.constant_if(1).defined();
     if (!begins) c.take_by_value(1);
@@ -237,7 +237,7 @@ Outs to_loop(Context& c) {
   const int first = static_cast<int>(form.carried);
   for (int k = first; k < c.outputs(); ++k)
     if (const auto given = c.given_size(k)) most = std::min(most, *given);
-  if (most == Range::kHighest) {
+  if (most == IntegerRange::kHighest) {
     const std::string name = c.outputs() > first ? c.node().outputs[static_cast<std::size_t>(first)] : "NAME";
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
         .hint("--dim " + escaped(name) + "=100, for at most 100");
@@ -345,7 +345,7 @@ Outs to_scan_8(Context& c) {
   return outs_of(outs);
 }
 
-constexpr Converter kControl[] = {
+constexpr ConvertOp kControl[] = {
     {"If", 1, to_if},
     {"Loop", 1, to_loop},
     {"Scan", 8, to_scan_8},
@@ -354,7 +354,7 @@ constexpr Converter kControl[] = {
 
 }  // namespace
 
-std::span<const Converter> control_converters() {
+std::span<const ConvertOp> control_converters() {
   return kControl;
 }
 

@@ -232,7 +232,7 @@ Outs to_max_unpool(Context& c) {
   return pad(y, Ints(behind.size()), behind);
 }
 
-constexpr Converter kConv[] = {
+constexpr ConvertOp kConv[] = {
     {"AveragePool", 1, to_average_pool},
     {"Col2Im", 18, to_col2im},
     {"Conv", 1, to_conv},
@@ -250,7 +250,7 @@ constexpr Converter kConv[] = {
 
 }  // namespace
 
-std::span<const Converter> conv_converters() {
+std::span<const ConvertOp> conv_converters() {
   return kConv;
 }
 

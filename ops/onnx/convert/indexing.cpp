@@ -219,7 +219,7 @@ Outs to_non_max_suppression(Context& c) {
   return non_max_suppression(boxes, scores, most, overlap, score, c.integer("center_point_box", 0) != 0);
 }
 
-constexpr Converter kIndexing[] = {
+constexpr ConvertOp kIndexing[] = {
     {"Compress", 9, to_compress},
     {"Gather", 1, to_gather},
     {"GatherElements", 11, to_gather_elements},
@@ -239,7 +239,7 @@ constexpr Converter kIndexing[] = {
 
 }  // namespace
 
-std::span<const Converter> indexing_converters() {
+std::span<const ConvertOp> indexing_converters() {
   return kIndexing;
 }
 

@@ -15,14 +15,14 @@ Outs to_det(Context& c) {
   return det(c.in(0));
 }
 
-constexpr Converter kLinalg[] = {
+constexpr ConvertOp kLinalg[] = {
     {"Det", 11, to_det},
     {"Einsum", 12, to_einsum},
 };
 
 }  // namespace
 
-std::span<const Converter> linalg_converters() {
+std::span<const ConvertOp> linalg_converters() {
   return kLinalg;
 }
 

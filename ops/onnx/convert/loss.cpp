@@ -27,14 +27,14 @@ Outs to_cross_entropy(Context& c) {
   return {loss(c, logarithms), logarithms};
 }
 
-constexpr Converter kLoss[] = {
+constexpr ConvertOp kLoss[] = {
     {"NegativeLogLikelihoodLoss", 12, to_nll_loss},
     {"SoftmaxCrossEntropyLoss", 12, to_cross_entropy},
 };
 
 }  // namespace
 
-std::span<const Converter> loss_converters() {
+std::span<const ConvertOp> loss_converters() {
   return kLoss;
 }
 

@@ -190,7 +190,7 @@ Outs to_bit_cast(Context& c) {
   return bit_cast(x, to);
 }
 
-constexpr Converter kMath[] = {
+constexpr ConvertOp kMath[] = {
     {"Abs", 1, unary<abs>},
     {"Acos", 7, unary<acos>},
     {"Acosh", 9, unary<acosh>},
@@ -265,7 +265,7 @@ constexpr Converter kMath[] = {
 
 }  // namespace
 
-std::span<const Converter> math_converters() {
+std::span<const ConvertOp> math_converters() {
   return kMath;
 }
 

@@ -103,13 +103,13 @@ Outs to_ngrams(Context& c) {
   return rank == 2 ? y : reshape(y, {width});
 }
 
-constexpr Converter kNgrams[] = {
+constexpr ConvertOp kNgrams[] = {
     {"TfIdfVectorizer", 9, to_ngrams},
 };
 
 }  // namespace
 
-std::span<const Converter> ngram_converters() {
+std::span<const ConvertOp> ngram_converters() {
   return kNgrams;
 }
 

@@ -65,7 +65,7 @@ Outs flattened(Context& c) {
   return reshape_as(rows, x);
 }
 
-constexpr Converter kNn[] = {
+constexpr ConvertOp kNn[] = {
     {"Gemm", 1, to_gemm},
     {"LogSoftmax", 1, flattened<log_softmax>},
     {"LogSoftmax", 13, along<log_softmax>},
@@ -77,7 +77,7 @@ constexpr Converter kNn[] = {
 
 }  // namespace
 
-std::span<const Converter> nn_converters() {
+std::span<const ConvertOp> nn_converters() {
   return kNn;
 }
 

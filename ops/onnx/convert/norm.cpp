@@ -129,7 +129,7 @@ Outs to_dropout(Context& c) {
   return {select(stays, x * (1 / (1 - ratio)), 0), stays};
 }
 
-constexpr Converter kNorm[] = {
+constexpr ConvertOp kNorm[] = {
     {"BatchNormalization", 1, to_batch_norm},           {"Dropout", 1, to_dropout},
     {"GroupNormalization", 18, to_group_norm_18},       {"GroupNormalization", 21, to_group_norm},
     {"InstanceNormalization", 1, to_instance_norm},     {"LRN", 1, to_lrn},
@@ -139,7 +139,7 @@ constexpr Converter kNorm[] = {
 
 }  // namespace
 
-std::span<const Converter> norm_converters() {
+std::span<const ConvertOp> norm_converters() {
   return kNorm;
 }
 

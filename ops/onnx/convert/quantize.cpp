@@ -96,7 +96,7 @@ Outs to_qlinear_matmul(Context& c) {
   return quantize(y, one, c.in(kYZero), c.type(kYZero).dtype);
 }
 
-constexpr Converter kQuantize[] = {
+constexpr ConvertOp kQuantize[] = {
     {"DequantizeLinear", 10, to_dequantize},  {"DynamicQuantizeLinear", 11, to_dynamic_quantize},
     {"MatMulInteger", 10, to_matmul_integer}, {"QLinearMatMul", 10, to_qlinear_matmul},
     {"QuantizeLinear", 10, to_quantize},
@@ -104,7 +104,7 @@ constexpr Converter kQuantize[] = {
 
 }  // namespace
 
-std::span<const Converter> quantize_converters() {
+std::span<const ConvertOp> quantize_converters() {
   return kQuantize;
 }
 

@@ -59,14 +59,14 @@ Outs to_multinomial(Context& c) {
   return cast(chosen, c.dtype("dtype", DType::int32));
 }
 
-constexpr Converter kRandom[] = {
+constexpr ConvertOp kRandom[] = {
     {"Bernoulli", 15, to_bernoulli},    {"Multinomial", 7, to_multinomial}, {"RandomNormal", 1, to_normal},
     {"RandomNormalLike", 1, to_normal}, {"RandomUniform", 1, to_uniform},   {"RandomUniformLike", 1, to_uniform},
 };
 
 }  // namespace
 
-std::span<const Converter> random_converters() {
+std::span<const ConvertOp> random_converters() {
   return kRandom;
 }
 

@@ -218,7 +218,7 @@ Outs to_quantized_lstm(Context& c) {
   return in_directions(c, 4, run, true);
 }
 
-constexpr Converter kRecurrent[] = {
+constexpr ConvertOp kRecurrent[] = {
     {"com.microsoft.DynamicQuantizeLSTM", 1, to_quantized_lstm},
     {"GRU", 7, to_gru},
     {"LSTM", 7, to_lstm},
@@ -227,7 +227,7 @@ constexpr Converter kRecurrent[] = {
 
 }  // namespace
 
-std::span<const Converter> recurrent_converters() {
+std::span<const ConvertOp> recurrent_converters() {
   return kRecurrent;
 }
 

@@ -94,7 +94,7 @@ Outs running(Context& c) {
            source_location::current());
 }
 
-constexpr Converter kReduce[] = {
+constexpr ConvertOp kReduce[] = {
     {"ArgMax", 1, index_of_best<argmax>},
     {"ArgMin", 1, index_of_best<argmin>},
     {"CumProd", 26, running<cumprod>},
@@ -113,7 +113,7 @@ constexpr Converter kReduce[] = {
 
 }  // namespace
 
-std::span<const Converter> reduce_converters() {
+std::span<const ConvertOp> reduce_converters() {
   return kReduce;
 }
 

@@ -159,7 +159,7 @@ Outs to_center_crop_pad(Context& c) {
   return pad(y, low, high);
 }
 
-constexpr Converter kResize[] = {
+constexpr ConvertOp kResize[] = {
     {"CenterCropPad", 18, to_center_crop_pad},
     {"Resize", 10, to_upsample},
     {"Resize", 11, to_resize},
@@ -169,7 +169,7 @@ constexpr Converter kResize[] = {
 
 }  // namespace
 
-std::span<const Converter> resize_converters() {
+std::span<const ConvertOp> resize_converters() {
   return kResize;
 }
 

@@ -70,14 +70,14 @@ Outs to_deform_conv(Context& c) {
   return y + expand_dims(c.in(3), {1, 2});
 }
 
-constexpr Converter kSample[] = {
+constexpr ConvertOp kSample[] = {
     {"AffineGrid", 20, to_affine_grid}, {"DeformConv", 19, to_deform_conv}, {"GridSample", 16, to_grid_sample},
     {"RoiAlign", 10, to_roi_align_10},  {"RoiAlign", 16, to_roi_align},
 };
 
 }  // namespace
 
-std::span<const Converter> sample_converters() {
+std::span<const ConvertOp> sample_converters() {
   return kSample;
 }
 

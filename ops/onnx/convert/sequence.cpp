@@ -123,7 +123,7 @@ Outs to_get_element(Context& c) {
   return c.out(0);
 }
 
-constexpr Converter kSequence[] = {
+constexpr ConvertOp kSequence[] = {
     {"Optional", 15, to_optional},
     {"OptionalGetElement", 15, to_get_element},
     {"OptionalHasElement", 15, to_has_element},
@@ -140,7 +140,7 @@ constexpr Converter kSequence[] = {
 
 }  // namespace
 
-std::span<const Converter> sequence_converters() {
+std::span<const ConvertOp> sequence_converters() {
   return kSequence;
 }
 

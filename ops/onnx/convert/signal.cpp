@@ -189,7 +189,7 @@ Outs to_mel_weights(Context& c) {
   return cast(c.graph().constant(weights), c.dtype("output_datatype", DType::float32));
 }
 
-constexpr Converter kSignal[] = {
+constexpr ConvertOp kSignal[] = {
     {"BlackmanWindow", 17, to_blackman},     {"DFT", 17, to_dft},
     {"HammingWindow", 17, to_hamming},       {"HannWindow", 17, to_hann},
     {"MelWeightMatrix", 17, to_mel_weights}, {"STFT", 17, to_stft},
@@ -197,7 +197,7 @@ constexpr Converter kSignal[] = {
 
 }  // namespace
 
-std::span<const Converter> signal_converters() {
+std::span<const ConvertOp> signal_converters() {
   return kSignal;
 }
 

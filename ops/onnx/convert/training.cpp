@@ -104,7 +104,7 @@ Outs to_momentum(Context& c) {
   return joined(outs);
 }
 
-constexpr Converter kTraining[] = {
+constexpr ConvertOp kTraining[] = {
     {"ai.onnx.preview.training.Adagrad", 1, to_adagrad},
     {"ai.onnx.preview.training.Adam", 1, to_adam},
     {"ai.onnx.preview.training.Momentum", 1, to_momentum},
@@ -112,7 +112,7 @@ constexpr Converter kTraining[] = {
 
 }  // namespace
 
-std::span<const Converter> training_converters() {
+std::span<const ConvertOp> training_converters() {
   return kTraining;
 }
 

@@ -52,7 +52,7 @@ bool exchange_one(const Pairs& pairs, Plan& plan, Dice& dice) {
 /// On one of several classes two values change places before they are summed.
 bool exchanged_values(Plan& plan, Dice& dice) {
   Pairs pairs;
-  for (const At& at : all_of(plan, Do::collective))
+  for (const At& at : all_of(plan, Opcode::collective))
     if (at.in(plan).inputs.count > 0 && classes_in(plan, plan.collectives[at.in(plan).target]).size() > 1)
       add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).inputs, 0));
   return exchange_one(pairs, plan, dice);
@@ -61,9 +61,9 @@ bool exchanged_values(Plan& plan, Dice& dice) {
 /// At one end of a channel two values change places.
 bool exchanged_in_message(Plan& plan, Dice& dice) {
   Pairs pairs;
-  for (const At& at : all_of(plan, Do::send))
+  for (const At& at : all_of(plan, Opcode::send))
     add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).inputs, 0));
-  for (const At& at : all_of(plan, Do::receive))
+  for (const At& at : all_of(plan, Opcode::receive))
     add_pairs(pairs, plan, at.plan_class, operand(at.of(plan), at.in(plan).outputs, 0));
   return exchange_one(pairs, plan, dice);
 }
@@ -75,8 +75,8 @@ bool unparted_message(Plan& plan, Dice& dice) {
     const std::uint32_t whole = operand(at.of(plan), operands, 0);
     if (!parts_of(at.of(plan), whole).empty()) wholes.emplace_back(at.plan_class, whole);
   };
-  for (const At& at : all_of(plan, Do::send)) add(at, at.in(plan).inputs);
-  for (const At& at : all_of(plan, Do::receive)) add(at, at.in(plan).outputs);
+  for (const At& at : all_of(plan, Opcode::send)) add(at, at.in(plan).inputs);
+  for (const At& at : all_of(plan, Opcode::receive)) add(at, at.in(plan).outputs);
   const auto* chosen = one_of(wholes, dice);
   if (chosen == nullptr) return false;
   PlanClass& c = plan.classes[chosen->first];
@@ -128,7 +128,7 @@ std::vector<std::uint32_t> buffers_of(const PlanClass& c, const Instruction& i) 
 /// Two waits of a class, for different buffers, are for each other's collective.
 bool exchanged_waits(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
-  const std::vector<At> all = all_of(plan, Do::collective_wait);
+  const std::vector<At> all = all_of(plan, Opcode::collective_wait);
   for (const At& a : all)
     for (const At& b : all)
       if (a.plan_class == b.plan_class && a.index < b.index &&
@@ -147,7 +147,7 @@ bool is_free(const Buffer& b) {
 /// works on.
 bool touched_meanwhile(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
-  for (const At& start : all_of(plan, Do::collective)) {
+  for (const At& start : all_of(plan, Opcode::collective)) {
     const PlanClass& c = start.of(plan);
     const Instruction& begun = start.in(plan);
     const auto pair_up = [&](Range touched, std::uint32_t used) {
@@ -159,8 +159,8 @@ bool touched_meanwhile(Plan& plan, Dice& dice) {
     };
     for (std::size_t k = start.index + 1; k < c.instructions.size(); ++k) {
       const Instruction& i = c.instructions[k];
-      if (i.what == Do::collective_wait && i.target == begun.target) break;
-      if (i.what != Do::kernel) continue;
+      if (i.what == Opcode::collective_wait && i.target == begun.target) break;
+      if (i.what != Opcode::kernel) continue;
       if (begun.inputs.count > 0) pair_up(i.outputs, operand(c, begun.inputs, 0));
       for (const Range touched : {i.inputs, i.outputs}) {
         if (begun.outputs.count > 0) pair_up(touched, operand(c, begun.outputs, 0));

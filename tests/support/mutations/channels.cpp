@@ -10,7 +10,7 @@ namespace {
 
 /// Two sends of one class exchange their channels: each sends the other's value.
 bool swap_sends(Plan& plan, Dice& dice) {
-  const std::vector<At> sends = all_of(plan, Do::send);
+  const std::vector<At> sends = all_of(plan, Opcode::send);
   std::vector<std::pair<At, At>> pairs;
   for (const At& a : sends)
     for (const At& b : sends)
@@ -23,20 +23,21 @@ bool swap_sends(Plan& plan, Dice& dice) {
 }
 
 bool drop_send(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::send);
+  return drop_one(plan, dice, Opcode::send);
 }
 bool drop_send_wait(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::send_wait);
+  return drop_one(plan, dice, Opcode::send_wait);
 }
 bool drop_receive(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::receive);
+  return drop_one(plan, dice, Opcode::receive);
 }
 bool drop_receive_wait(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::receive_wait);
+  return drop_one(plan, dice, Opcode::receive_wait);
 }
 
-constexpr std::pair<Do, Do> kStartsAndWaits[] = {
-    {Do::send, Do::send_wait}, {Do::receive, Do::receive_wait}, {Do::collective, Do::collective_wait}};
+constexpr std::pair<Opcode, Opcode> kStartsAndWaits[] = {{Opcode::send, Opcode::send_wait},
+                                                         {Opcode::receive, Opcode::receive_wait},
+                                                         {Opcode::collective, Opcode::collective_wait}};
 
 /// A wait comes before what it waits for was started.
 bool early_wait(Plan& plan, Dice& dice) {
@@ -53,7 +54,7 @@ bool early_wait(Plan& plan, Dice& dice) {
 }
 
 /// What a message brings is used before it was waited for.
-bool late_wait(Plan& plan, Dice& dice, Do what) {
+bool late_wait(Plan& plan, Dice& dice, Opcode what) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const At& wait : all_of(plan, what)) {
     const PlanClass& c = wait.of(plan);
@@ -65,7 +66,7 @@ bool late_wait(Plan& plan, Dice& dice, Do what) {
       const Instruction& i = c.instructions[k];
       bool reads = false;
       for (std::uint32_t n = 0; n < i.inputs.count; ++n) reads = reads || storage(c, operand(c, i.inputs, n)) == buffer;
-      if (reads && i.what != Do::loop) moves.emplace_back(wait, k);
+      if (reads && i.what != Opcode::loop) moves.emplace_back(wait, k);
     }
   }
   const auto* found = one_of(moves, dice);
@@ -74,10 +75,10 @@ bool late_wait(Plan& plan, Dice& dice, Do what) {
 }
 
 bool late_receive_wait(Plan& plan, Dice& dice) {
-  return late_wait(plan, dice, Do::receive_wait);
+  return late_wait(plan, dice, Opcode::receive_wait);
 }
 bool late_collective_wait(Plan& plan, Dice& dice) {
-  return late_wait(plan, dice, Do::collective_wait);
+  return late_wait(plan, dice, Opcode::collective_wait);
 }
 
 Channel* a_channel(Plan& plan, Dice& dice) {
@@ -111,7 +112,7 @@ bool no_slots(Plan& plan, Dice& dice) {
   return channel != nullptr;
 }
 bool one_channel_for_two(Plan& plan, Dice& dice) {
-  const std::vector<At> sends = all_of(plan, Do::send);
+  const std::vector<At> sends = all_of(plan, Opcode::send);
   const At* at = one_of(sends, dice);
   if (at == nullptr || plan.channels.size() < 2) return false;
   at->in(plan).target = (at->in(plan).target + 1) % static_cast<std::uint32_t>(plan.channels.size());

@@ -9,17 +9,17 @@ namespace ferry::test {
 namespace {
 
 bool drop_collective(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::collective);
+  return drop_one(plan, dice, Opcode::collective);
 }
 
 bool drop_collective_wait(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::collective_wait);
+  return drop_one(plan, dice, Opcode::collective_wait);
 }
 
 /// One class comes to two collectives in another order than the others do.
 bool reorder_collectives(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
-  const std::vector<At> all = all_of(plan, Do::collective);
+  const std::vector<At> all = all_of(plan, Opcode::collective);
   for (const At& a : all)
     for (const At& b : all) {
       if (a.plan_class != b.plan_class || a.index >= b.index || a.in(plan).target == b.in(plan).target) continue;
@@ -59,7 +59,7 @@ bool no_sum(Plan& plan, Dice& dice) {
 }
 bool smaller_staging(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [&](const PlanClass& c, const Instruction& i) {
-    return i.what == Do::collective && i.scratch != kNone && c.buffers[i.scratch].bytes >= 64;
+    return i.what == Opcode::collective && i.scratch != kNone && c.buffers[i.scratch].bytes >= 64;
   });
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
@@ -70,7 +70,7 @@ bool smaller_staging(Plan& plan, Dice& dice) {
 }
 bool no_staging(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [&](const PlanClass& c, const Instruction& i) {
-    return i.what == Do::collective && i.scratch != kNone && c.buffers[i.scratch].bytes > 0;
+    return i.what == Opcode::collective && i.scratch != kNone && c.buffers[i.scratch].bytes > 0;
   });
   const At* at = one_of(all, dice);
   if (at != nullptr) at->in(plan).scratch = kNone;
@@ -78,7 +78,7 @@ bool no_staging(Plan& plan, Dice& dice) {
 }
 /// Members of two groups are exchanged, where the groups have different parts of a value.
 bool wrong_member(Plan& plan, Dice& dice) {
-  std::vector<At> all = all_of(plan, Do::collective);
+  std::vector<At> all = all_of(plan, Opcode::collective);
   std::erase_if(all, [&](const At& at) {
     const Instruction& i = at.in(plan);
     const Collective& collective = plan.collectives[i.target];

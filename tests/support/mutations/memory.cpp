@@ -45,7 +45,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t c = 0; c < plan.classes.size(); ++c)
     for (const Instruction& i : plan.classes[c].instructions) {
-      if (i.what != Do::kernel && i.what != Do::collective) continue;
+      if (i.what != Opcode::kernel && i.what != Opcode::collective) continue;
       for (std::uint32_t k = 0; k < i.inputs.count && i.outputs.count > 0; ++k) {
         const std::uint32_t in = operand(plan.classes[c], i.inputs, k), out = operand(plan.classes[c], i.outputs, 0);
         if (of_one_arena(plan.classes[c], in, out) && !may_take(i, k)) pairs.emplace_back(c, in, out);
@@ -60,7 +60,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
 /// A collective writes over its input, though members still need that.
 bool sum_over_input(Plan& plan, Dice& dice) {
   std::vector<std::tuple<At, std::uint32_t, std::uint32_t>> sums;
-  for (const At& at : all_of(plan, Do::collective)) {
+  for (const At& at : all_of(plan, Opcode::collective)) {
     const PlanClass& c = at.of(plan);
     const Instruction& i = at.in(plan);
     if (i.inputs.count == 0 || i.outputs.count == 0 || may_take(i, 0)) continue;
@@ -74,7 +74,7 @@ bool sum_over_input(Plan& plan, Dice& dice) {
   place(c, out, c.buffers[in].offset);
   const std::uint32_t number = at.in(plan).target;
   for (Instruction& i : c.instructions)
-    if ((i.what == Do::collective || i.what == Do::collective_wait) && i.target == number) i.in_place = 1;
+    if ((i.what == Opcode::collective || i.what == Opcode::collective_wait) && i.target == number) i.in_place = 1;
   return true;
 }
 bool smaller_arena(Plan& plan, Dice& dice) {
@@ -98,12 +98,12 @@ bool misplaced_view(Plan& plan, Dice& dice) {
 /// An instruction comes before the one that makes its input.
 bool use_before_making(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
-  for (const At& user : all_of(plan, Do::kernel)) {
+  for (const At& user : all_of(plan, Opcode::kernel)) {
     const PlanClass& c = user.of(plan);
     const Range range = c.regions[region_of(c, user.index)].instructions;
     for (std::size_t k = range.begin; k < user.index; ++k) {
       const Instruction& maker = c.instructions[k];
-      if (maker.what != Do::kernel || maker.outputs.count != 1) continue;
+      if (maker.what != Opcode::kernel || maker.outputs.count != 1) continue;
       const std::uint32_t made = storage(c, operand(c, maker.outputs, 0));
       bool reads = false, written_before = false;
       for (std::uint32_t n = 0; n < user.in(plan).inputs.count; ++n)
@@ -121,7 +121,7 @@ bool use_before_making(Plan& plan, Dice& dice) {
 }
 bool drop_maker(Plan& plan, Dice& dice) {
   std::vector<At> makers;
-  for (const At& at : all_of(plan, Do::kernel)) {
+  for (const At& at : all_of(plan, Opcode::kernel)) {
     const PlanClass& c = at.of(plan);
     const Instruction& maker = at.in(plan);
     if (maker.outputs.count != 1) continue;
@@ -145,13 +145,13 @@ bool drop_maker(Plan& plan, Dice& dice) {
 /// A buffer gets the bytes of a value that is on its way to another task.
 bool overwrite_while_sending(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
-  for (const At& send : all_of(plan, Do::send)) {
+  for (const At& send : all_of(plan, Opcode::send)) {
     const PlanClass& c = send.of(plan);
     const std::uint32_t sent = operand(c, send.in(plan).inputs, 0);
     for (std::size_t k = send.index + 1; k < c.instructions.size(); ++k) {
       const Instruction& i = c.instructions[k];
-      if (i.what == Do::send_wait && i.target == send.in(plan).target) break;
-      if (i.what != Do::receive_wait && i.what != Do::loop && i.what != Do::branch && i.outputs.count > 0 &&
+      if (i.what == Opcode::send_wait && i.target == send.in(plan).target) break;
+      if (i.what != Opcode::receive_wait && i.what != Opcode::loop && i.what != Opcode::branch && i.outputs.count > 0 &&
           of_one_arena(c, sent, operand(c, i.outputs, 0)))
         pairs.emplace_back(send.plan_class, sent, operand(c, i.outputs, 0));
     }

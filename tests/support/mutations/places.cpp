@@ -14,7 +14,7 @@ std::vector<At> all_of(const Plan& plan, const Wanted& wanted) {
   return found;
 }
 
-std::vector<At> all_of(const Plan& plan, Do what) {
+std::vector<At> all_of(const Plan& plan, Opcode what) {
   return all_of(plan, [what](const PlanClass&, const Instruction& i) { return i.what == what; });
 }
 
@@ -34,7 +34,7 @@ void drop(Plan& plan, At at) {
   erase_instruction(at.of(plan), at.index);
 }
 
-bool drop_one(Plan& plan, Dice& dice, Do what) {
+bool drop_one(Plan& plan, Dice& dice, Opcode what) {
   const std::vector<At> all = all_of(plan, what);
   const At* at = one_of(all, dice);
   if (at != nullptr) drop(plan, *at);

@@ -21,7 +21,7 @@ struct At {
 using Wanted = std::function<bool(const PlanClass&, const Instruction&)>;
 
 [[nodiscard]] std::vector<At> all_of(const Plan& plan, const Wanted& wanted);
-[[nodiscard]] std::vector<At> all_of(const Plan& plan, Do what);
+[[nodiscard]] std::vector<At> all_of(const Plan& plan, Opcode what);
 
 /// One of them by chance; null when there is none.
 template <class T>
@@ -49,7 +49,7 @@ template <class T>
 void drop(Plan& plan, At at);
 
 /// Takes out one instruction of this kind; false when there is none.
-bool drop_one(Plan& plan, Dice& dice, Do what);
+bool drop_one(Plan& plan, Dice& dice, Opcode what);
 
 /// Moves an instruction to `to` within its region.
 void move(PlanClass& c, std::size_t from, std::size_t to);

@@ -8,7 +8,7 @@ namespace ferry::test {
 namespace {
 
 bool wrong_regions(Plan& plan, Dice& dice) {
-  const std::vector<At> loops = all_of(plan, Do::loop);
+  const std::vector<At> loops = all_of(plan, Opcode::loop);
   const At* at = one_of(loops, dice);
   if (at != nullptr) std::swap(at->in(plan).target, at->in(plan).other);
   return at != nullptr;
@@ -22,7 +22,7 @@ bool instruction_of_no_region(Plan& plan, Dice& dice) {
 }
 /// A collective of a body stands in the step instead, on one of several classes.
 bool collective_out_of_body(Plan& plan, Dice& dice) {
-  std::vector<At> inside = all_of(plan, Do::collective);
+  std::vector<At> inside = all_of(plan, Opcode::collective);
   std::erase_if(inside, [&](const At& at) {
     return region_of(at.of(plan), at.index) < 2 || classes_in(plan, plan.collectives[at.in(plan).target]).size() < 2;
   });
@@ -39,7 +39,7 @@ bool collective_out_of_body(Plan& plan, Dice& dice) {
   return true;
 }
 bool wrong_condition(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, dice.one_in(2) ? Do::loop : Do::branch);
+  const std::vector<At> all = all_of(plan, dice.one_in(2) ? Opcode::loop : Opcode::branch);
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
   at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].dtype = DType::uint8;
@@ -50,7 +50,7 @@ bool wrong_class(Plan& plan, Dice& dice) {
   if (plan.classes.size() < 2) return false;
   const std::size_t task = dice.below(plan.class_of.size());
   const PlanClass& c = plan.classes[plan.class_of[task]];
-  const auto speaks = [](const Instruction& i) { return i.what == Do::send || i.what == Do::receive; };
+  const auto speaks = [](const Instruction& i) { return i.what == Opcode::send || i.what == Opcode::receive; };
   if (std::none_of(c.instructions.begin(), c.instructions.end(), speaks)) return false;
   plan.class_of[task] = (plan.class_of[task] + 1) % static_cast<std::uint32_t>(plan.classes.size());
   return true;

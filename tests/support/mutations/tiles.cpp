@@ -16,7 +16,7 @@ std::vector<At> members(const Plan& plan, const Wanted& wanted) {
   return all_of(plan, [&](const PlanClass& c, const Instruction& i) {
     const auto region = region_of(c, static_cast<std::size_t>(&i - c.instructions.data()));
     const auto runs = [&](const Instruction& tiles) {
-      return tiles.what == Do::tiles && tiles.target == region && tiles.other != 0;
+      return tiles.what == Opcode::tiles && tiles.target == region && tiles.other != 0;
     };
     return c.regions[region].kind == Region::Kind::tile && wanted(c, i) &&
            std::any_of(c.instructions.begin(), c.instructions.end(), runs);
@@ -26,7 +26,7 @@ std::vector<At> members(const Plan& plan, const Wanted& wanted) {
 /// An instruction that runs a tile region with a slot.
 std::vector<At> with_slots(const Plan& plan) {
   return all_of(plan, [](const PlanClass& c, const Instruction& i) {
-    if (i.what != Do::tiles) return false;
+    if (i.what != Opcode::tiles) return false;
     const Range range = c.regions[i.target].instructions;
     return std::any_of(c.instructions.begin() + range.begin, c.instructions.begin() + range.begin + range.count,
                        [&](const Instruction& member) { return in_slot(c, operand(c, member.outputs, 0)); });
@@ -34,7 +34,7 @@ std::vector<At> with_slots(const Plan& plan) {
 }
 
 bool hidden_operand(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, Do::tiles);
+  const std::vector<At> all = all_of(plan, Opcode::tiles);
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
   Range& range = dice.one_in(2) ? at->in(plan).inputs : at->in(plan).outputs;
@@ -58,7 +58,7 @@ bool kernel_of_other_size(Plan& plan, Dice& dice) {
 bool not_a_kernel(Plan& plan, Dice& dice) {
   const std::vector<At> all = members(plan, [](const PlanClass&, const Instruction& i) { return i.inputs.count == 1; });
   const At* at = one_of(all, dice);
-  if (at != nullptr) at->in(plan).what = Do::copy;
+  if (at != nullptr) at->in(plan).what = Opcode::copy;
   return at != nullptr;
 }
 bool slot_behind_the_end(Plan& plan, Dice& dice) {
@@ -78,7 +78,7 @@ bool larger_tile(Plan& plan, Dice& dice) {
 /// A tile ends within a row.
 bool cut_row(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
-    if (i.what != Do::tiles || i.other == 0) return false;
+    if (i.what != Opcode::tiles || i.other == 0) return false;
     const Range range = c.regions[i.target].instructions;
     const auto joins = [&](const Instruction& member) {
       const Buffer &in = c.buffers[operand(c, member.inputs, 0)], &out = c.buffers[operand(c, member.outputs, 0)];
@@ -92,7 +92,7 @@ bool cut_row(Plan& plan, Dice& dice) {
 }
 bool empty_tile(Plan& plan, Dice& dice) {
   const std::vector<At> all =
-      all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Do::tiles && i.other != 0; });
+      all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Opcode::tiles && i.other != 0; });
   const At* at = one_of(all, dice);
   if (at != nullptr) at->in(plan).other = 0;
   return at != nullptr;
@@ -156,7 +156,7 @@ bool kernel_too_early(Plan& plan, Dice& dice) {
 /// An output lies one line further than the input whose bytes it took.
 bool output_beside_input(Plan& plan, Dice& dice) {
   std::vector<std::pair<std::size_t, std::uint32_t>> found;
-  for (const At& at : all_of(plan, Do::tiles)) {
+  for (const At& at : all_of(plan, Opcode::tiles)) {
     const PlanClass& c = at.of(plan);
     for (std::uint32_t o = 0; o < at.in(plan).outputs.count; ++o)
       for (std::uint32_t k = 0; k < at.in(plan).inputs.count; ++k) {
@@ -179,7 +179,7 @@ bool output_beside_input(Plan& plan, Dice& dice) {
 bool pieces_over_input(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::uint32_t>> found;
   for (const At& at :
-       all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Do::tiles && i.other == 0; })) {
+       all_of(plan, [](const PlanClass&, const Instruction& i) { return i.what == Opcode::tiles && i.other == 0; })) {
     const PlanClass& c = at.of(plan);
     const Buffer& out = c.buffers[operand(c, at.in(plan).outputs, 0)];
     for (std::uint32_t k = 0; k < at.in(plan).inputs.count; ++k) {
@@ -200,7 +200,7 @@ bool pieces_over_input(Plan& plan, Dice& dice) {
   return true;
 }
 bool not_run_as_tiles(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, Do::tiles);
+  const std::vector<At> all = all_of(plan, Opcode::tiles);
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
   at->of(plan).regions[at->in(plan).target].kind = Region::Kind::branch;

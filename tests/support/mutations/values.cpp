@@ -45,7 +45,7 @@ bool wrong_buffer_bytes(Plan& plan, Dice& dice) {
 /// A buffer that goes to others, or to the caller, gets other dims.
 bool wrong_dims(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
-    const bool checked = i.what == Do::send || i.what == Do::fetch || i.what == Do::copy;
+    const bool checked = i.what == Opcode::send || i.what == Opcode::fetch || i.what == Opcode::copy;
     return checked && !c.buffers[operand(c, i.inputs, 0)].sizes.empty() &&
            storage(c, operand(c, i.inputs, 0)) == operand(c, i.inputs, 0);
   });
@@ -56,7 +56,7 @@ bool wrong_dims(Plan& plan, Dice& dice) {
 }
 bool wrong_buffer_dtype(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass&, const Instruction& i) {
-    return i.what == Do::send || i.what == Do::fetch || i.what == Do::collective || i.what == Do::feed;
+    return i.what == Opcode::send || i.what == Opcode::fetch || i.what == Opcode::collective || i.what == Opcode::feed;
   });
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
@@ -74,7 +74,7 @@ bool wrong_fetch_task(Plan& plan, Dice& dice) {
   return true;
 }
 bool drop_fetch(Plan& plan, Dice& dice) {
-  return drop_one(plan, dice, Do::fetch);
+  return drop_one(plan, dice, Opcode::fetch);
 }
 bool wrong_variable(Plan& plan, Dice& dice) {
   std::vector<PlanClass*> some;
