@@ -36,7 +36,7 @@ MAY_INCLUDE = {
                  "placement/plan", "placement/planner", "placement/verify/verify", "placement/topology",
                  "placement/capabilities",
                  "kernels/kernel", "kernels/device", "kernels/buffer",
-                 "comm/transport", "comm/group", "comm/backends", "comm/failure", "comm/host"],
+                 "comm/transport", "comm/group", "comm/backends", "comm/host"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
 }
 # These include installed headers, and their own.
