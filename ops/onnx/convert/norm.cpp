@@ -32,7 +32,7 @@ Outs to_batch_norm(Context& c) {
   if (c.opset() < 14 || c.integer("training_mode", 0) == 0) {
     return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
   }
-  const BatchNorm now = batch_norm(x, scale, offset, epsilon);
+  const NormalizedBatch now = batch_norm(x, scale, offset, epsilon);
   const Value new_mean = cast(now.mean, mean.dtype()) * (1 - momentum);
   const Value new_variance = cast(now.variance, variance.dtype()) * (1 - momentum);
   const Value kept_mean = mean * momentum + new_mean;
