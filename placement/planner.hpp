@@ -50,7 +50,7 @@ struct PlanOptions {
   std::int64_t fuse_from = 16384;
   /// Looks after each pass whether the form is as it must be then; Error(bug) names the pass that broke it.
   bool check_passes = false;
-  std::function<void(const PassReport&)> on_pass;  ///< called after each pass
+  std::function<void(const PassReport&)> on_pass = {};  ///< called after each pass
 };
 
 /// Why an op is where it is, or why a transfer exists: for `ferry explain`.

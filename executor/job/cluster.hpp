@@ -40,7 +40,7 @@ struct ClusterOptions {
   /// Of virtual tasks: plans are made as if so many hosts like this one shared them, in order; 0: they are on this one.
   int hosts = 0;
   /// Plans are made for this, which is somewhere else: there is nothing to run on. None: for the tasks that there are.
-  std::optional<Topology> elsewhere;
+  std::optional<Topology> elsewhere = {};
 };
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them

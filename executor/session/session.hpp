@@ -31,9 +31,10 @@ struct SessionOptions {
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
   /// Of ops whose annotation names no kind of device; none: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device;
-  bool reasons = false;                            ///< Session::plan tells also why
-  std::function<void(const PassReport&)> on_pass;  ///< called after each pass of planning, on the thread that plans
-  bool check_passes = false;                       ///< as PlanOptions::check_passes
+  bool reasons = false;  ///< Session::plan tells also why
+  std::function<void(const PassReport&)> on_pass =
+      {};                     ///< called after each pass of planning, on the thread that plans
+  bool check_passes = false;  ///< as PlanOptions::check_passes
   /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
   /// message between hosts. Not given: as the topology's links suggest. The same on all tasks.
   std::optional<std::int64_t> bucket_bytes;

@@ -18,8 +18,8 @@ namespace ferry {
 
 struct PlanCommandOptions : JobOptions {
   std::string file;
-  std::vector<std::string> shapes;                 ///< "x=64,784"
-  std::function<void(const PassReport&)> on_pass;  ///< as SessionOptions::on_pass
+  std::vector<std::string> shapes;                      ///< "x=64,784"
+  std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass
   bool check_passes = false;
 };
 
