@@ -84,8 +84,12 @@ bool says(const Error& error, const char* part) {
 /// What variables() gave, which is on task 0 alone, goes back as it is.
 void restore_as_it_was(const Cluster& cluster) {
   Graph g;
-  const Value w = g.variable("w", g.constant({1, 2, 3}), on("/task:1"));
-  const Value doubled = assign(w, w * 2);
+  Value w, doubled;
+  {
+    const auto there = g.device("/task:1");
+    w = g.variable("w", g.constant({1, 2, 3}));
+    doubled = assign(w, w * 2);
+  }
   Session session(g, cluster);
   const auto now = [&](double expected) {
     const Tensor got = session.run({w})[0];

@@ -377,7 +377,7 @@ TEST_CASE("a size that is not known may be 1 where another value has more") {
   const Value p = g.input("p", DType::float64, {"n", 3});
   const Value q = g.constant(Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
   const Value loss = sum(maximum(p, q) * p);
-  const Value gradient = gradients(loss, {{p}})[0];
+  const Value gradient = gradients(loss, Values{p})[0];
   CHECK(gradient.shape().str() == p.shape().str());
   Session session(g, tasks(1));
   // Of max(p, q) p, summed over the rows of q: max(p, q), and p where p is the greater.
