@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/ranges.hpp"
@@ -107,6 +108,7 @@ class Printer {
   }
 
   void totals() {
+    of_classes_.emplace(plan_);
     count_of("a step");
     for (const std::uint32_t plan_class : classes_by_first_task()) count_class(plan_class, 1, "a step");
     std::string head = "plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
@@ -134,7 +136,7 @@ class Printer {
   /// a branch there, where that is anything: the plan does not say how often they run.
   void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
     const PlanClass& role = plan_.classes[plan_class];
-    const Traffic here = of_classes_.of(plan_class, region);
+    const Traffic here = of_classes_->of(plan_class, region);
     if (here != Traffic{}) count_of(what) += here;
     const Range range = role.regions[region].instructions;
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
@@ -246,7 +248,7 @@ class Printer {
   }
 
   const Plan& plan_;
-  ClassTraffic of_classes_{plan_};
+  std::optional<ClassTraffic> of_classes_;  // of a finished plan
   std::string out_;
   std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
 };

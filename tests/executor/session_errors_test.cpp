@@ -340,7 +340,7 @@ TEST_CASE("a trace has every task, and an arrow for each message") {
 
 TEST_CASE("a session is not closed by the callback of its own run") {
   Graph g;
-  const Value y = (g.constant({1, 2}) * 2.0).named("y");
+  const Value y = (g.constant(Tensor::of<float>({2}, {1, 2})) * 2.0).named("y");
   Session session(g, tasks(2));
   RunRequest request;
   request.fetches = {y};

@@ -41,9 +41,10 @@ std::string fused(const Given& given) {
   options.bucket_bytes = given.bucket_bytes;
   const std::string program =
       test::text_after("fuse_messages", given.graph, signature_of(given), given.topology, options);
+  const std::string step = program.substr(0, program.find("region 1"));
   std::map<std::string, std::string> names;  // of values
   std::string text;
-  for (const std::string_view line : split(program.substr(0, program.find("region 1")), '\n')) {
+  for (const std::string_view line : split(step, '\n')) {
     if (line.find('(') == std::string_view::npos) continue;
     const std::size_t equals = line.find(" = "), opens = line.find('('), closes = line.find(')');
     const std::string_view name = line.substr(line.find("# ") + 2);
