@@ -25,7 +25,8 @@ std::string fit_problem(const Graph& model, const std::map<std::string, Type, st
   }
   for (const auto& [name, type] : saved) {
     const auto op = model.find(name);
-    if (!op || model.op(*op).def().role != OpRole::variable) problems.push_back("extra: " + escaped(name) + " " + type.str());
+    if (!op || model.op(*op).def().role != OpRole::variable)
+      problems.push_back("extra: " + escaped(name) + " " + type.str());
   }
   if (problems.empty()) return {};
   Error error(Code::file, "the saved variables do not fit the graph");
