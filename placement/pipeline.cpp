@@ -73,9 +73,7 @@ class Pipeline {
 
   template <class F>
   Program program(std::string_view name, F pass) const {
-    return run(
-        name, pass, [&](const Program& made) { check_program(made, name != kSelect); },
-        [](const Program& made) { return made.str(); });
+    return run(name, pass, check_program, [](const Program& made) { return made.str(); });
   }
 
   /// Of the class that comes next.

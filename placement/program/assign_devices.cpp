@@ -342,6 +342,7 @@ class Assigner {
 }  // namespace
 
 void assign_devices(Program& program) {
+  program.placed = true;
   Assigner(program).run();
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Program& program, bool placed)
-      : program_(program), placed_(placed), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
+  explicit Checker(const Program& program)
+      : program_(program), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
 
   void region(RegionId id) {
     if (id >= program_.regions.size()) throw Error(Code::bug, "region " + std::to_string(id) + " is not there");
@@ -33,7 +33,7 @@ class Checker {
     require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
     for (const PValueId input : program_.inputs(node)) require(made_[input], "is used before it is made");
     require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
-    require(!placed_ || node.where != kNone || may_float(node), "has no devices");
+    require(!program_.placed || node.where != kNone || may_float(node), "has no devices");
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
       region(node.detail);
       region(node.detail + 1);
@@ -55,15 +55,14 @@ class Checker {
   }
 
   const Program& program_;
-  const bool placed_;
   std::vector<bool> made_;  // of each value: a node that came before makes it
   std::vector<bool> seen_;  // of each node
 };
 
 }  // namespace
 
-void check_program(const Program& program, bool placed) {
-  Checker(program, placed).region(0);
+void check_program(const Program& program) {
+  Checker(program).region(0);
 }
 
 }  // namespace ferry

@@ -166,6 +166,7 @@ struct Program {
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< of transfers and collectives: index into `reasons`
   std::vector<std::string> warnings;
+  bool placed = false;  ///< assign_devices has run: nodes have devices
 
   [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {
     return {operands.data() + node.first_input, node.inputs};
