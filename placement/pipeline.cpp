@@ -37,23 +37,26 @@ struct Pass {
   void (*run)(Form&);
 };
 
+// A pass, a line.
+// clang-format off
 constexpr Pass<Program> kProgramPasses[] = {
-    {"assign_devices", assign_devices},  //
-    {"propagate", propagate},            //
-    {"reshard", reshard},                //
-    {"fuse_messages", fuse_messages},    //
-    {"coalesce", coalesce},              //
+    {"assign_devices", assign_devices},
+    {"propagate", propagate},
+    {"reshard", reshard},
+    {"fuse_messages", fuse_messages},
+    {"coalesce", coalesce},
 };
 
 constexpr Pass<ClassPlan> kClassPasses[] = {
-    {"update_variables", update_variables},  //
-    {"pack_inputs", pack_inputs},            //
-    {"fuse_epilogues", fuse_epilogues},      //
-    {"fuse_elements", fuse_elements},        //
-    {"join_regions", join_regions},          //
-    {"place_strands", place_strands},        //
-    {"plan_memory", plan_memory},            //
+    {"update_variables", update_variables},
+    {"pack_inputs", pack_inputs},
+    {"fuse_epilogues", fuse_epilogues},
+    {"fuse_elements", fuse_elements},
+    {"join_regions", join_regions},
+    {"place_strands", place_strands},
+    {"plan_memory", plan_memory},
 };
+// clang-format on
 
 /// Runs one pass: the only place that names them, times them, shows what they made and checks it.
 class Pipeline {
