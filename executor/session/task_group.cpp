@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 #include "base/files/files.hpp"
@@ -27,10 +26,10 @@ class TaskThreads {
     threads_.reserve(tasks.size());
     try {
       for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
       const std::size_t made = threads_.size() + 1;
       end();
-      throw no_threads(tasks.size(), made).note(error.what());
+      throw no_threads(tasks.size(), made, error.what());
     }
   }
   ~TaskThreads() { end(); }
@@ -61,10 +60,12 @@ class TaskThreads {
   }
 
   /// Of tasks that need a thread each, where there are no more than so many.
-  static Error no_threads(std::size_t tasks, std::uint64_t most) {
+  static Error no_threads(std::size_t tasks, std::uint64_t most, const std::string& why = "") {
     return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
-                                     std::to_string(most) + " at most")
-        .hint("fewer --tasks, or several processes (mpirun); ferry plan and ferry check need no threads");
+                                     std::to_string(most) + " at most" + (why.empty() ? "" : ": " + why))
+        .hint(
+            "fewer --tasks, higher limits (ulimit -v, ulimit -u), or several processes (mpirun); "
+            "ferry plan and ferry check need no threads");
   }
 
  private:

@@ -375,6 +375,27 @@ def case_114_more_tasks_than_threads():
     return None
 
 
+def case_114_no_memory_for_threads():
+    """Wherever the addresses of the process end: in the making of a thread, or before it, or behind."""
+    if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
+        return "a sanitizer needs more addresses"
+    path = write("small.pbtxt", add())
+    for tasks in ("3", "20", "100"):
+        refused_once = False
+        for megabytes in range(100, 1000, 60):
+            done = subprocess.run(["sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh", FERRY, "run", path, "--tasks", tasks,
+                                   "--threads", "1"], capture_output=True, text=True, timeout=SECONDS, env=environment())
+            if done.returncode == 0:
+                break
+            if done.returncode == 127:  # the system's loader had no memory: ferry has not begun
+                continue
+            refused_once = True
+            expect((done.returncode, "", done.stderr), 7, "try: ")
+        if tasks != "3" and not refused_once:
+            raise Failed(f"{tasks} tasks were never refused")
+    return None
+
+
 def case_077_first_op_that_makes_nan():
     text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
     below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))
