@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -210,8 +211,8 @@ TaskGroup::~TaskGroup() {
   }
   try {
     close();
-  } catch (const Error& error) {
-    log_error(error.text());
+  } catch (const std::exception& error) {
+    log_error(error.what());
   }
 }
 
@@ -256,13 +257,19 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   const Exclusive exclusive(s.busy);
   s.begin();
   try {
-    s.threads->run([&](std::size_t i) { body(*s.tasks[i]); });
+    s.threads->run([&](std::size_t i) {
+      try {
+        body(*s.tasks[i]);
+      } catch (const std::bad_alloc&) {  // which no other task throws
+        throw s.tasks[i]->out_of_memory();
+      }
+    });
   } catch (const Error& error) {
     if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
       s.failure = error.text();
     throw;
   } catch (...) {
-    s.failure = "a callback threw";
+    s.failure = as_error(std::current_exception(), Code::program, "a callback").text();
     throw;
   }
 }

@@ -153,8 +153,8 @@ void CheckpointWriter::clean_up() noexcept {
   try {
     if (options_.process == 0) return options_.files->remove(folder);
     for (const TaskCopy& copy : copies_) options_.files->remove(folder + "/" + shard_name(copy.task));
-  } catch (const Error& error) {
-    log_warn("what could not be completed stays: " + error.text());
+  } catch (const std::exception& error) {
+    log_warn(std::string("what could not be completed stays: ") + error.what());
   }
 }
 
