@@ -226,6 +226,17 @@ def case_044_products_by_different_code():
     return None
 
 
+def case_046_no_launcher():
+    """MPI without a launcher sets some of a launcher's variables itself."""
+    if not MPIRUN:
+        return "no mpirun here"
+    bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME") if name in os.environ}
+    done = subprocess.run([FERRY, "run", write("alone.pbtxt", add("", "", "")), "--tasks", "1", "--transport", "mpi"],
+                          capture_output=True, text=True, timeout=SECONDS, env=bare)
+    expect((done.returncode, done.stdout, done.stderr), 0)
+    return None
+
+
 def case_045_world_is_not_the_plans():
     plan = str(FOLDER / "three.plan")
     expect(run("plan", write("add.pbtxt", add()), "--tasks", "3", "--save", plan), 0)
