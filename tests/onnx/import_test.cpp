@@ -317,6 +317,29 @@ TEST_CASE("a loop whose condition is false from the beginning gives nothing") {
   CHECK(none[1].type().str() == "float32[0,2,1]");
 }
 
+TEST_CASE("an initializer that is an input is what is fed, or what it is") {
+  const std::string inputs = value("input", "x", "float32", {"2"}) + value("input", "d", "int64", {"1"}) + kY +
+                             initializer("d", {1}, {2}) + node("f", "Cast", "d", attribute("to", "i: 1", "INT")) +
+                             node("y", "Mul", "x, f");
+  const Tensor x = Tensor::of<float>({2}, {1, 3});
+  CHECK(run_model(model_of(inputs), {{"x", x}})[0].str() == "[2 6]");
+  const Tensor five = Tensor::of<std::int64_t>({1}, {5}), two = Tensor::of<std::int64_t>({2}, {5, 5});
+  CHECK(run_model(model_of(inputs), {{"x", x}, {"d", five}})[0].str() == "[5 15]");
+  CHECK(says(error_of([&] {
+               static_cast<void>(run_model(model_of(inputs), {{"x", x}, {"d", two}}));
+             }),
+             "\"d\" is [1] in the model, and is given as [2]"));
+  onnx::Model old = decode(model_of(inputs));
+  CHECK(old.defaulted().size() == 1);
+  old.ir_version = 3;
+  CHECK(old.defaulted().empty());
+  // It is taken by value where it decides a shape.
+  const std::string shape = value("input", "x", "float32", {"2"}) + value("input", "d", "int64", {"1"}) + kY +
+                            initializer("d", {1}, {1}) + node("y", "Tile", "x, d");
+  CHECK(run_model(model_of(shape), {{"x", x}})[0].str() == "[1 3]");
+  CHECK(run_model(model_of(shape), {{"x", x}, {"d", Tensor::of<std::int64_t>({1}, {2})}})[0].str() == "[1 3 1 3]");
+}
+
 TEST_CASE("a loop that its body ends gives something in each iteration") {
   const std::string body =
       value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +
