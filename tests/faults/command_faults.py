@@ -434,10 +434,11 @@ def case_033_fifo_as_a_library_of_ops():
     refused(3, ["ops.so", "is a FIFO, not a regular file"], write("here.pbtxt", add("", "", "")), "--ops", str(path))
 
 
-def interrupted(command, sig):
-    """Runs the command until it catches the signal, and sends it: exit code, "", what it says."""
+def interrupted(command, sig, ready=None):
+    """Runs the command until it catches the signal, or until ready(its process), and sends it: exit code, "", what it says."""
+    ready = ready or (lambda pid: catches(pid, sig))
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    while not catches(job.pid, sig) and job.poll() is None:
+    while not ready(job.pid) and job.poll() is None:
         pass
     job.send_signal(sig)
     try:
@@ -455,6 +456,13 @@ def case_080_interrupted():
         expect(ended, 130, "interrupted")
         if stats.exists():
             raise Failed("an interrupted run has written a file")
+
+
+def case_081_many_tasks_are_stopped():
+    """While they begin, and while they run: by then there is a thread for each."""
+    command = [FERRY, "run", write("many.pbtxt", add()), "--tasks", "500", "--threads", "1", "--steps", "1000000000000"]
+    expect(interrupted(command, signal.SIGTERM), 130, "interrupted")
+    expect(interrupted(command, signal.SIGTERM, ready=lambda pid: len(os.listdir(f"/proc/{pid}/task")) >= 500), 130, "interrupted")
 
 
 def endless_loops():
