@@ -35,6 +35,9 @@ struct MpiLaunch {
 /// Nothing when no MPI launcher started this process. Error(usage) when the launcher's variables are no numbers, or one
 /// of a pair is missing, naming it.
 [[nodiscard]] std::optional<MpiLaunch> mpi_launch();
+/// From now on mpi_launch() says what it says now. For who is about to initialize MPI: in a process that no launcher
+/// started that sets some of these variables itself. Errors as mpi_launch(). Not while another thread asks.
+void keep_mpi_launch();
 
 /// This process's end of the job that the launcher started; one task if there was none. Starts MPI with
 /// MPI_THREAD_FUNNELED unless it runs already; only then it is also ended, when the process exits. All tasks call it

@@ -1,7 +1,7 @@
 #include "base/files/prefetch.hpp"
 
+#include <exception>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -11,12 +11,13 @@ namespace ferry {
 Prefetcher::Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make)
     : make_(std::move(make)), slots_(static_cast<std::size_t>(ahead) + 1) {
   for (Slot& slot : slots_) slot.bytes = FileBytes(std::uint64_t{block_bytes});
+  threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
     stop();
     throw Error(Code::resource, std::string("no thread can be made to read ahead: ") + error.what())
-        .hint("raise the limit of processes (ulimit -u)");
+        .hint("raise the limit of processes (ulimit -u) or of memory (ulimit -v)");
   }
 }
 

@@ -60,12 +60,13 @@ void Hub::fail(const Failure& failure) {
 }
 
 void Hub::settle(int task) {
-  std::vector<Lane*> lanes;
-  {
+  // One by one, without a copy of the list: this is done where memory has run out, too.
+  const auto lane_of = [&](std::size_t i) -> Lane* {
     const std::lock_guard lock(making_);  // a lane that is made after this sees that the job has failed
-    if (const auto found = lanes_of_.find(task); found != lanes_of_.end()) lanes = found->second;
-  }
-  for (Lane* const lane : lanes) lane->settle();
+    const auto found = lanes_of_.find(task);
+    return found == lanes_of_.end() || i >= found->second.size() ? nullptr : found->second[i];
+  };
+  for (std::size_t i = 0; Lane* const lane = lane_of(i); ++i) lane->settle();
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 

@@ -93,7 +93,7 @@ Relay::~Relay() {
   }
   try {
     between_->close();
-  } catch (const Error&) {  // the others hear of it when the transport is gone
+  } catch (const std::exception&) {  // the others hear of it when the transport is gone
   }
 }
 

@@ -33,14 +33,28 @@ int number(const char* name, const char* other, int least) {
   return value;
 }
 
-}  // namespace
-
-std::optional<MpiLaunch> mpi_launch() {
+std::optional<MpiLaunch> launch_now() {
   for (const Names& names : kNames) {
     if (std::getenv(names.rank) == nullptr && !(names.size_tells && std::getenv(names.size) != nullptr)) continue;
     return MpiLaunch{number(names.rank, names.size, 0), number(names.size, names.rank, 1), names.size};
   }
   return std::nullopt;
+}
+
+/// What was kept: nothing, or what the environment said then.
+std::optional<std::optional<MpiLaunch>>& kept() {
+  static std::optional<std::optional<MpiLaunch>> kept;
+  return kept;
+}
+
+}  // namespace
+
+std::optional<MpiLaunch> mpi_launch() {
+  return kept() ? *kept() : launch_now();
+}
+
+void keep_mpi_launch() {
+  kept() = launch_now();
 }
 
 }  // namespace ferry

@@ -108,6 +108,7 @@ void tune() {
 }
 
 void start_mpi() {
+  keep_mpi_launch();
   tune();
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {

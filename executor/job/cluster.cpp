@@ -294,7 +294,7 @@ Cluster::State::~State() {
   try {
     for (const auto* ends : {&failed, &transports})
       for (const auto& end : *ends) end->close();
-  } catch (const Error&) {  // the others hear of it when the end is gone
+  } catch (const std::exception&) {  // the others hear of it when the end is gone
   }
 }
 

@@ -469,7 +469,7 @@ struct TaskExecutor::State {
     if (in_collective) return;
     try {
       static_cast<void>(poll());
-    } catch (const Error&) {
+    } catch (const std::exception&) {
     }
   }
 

@@ -1,7 +1,7 @@
 #include "executor/run/workers.hpp"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 #include "base/error.hpp"
 
@@ -43,12 +43,12 @@ Workers::Workers(const WorkersOptions& options)
         work(walker);
       });
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
     const std::size_t have = made_.size() + 1;
     stop();
     throw Error(Code::resource, "threads: the system gives no more than " + std::to_string(have) + " of " +
                                     std::to_string(threads_) + ": " + error.what())
-        .hint("fewer --threads, or a higher limit (ulimit -u)");
+        .hint("fewer --threads, or a higher limit (ulimit -u, ulimit -v)");
   }
 }
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 #include "base/files/files.hpp"
@@ -27,10 +27,10 @@ class TaskThreads {
     threads_.reserve(tasks.size());
     try {
       for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
       const std::size_t made = threads_.size() + 1;
       end();
-      throw no_threads(tasks.size(), made).note(error.what());
+      throw no_threads(tasks.size(), made, error.what());
     }
   }
   ~TaskThreads() { end(); }
@@ -61,10 +61,12 @@ class TaskThreads {
   }
 
   /// Of tasks that need a thread each, where there are no more than so many.
-  static Error no_threads(std::size_t tasks, std::uint64_t most) {
+  static Error no_threads(std::size_t tasks, std::uint64_t most, const std::string& why = "") {
     return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
-                                     std::to_string(most) + " at most")
-        .hint("fewer --tasks, or several processes (mpirun); ferry plan and ferry check need no threads");
+                                     std::to_string(most) + " at most" + (why.empty() ? "" : ": " + why))
+        .hint(
+            "fewer --tasks, higher limits (ulimit -v, ulimit -u), or several processes (mpirun); "
+            "ferry plan and ferry check need no threads");
   }
 
  private:
@@ -209,8 +211,8 @@ TaskGroup::~TaskGroup() {
   }
   try {
     close();
-  } catch (const Error& error) {
-    log_error(error.text());
+  } catch (const std::exception& error) {
+    log_error(error.what());
   }
 }
 
@@ -255,13 +257,19 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   const Exclusive exclusive(s.busy);
   s.begin();
   try {
-    s.threads->run([&](std::size_t i) { body(*s.tasks[i]); });
+    s.threads->run([&](std::size_t i) {
+      try {
+        body(*s.tasks[i]);
+      } catch (const std::bad_alloc&) {  // which no other task throws
+        throw s.tasks[i]->out_of_memory();
+      }
+    });
   } catch (const Error& error) {
     if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
       s.failure = error.text();
     throw;
   } catch (...) {
-    s.failure = "a callback threw";
+    s.failure = as_error(std::current_exception(), Code::program, "a callback").text();
     throw;
   }
 }

@@ -157,6 +157,14 @@ const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& reques
   return prepare(graph, agree_on(graph, request)).planned->result;
 }
 
+Error TaskSession::out_of_memory() {
+  failed_ = true;
+  Error error = Error(Code::resource, "out of memory on task " + std::to_string(task_))
+                    .hint("fewer --tasks or --threads, or a higher limit (ulimit -v)");
+  transport_.abort({task_, error.code(), error.text()});
+  return error;
+}
+
 /// Disagreement leaves the session usable; a lost task does not.
 Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   try {

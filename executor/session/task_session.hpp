@@ -106,6 +106,9 @@ class TaskSession {
   void cancel() { workers_.cancel(); }
   /// True once something has failed while the job was running.
   [[nodiscard]] bool failed() const { return failed_; }
+  /// This task had no memory to go on, and is not used again: tells the others, who may be waiting for it. Error to be
+  /// thrown.
+  [[nodiscard]] Error out_of_memory();
 
  private:
   struct Prepared {

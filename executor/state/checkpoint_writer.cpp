@@ -1,7 +1,9 @@
 #include "executor/state/checkpoint_writer.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
+#include <string>
 
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
@@ -32,7 +34,12 @@ struct GivenUp {};
 
 CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks) : options_(std::move(options)) {
   for (const int task : tasks) copies_.push_back({task, {}});
-  thread_ = std::thread([this] { serve(); });
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::exception& error) {
+    throw Error(Code::resource, std::string("no thread can be made to write checkpoints: ") + error.what())
+        .hint("raise the limit of processes (ulimit -u) or of memory (ulimit -v), or leave --checkpoint out");
+  }
 }
 
 CheckpointWriter::~CheckpointWriter() {
@@ -146,8 +153,8 @@ void CheckpointWriter::clean_up() noexcept {
   try {
     if (options_.process == 0) return options_.files->remove(folder);
     for (const TaskCopy& copy : copies_) options_.files->remove(folder + "/" + shard_name(copy.task));
-  } catch (const Error& error) {
-    log_warn("what could not be completed stays: " + error.text());
+  } catch (const std::exception& error) {
+    log_warn(std::string("what could not be completed stays: ") + error.what());
   }
 }
 

@@ -33,7 +33,7 @@ std::set<std::string> loop_dims(const Model& model) {
 /// A number is for a dim that some input has, and is the size that is given for it; or it bounds what a loop gives.
 void check_dims(const Model& model, const ImportOptions& options) {
   std::set<std::string> symbols;
-  for (const ValueDef* input : model.feeds()) {
+  for (const ValueDef* input : fed_inputs(model, options)) {
     if (!input->shape) continue;
     const auto given = options.sizes.find(input->name);
     for (int d = 0; d < input->shape->rank(); ++d) {
@@ -59,7 +59,7 @@ void check_dims(const Model& model, const ImportOptions& options) {
 
 /// Sizes must fit what the model says of its inputs.
 void check_sizes(const Model& model, const ImportOptions& options) {
-  for (const ValueDef* input : model.feeds()) {
+  for (const ValueDef* input : fed_inputs(model, options)) {
     const auto given = options.sizes.find(input->name);
     if (given == options.sizes.end() || !input->shape) continue;
     const Shape shape{std::span<const std::int64_t>(given->second)};
@@ -73,6 +73,13 @@ void check_sizes(const Model& model, const ImportOptions& options) {
 }
 
 }  // namespace
+
+std::vector<const ValueDef*> fed_inputs(const Model& model, const ImportOptions& options) {
+  std::vector<const ValueDef*> inputs = model.feeds();
+  for (const ValueDef* input : model.defaulted())
+    if (options.sizes.contains(input->name)) inputs.push_back(input);
+  return inputs;
+}
 
 void check_given(const Model& model, const ImportOptions& options) {
   check_sizes(model, options);

@@ -4,10 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/onnx/import.hpp"
 
 namespace ferry::onnx {
+
+/// The inputs that become feeds of the graph: those that must be fed, and of those that are initializers, too, the ones
+/// whose sizes are given.
+[[nodiscard]] std::vector<const ValueDef*> fed_inputs(const Model& model, const ImportOptions& options);
 
 /// Error(usage) where sizes or numbers do not fit the model or each other, or are of nothing that it has.
 void check_given(const Model& model, const ImportOptions& options);

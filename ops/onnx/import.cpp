@@ -542,7 +542,7 @@ void Importer::convert(const std::vector<ModelNode>& nodes, Names& names, const 
 // ---- The whole ----
 
 void Importer::add_inputs(Names& names) {
-  for (const ValueDef* input : model_.feeds()) {
+  for (const ValueDef* input : fed_inputs(model_, options_)) {
     if (by_value_.contains(input->name)) {
       names.set(input->name, Out(options_.values.find(input->name)->second));
       continue;

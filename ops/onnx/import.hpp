@@ -21,7 +21,8 @@ namespace ferry::onnx {
 using Evaluate = std::function<std::vector<Tensor>(const Graph& graph, const Values& fetches)>;
 
 struct ImportOptions {
-  /// Sizes of inputs, by name; of others those in the model count. An optional input that has none here is absent.
+  /// Sizes of inputs, by name; of others those in the model count. An optional input that has none here is absent,
+  /// and one that is an initializer, too, is that.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
   /// Inputs whose values may be used where one reaches a shape; the result is then good for these values alone.
   std::map<std::string, Tensor, std::less<>> values;

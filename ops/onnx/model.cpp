@@ -19,6 +19,7 @@ using onnx_file::AttributeProto;
 
 constexpr int kMaxDepth = 100;  // of messages within each other
 constexpr int kMaxRank = 32;
+constexpr std::int64_t kFirstIrWithDefaults = 4;
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Code::file, why);
@@ -348,13 +349,26 @@ std::string ModelNode::str() const {
   return "node " + in_quotes(!name.empty() || outputs.empty() ? name : outputs[0]) + " (" + escaped(full_op()) + ")";
 }
 
-std::vector<const ValueDef*> Model::feeds() const {
+namespace {
+
+/// The inputs that are initializers, too, or those that are not.
+std::vector<const ValueDef*> inputs_of(const GraphDef& graph, bool initialized) {
   std::set<std::string_view> constants;
   for (const auto& [name, tensor] : graph.initializers) constants.insert(name);
   std::vector<const ValueDef*> result;
   for (const ValueDef& input : graph.inputs)
-    if (!constants.contains(input.name)) result.push_back(&input);
+    if (constants.contains(input.name) == initialized) result.push_back(&input);
   return result;
+}
+
+}  // namespace
+
+std::vector<const ValueDef*> Model::feeds() const {
+  return inputs_of(graph, false);
+}
+
+std::vector<const ValueDef*> Model::defaulted() const {
+  return ir_version < kFirstIrWithDefaults ? std::vector<const ValueDef*>() : inputs_of(graph, true);
 }
 
 Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,

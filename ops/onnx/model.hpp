@@ -101,6 +101,9 @@ struct Model {
 
   /// The inputs that must be fed: those that are no initializers.
   [[nodiscard]] std::vector<const ValueDef*> feeds() const;
+  /// The inputs that may be fed, and are the initializer of their name where they are not. Before version 4 of the
+  /// format there are none: there all initializers had to be inputs.
+  [[nodiscard]] std::vector<const ValueDef*> defaulted() const;
 };
 
 /// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.

@@ -19,8 +19,9 @@ std::string_view name_of_feed(std::string_view feed) {
 LoadedGraph import_onnx(const std::string& file, const JobOptions& options, const InputSizes& sizes) {
   const onnx::Model model = onnx::read_model(file);
   std::vector<FeedInput> inputs;
-  for (const onnx::ValueDef* input : model.feeds())
-    if (input->dtype) inputs.push_back({input->name, *input->dtype, {}});
+  for (const auto& some : {model.feeds(), model.defaulted()})
+    for (const onnx::ValueDef* input : some)
+      if (input->dtype) inputs.push_back({input->name, *input->dtype, {}});
   onnx::ImportOptions import{.sizes = sizes,
                              .values = parse_feeds(inputs, options.feeds),
                              .dims = parse_dims(options.dims),

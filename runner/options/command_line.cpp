@@ -106,7 +106,9 @@ Report report_of(const std::exception_ptr& error) {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Code::resource), "out of memory"};
   } catch (const std::system_error& e) {
-    return {static_cast<int>(Code::resource), e.what()};
+    const Error error = Error(Code::resource, std::string("the system refuses what ferry asks for: ") + e.what())
+                            .hint("fewer --tasks or --threads, or higher limits (ulimit -v, ulimit -u, ulimit -n)");
+    return {static_cast<int>(Code::resource), error.text()};
   } catch (const std::exception& e) {
     return {static_cast<int>(Code::bug), std::string("a bug in ferry: ") + e.what()};
   } catch (...) {

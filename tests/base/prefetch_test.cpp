@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <new>
 
 #include "base/error.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -70,6 +72,20 @@ int exit_without_threads() {
 
 TEST_CASE("prefetch: where no thread can be made, an error says so") {
   CHECK(exit_without_threads() == 0);
+}
+
+TEST_CASE("prefetch: where memory ends while threads are made, those made are joined") {
+  bool made = false;
+  for (std::int64_t nth = 1; !made; ++nth) {
+    const test::NoMemoryAt none(nth);
+    try {
+      const Prefetcher blocks(8, 1, 4, write_number);
+      made = !none.thrown();
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::resource);
+    } catch (const std::bad_alloc&) {
+    }
+  }
 }
 
 TEST_CASE("prefetch: left at any time, it ends") {

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -50,6 +53,24 @@ TEST_CASE("mpirun and srun tell rank and size") {
 TEST_CASE("a shell within an allocation is no launch") {
   const Launcher shell{{"SLURM_STEP_NUM_TASKS", "3"}};
   CHECK_FALSE(mpi_launch().has_value());
+}
+
+TEST_CASE("what MPI sets as it is initialized is no launcher's") {
+  const pid_t child = ::fork();  // what is kept is kept for good
+  if (child == 0) {
+    const Launcher none{};
+    keep_mpi_launch();
+    setenv("PMIX_RANK", "0", 1);
+    try {
+      ::_exit(mpi_launch().has_value() ? 1 : 0);
+    } catch (const Error&) {
+      ::_exit(2);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("a missing or bad variable is named") {

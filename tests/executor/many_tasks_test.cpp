@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <new>
 
 #include "executor/session/session.hpp"
 #include "ops/math/linalg.hpp"
@@ -132,6 +133,22 @@ TEST_CASE("a session that plans begins no task") {
   CHECK(threads_now() == before);
   CHECK(session.run(asked.request)[0].defined());  // with that plan
   CHECK(&session.plan(asked.request).plan == &plan);
+}
+
+TEST_CASE("wherever memory ends, the run ends at once and says so") {
+  const Asked asked = add();
+  bool ran = false;
+  for (std::int64_t nth = 1; !ran; nth += 7) {
+    const test::NoMemoryAt none(nth);  // on this thread, which is task 0's
+    try {
+      Session session(*asked.graph, cluster_of(4));
+      static_cast<void>(session.run(asked.request));
+      ran = !none.thrown();
+    } catch (const Error& error) {
+      CHECK_MESSAGE(error.code() == Code::resource, error.text());
+    } catch (const std::bad_alloc&) {
+    }
+  }
 }
 
 TEST_CASE("1,024 tasks run in one process") {

@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
 #include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
+#include "tests/support/allocations.hpp"
 
 using namespace ferry;
 
@@ -26,6 +28,21 @@ float chunked_sum(Workers& workers, const std::vector<float>& values, std::int64
 }
 
 }  // namespace
+
+TEST_CASE("where memory ends while threads are made, those made are joined") {
+  bool made = false;
+  for (std::int64_t nth = 1; !made; ++nth) {
+    const test::NoMemoryAt none(nth);
+    try {
+      const Workers workers(crowd(4));
+      made = !none.thrown();
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::resource);
+      CHECK(error.text().starts_with("threads: the system gives no more than "));
+    } catch (const std::bad_alloc&) {
+    }
+  }
+}
 
 TEST_CASE("run calls the body once on each walker, again and again") {
   for (int threads : {1, 2, 4}) {

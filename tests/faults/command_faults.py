@@ -226,6 +226,17 @@ def case_044_products_by_different_code():
     return None
 
 
+def case_046_no_launcher():
+    """MPI without a launcher sets some of a launcher's variables itself."""
+    if not MPIRUN:
+        return "no mpirun here"
+    bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME") if name in os.environ}
+    done = subprocess.run([FERRY, "run", write("alone.pbtxt", add("", "", "")), "--tasks", "1", "--transport", "mpi"],
+                          capture_output=True, text=True, timeout=SECONDS, env=bare)
+    expect((done.returncode, done.stdout, done.stderr), 0)
+    return None
+
+
 def case_045_world_is_not_the_plans():
     plan = str(FOLDER / "three.plan")
     expect(run("plan", write("add.pbtxt", add()), "--tasks", "3", "--save", plan), 0)
@@ -375,6 +386,27 @@ def case_114_more_tasks_than_threads():
     return None
 
 
+def case_114_no_memory_for_threads():
+    """Wherever the addresses of the process end: in the making of a thread, or before it, or behind."""
+    if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
+        return "a sanitizer needs more addresses"
+    path = write("small.pbtxt", add())
+    for tasks in ("3", "20", "100"):
+        refused_once = False
+        for megabytes in range(100, 1000, 60):
+            done = subprocess.run(["sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh", FERRY, "run", path, "--tasks", tasks,
+                                   "--threads", "1"], capture_output=True, text=True, timeout=SECONDS, env=environment())
+            if done.returncode == 0:
+                break
+            if done.returncode == 127:  # the system's loader had no memory: ferry has not begun
+                continue
+            refused_once = True
+            expect((done.returncode, "", done.stderr), 7, "try: ")
+        if tasks != "3" and not refused_once:
+            raise Failed(f"{tasks} tasks were never refused")
+    return None
+
+
 def case_077_first_op_that_makes_nan():
     text = graph(op("x", "Input", attrs=typed("FLOAT32", 2, 3)), op("root", "Sqrt", ["x"]), op("y", "Add", ["root", "root"]), fetches=["y"])
     below = "x=" + write("below.npy", npy("<f4", (2, 3), struct.pack("<6f", 1, 4, 0, 9, -1, 2)))
@@ -402,10 +434,11 @@ def case_033_fifo_as_a_library_of_ops():
     refused(3, ["ops.so", "is a FIFO, not a regular file"], write("here.pbtxt", add("", "", "")), "--ops", str(path))
 
 
-def interrupted(command, sig):
-    """Runs the command until it catches the signal, and sends it: exit code, "", what it says."""
+def interrupted(command, sig, ready=None):
+    """Runs the command until it catches the signal, or until ready(its process), and sends it: exit code, "", what it says."""
+    ready = ready or (lambda pid: catches(pid, sig))
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    while not catches(job.pid, sig) and job.poll() is None:
+    while not ready(job.pid) and job.poll() is None:
         pass
     job.send_signal(sig)
     try:
@@ -423,6 +456,13 @@ def case_080_interrupted():
         expect(ended, 130, "interrupted")
         if stats.exists():
             raise Failed("an interrupted run has written a file")
+
+
+def case_081_many_tasks_are_stopped():
+    """While they begin, and while they run: by then there is a thread for each."""
+    command = [FERRY, "run", write("many.pbtxt", add()), "--tasks", "500", "--threads", "1", "--steps", "1000000000000"]
+    expect(interrupted(command, signal.SIGTERM), 130, "interrupted")
+    expect(interrupted(command, signal.SIGTERM, ready=lambda pid: len(os.listdir(f"/proc/{pid}/task")) >= 500), 130, "interrupted")
 
 
 def endless_loops():

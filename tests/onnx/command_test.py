@@ -35,6 +35,19 @@ def tensor_proto(descr, shape, content):
     return dims + b"\x10" + varint(NUMBERS[descr]) + b"\x4a" + varint(len(content)) + content
 
 
+def field(number, content):
+    """Of a protobuf message: a string, another message, or a number."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    content = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def float_value(name, *sizes):
+    shape = b"".join(field(1, field(1, size)) for size in sizes)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
 class Commands(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
@@ -66,6 +79,20 @@ class Commands(unittest.TestCase):
             results.append((out / "target_label.npy").read_bytes())
         self.assertEqual(results[0], results[1])
         self.assertEqual(results[0], results[2])
+
+    def test_an_input_with_a_default_may_be_fed(self):
+        node = field(1, "x") + field(1, "c") + field(2, "y") + field(4, "Add")
+        one = tensor_proto("<f4", (), b"\x00\x00\x80\x3f") + field(8, "c")
+        graph = field(1, node) + field(2, "g") + field(5, one)
+        graph += field(11, float_value("x")) + field(11, float_value("c")) + field(12, float_value("y"))
+        for version, fed in ((8, 0), (3, 2)):
+            model = self.folder / f"{version}.onnx"
+            model.write_bytes(field(1, version) + field(7, graph) + field(8, field(2, 17)))
+            self.assertIn("y = 3 ", ferry("run", model, "--feed", "x=2").stdout)
+            done = ferry("run", model, "--feed", "x=2", "--feed", "c=5")
+            self.assertEqual(done.returncode, fed)
+            if fed == 0:
+                self.assertIn("y = 7 ", done.stdout)
 
     def test_a_dim_that_no_input_has_is_named(self):
         done = ferry("import", MODEL / "model.onnx", self.folder / "m.pb", "--dim", "batch=2")

@@ -293,7 +293,51 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   };
   CHECK(run(2)[0].str() == "[3 9]");
   CHECK(run(2)[1].str() == "[[2 6] [3 9]]");
+  CHECK(run(0)[0].str() == "[1 3]");
+  CHECK(run(0)[1].type().str() == "float32[0,2]");
+  CHECK(run(-3)[1].type().str() == "float32[0,2]");
   CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
+}
+
+TEST_CASE("a loop whose condition is false from the beginning gives nothing") {
+  const std::string body = value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                           value("input", "v", "float32", {"2"}) + value("output", "more", "bool", {}) +
+                           value("output", "w", "float32", {"2"}) + value("output", "w2", "float32", {"2", "1"}) +
+                           "initializer { name: 'last' dims: 1 data_type: 7 int64_data: 1 } " +
+                           node("w", "Add", "v, x") + node("w2", "Unsqueeze", "w, last") + node("n", "ReduceMax", "w") +
+                           node("flat", "Squeeze", "n") + node("more", "Cast", "flat", attribute("to", "i: 9", "INT"));
+  const auto file = [&](const std::string& goes_on, const std::string& rest) {
+    return model_of(value("input", "x", "float32", {"2"}) + kY + value("output", "all", "float32", {}) + rest +
+                    node("y, all", "Loop", ", " + goes_on + ", x", attribute("body", "g { " + body + " }", "GRAPH")));
+  };
+  const Tensor x = Tensor::of<float>({2}, {1, 3});
+  const std::string constant = "initializer { name: 'no' data_type: 9 int32_data: 0 } ";
+  const std::vector<Tensor> none = run_model(file("no", constant), {{"x", x}});
+  CHECK(none[0].str() == "[1 3]");
+  CHECK(none[1].type().str() == "float32[0,2,1]");
+}
+
+TEST_CASE("an initializer that is an input is what is fed, or what it is") {
+  const std::string inputs = value("input", "x", "float32", {"2"}) + value("input", "d", "int64", {"1"}) + kY +
+                             initializer("d", {1}, {2}) + node("f", "Cast", "d", attribute("to", "i: 1", "INT")) +
+                             node("y", "Mul", "x, f");
+  const Tensor x = Tensor::of<float>({2}, {1, 3});
+  CHECK(run_model(model_of(inputs), {{"x", x}})[0].str() == "[2 6]");
+  const Tensor five = Tensor::of<std::int64_t>({1}, {5}), two = Tensor::of<std::int64_t>({2}, {5, 5});
+  CHECK(run_model(model_of(inputs), {{"x", x}, {"d", five}})[0].str() == "[5 15]");
+  CHECK(says(error_of([&] {
+               static_cast<void>(run_model(model_of(inputs), {{"x", x}, {"d", two}}));
+             }),
+             "\"d\" is [1] in the model, and is given as [2]"));
+  onnx::Model old = decode(model_of(inputs));
+  CHECK(old.defaulted().size() == 1);
+  old.ir_version = 3;
+  CHECK(old.defaulted().empty());
+  // It is taken by value where it decides a shape.
+  const std::string shape = value("input", "x", "float32", {"2"}) + value("input", "d", "int64", {"1"}) + kY +
+                            initializer("d", {1}, {1}) + node("y", "Tile", "x, d");
+  CHECK(run_model(model_of(shape), {{"x", x}})[0].str() == "[1 3]");
+  CHECK(run_model(model_of(shape), {{"x", x}, {"d", Tensor::of<std::int64_t>({1}, {2})}})[0].str() == "[1 3 1 3]");
 }
 
 TEST_CASE("a loop that its body ends gives something in each iteration") {
@@ -444,4 +488,13 @@ TEST_CASE("a scan goes over the elements of its inputs, backwards too") {
   CHECK(run(0)[0].str() == "[6 9]");
   CHECK(run(0)[1].str() == "[[0 1] [2 4] [6 9]]");
   CHECK(run(1)[1].str() == "[[4 5] [6 8] [6 9]]");
+  const std::vector<Tensor> none = run_model(
+      model_of(value("input", "a", "float32", {"2"}) + value("input", "x", "float32", {"0", "2"}) + kY +
+               value("output", "all", "float32", {}) +
+               node("y, all", "Scan", "a, x",
+                    attribute("body", "g { " + body + " }", "GRAPH") + attribute("num_scan_inputs", "i: 1", "INT") +
+                        attribute("scan_output_axes", "ints: -1", "INTS"))),
+      {{"a", Tensor::of<float>({2}, {5, 6})}, {"x", counting({0, 2})}});
+  CHECK(none[0].str() == "[5 6]");
+  CHECK(none[1].type().str() == "float32[2,0]");
 }

@@ -196,6 +196,19 @@ TEST_CASE("writing to a cache at each sequence's place") {
   CHECK(OneNode{"TensorScatter", 24}.text({cache, update}) == "[[[1] [2] [0] [0]] [[3] [4] [0] [0]]]");
 }
 
+TEST_CASE("ops of ONNX-ML that are others of ONNX") {
+  const OneNode binarizer{"Binarizer", 1, {Attribute{"threshold", 0.5}}, 1, "ai.onnx.ml"};
+  CHECK(binarizer.text({floats({4}, {0.5F, 0.75F, -1, NAN})}) == "[0 1 0 0]");
+  CHECK(binarizer.text({longs({3}, {0, 1, 2})}) == "[0 1 1]");
+  CHECK(OneNode{"Binarizer", 1, {Attribute{"threshold", -0.5}}, 1, "ai.onnx.ml"}.text({longs({3}, {-1, 0, 1})}) ==
+        "[0 1 1]");
+  CHECK(OneNode{"Binarizer", 1, {}, 1, "ai.onnx.ml"}.text({floats({3}, {-1, 0, 1})}) == "[0 0 1]");
+  const OneNode extractor{"ArrayFeatureExtractor", 1, {}, 1, "ai.onnx.ml"};
+  CHECK(extractor.text({floats({2, 3}, {1, 2, 3, 4, 5, 6}), longs({1, 2}, {2, 0})}) == "[[3 1] [6 4]]");
+  CHECK(extractor.text({floats({3}, {1, 2, 3}), longs({1}, {1})}) == "[[2]]");
+  CHECK(extractor.text({floats({1, 3}, {1, 2, 3}), longs({2, 2}, {1, 0, 2, 0})}) == "[[2 1 3 1]]");
+}
+
 TEST_CASE("ops as they were in older operator sets") {
   CHECK(OneNode{"TopK", 1, {integer("k", 2), integer("axis", 0)}, 2}.text({floats({3}, {1, 3, 2})}) == "[3 2]");
   CHECK(OneNode{"Hardmax", 11}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [0 0]]]");

@@ -8,10 +8,12 @@
 namespace {
 
 std::atomic<std::int64_t> count{0}, bytes_so_far{0};
+thread_local std::int64_t left = 0;  // calls until one is refused; none: 0
 
 /// Null when there is none.
 void* tried(std::size_t bytes, std::size_t align) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
+  if (left > 0 && --left == 0) return nullptr;
   bytes_so_far.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   return align <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
                                             : std::aligned_alloc(align, (bytes + align - 1) / align * align);
@@ -33,6 +35,16 @@ std::int64_t allocations() {
 
 std::int64_t allocated_bytes() {
   return bytes_so_far.load();
+}
+
+NoMemoryAt::NoMemoryAt(std::int64_t nth) {
+  left = nth;
+}
+NoMemoryAt::~NoMemoryAt() {
+  left = 0;
+}
+bool NoMemoryAt::thrown() const {
+  return left == 0;
 }
 
 }  // namespace ferry::test

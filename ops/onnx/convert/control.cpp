@@ -66,6 +66,18 @@ Value stacked(Context& c, const Results& elements, std::int64_t axis) {
   return concat(rows, axis);
 }
 
+/// What no iteration gave, where each would give such an element. Error(file) when such an element has not one size.
+Tensor none_of(const Type& element, std::int64_t axis) {
+  if (!element.shape.known() || element.shape.bounded())
+    Context::fail("it gives " + element.str() + " in each iteration, which has not one size, and has none");
+  Ints sizes = element.shape.sizes();
+  const std::int64_t rank = std::ssize(sizes) + 1, at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank)
+    Context::fail("axis " + std::to_string(axis) + " is out of range for " + std::to_string(rank) + " dims");
+  sizes.insert(sizes.begin() + at, 0);
+  return {element.dtype, sizes};
+}
+
 struct LoopForm {
   const GraphDef& body;
   std::size_t carried;
@@ -81,13 +93,32 @@ LoopForm loop_form(Context& c) {
   return {body, carried, body.outputs.size() - carried - 1};
 }
 
-/// As many copies of the body as it has iterations.
+/// What the body would give in the first iteration.
+std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
+  std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
+  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
+  return c.tried(form.body, given);
+}
+
+/// The carried values as they are, and nothing of what iterations would give.
+Outs no_iterations(Context& c, const LoopForm& form) {
+  Results state;
+  for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
+  const std::vector<Tried> results = first_iteration(c, form);
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
+    const Tensor& known = results[k].known;
+    state.emplace_back(none_of(known.defined() ? known.type() : results[k].type, 0));
+  }
+  return outs_of(state);
+}
+
+/// As many copies of the body as it has iterations, of which there is one at least.
 Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   check_written(times);
   Results state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
   std::vector<Results> elements(form.collected);
-  bool more = !c.has(1) || c.whole_number(1) != 0;
+  bool more = true;
   for (std::int64_t i = 0; i < times && more; ++i) {
     Results inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
     inputs.insert(inputs.end(), state.begin(), state.end());
@@ -98,10 +129,7 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
     state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(form.carried));
     for (std::size_t k = 0; k < form.collected; ++k) elements[k].push_back(results[form.carried + 1 + k]);
   }
-  for (const Results& list : elements) {
-    if (list.empty()) Context::fail("it gives something in each iteration, and has none");
-    state.emplace_back(stacked(c, list, 0));
-  }
+  for (const Results& list : elements) state.emplace_back(stacked(c, list, 0));
   return outs_of(state);
 }
 
@@ -219,15 +247,15 @@ Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
 
 /// Whether the body alone decides if the loop goes on.
 bool ends_by_itself(Context& c, const LoopForm& form) {
-  std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
-  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
-  return !c.tried(form.body, given)[0].known.defined();
+  return !first_iteration(c, form)[0].known.defined();
 }
 
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
   if (form.collected == 0) return while_of(c, form, 0);
+  if (c.constant_if(1).defined() && c.whole_number(1) == 0) return no_iterations(c, form);
   const Number times = c.has(0) ? c.number_of(0) : Number(IntegerRange::kHighest);
+  if (times.known() && times.number() <= 0) return no_iterations(c, form);
   if (times.known() && !ends_by_itself(c, form)) {
     const bool begins = !c.has(1) || c.constant_if(1).defined();
     if (!begins) c.take_by_value(1);
@@ -281,9 +309,29 @@ ScanForm scan_form(Context& c, int first) {
   return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
 }
 
+/// The states as they are, and behind them nothing of what iterations would give.
+Results nothing_scanned(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs,
+                        const Ints& out_axes) {
+  std::vector<Tried> given;
+  for (const Out& one : state) given.push_back({one.known.defined() ? Type() : c.value(one).type(), one.known});
+  for (const Scanned& input : inputs) {
+    Shape shape;
+    for (int d = 0; d < input.x.shape().rank(); ++d)
+      if (d != input.axis) shape.push_back(input.x.shape()[d]);
+    given.push_back({{input.x.dtype(), std::move(shape)}, {}});
+  }
+  const std::vector<Tried> results = c.tried(form.body, given);
+  for (std::size_t k = 0; k < form.collected; ++k) {
+    const Tried& one = results[form.states + k];
+    state.emplace_back(none_of(one.known.defined() ? one.known.type() : one.type, at_or_zero(out_axes, k)));
+  }
+  return state;
+}
+
 /// The body `length` times: the states at the end, and behind them what was collected, stacked along `out_axes`.
 Results scan(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs, std::int64_t length,
              const Ints& out_axes, const Ints& out_backwards) {
+  if (length == 0) return nothing_scanned(c, form, std::move(state), inputs, out_axes);
   std::vector<Results> elements(form.collected);
   for (std::int64_t t = 0; t < length; ++t) {
     Results given = state;
@@ -294,7 +342,6 @@ Results scan(Context& c, const ScanForm& form, Results state, const std::vector<
     for (std::size_t k = 0; k < elements.size(); ++k) elements[k].push_back(results[form.states + k]);
   }
   for (std::size_t k = 0; k < elements.size(); ++k) {
-    if (elements[k].empty()) Context::fail("it gives something in each iteration, and has none");
     if (at_or_zero(out_backwards, k) != 0) std::reverse(elements[k].begin(), elements[k].end());
     state.emplace_back(stacked(c, elements[k], at_or_zero(out_axes, k)));
   }

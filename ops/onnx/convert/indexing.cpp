@@ -42,6 +42,12 @@ Outs to_gather(Context& c) {
   return first_to(gather(to_front(c.in(0), axis), indices, 0), axis, indices.rank());
 }
 
+/// Of ONNX-ML: elements along the last dim, of which the result has the last dim alone; a vector is one row.
+Outs to_array_feature_extractor(Context& c) {
+  const Value x = c.rank(0) == 1 ? expand_dims(c.in(0), {0}) : c.in(0);
+  return gather(x, reshape(c.in(1), {-1}), x.rank() - 1);
+}
+
 Outs to_gather_elements(Context& c) {
   const Value x = c.in(0);
   const Value indices = c.in(1);
@@ -220,6 +226,7 @@ Outs to_non_max_suppression(Context& c) {
 }
 
 constexpr ConvertOp kIndexing[] = {
+    {"ai.onnx.ml.ArrayFeatureExtractor", 1, to_array_feature_extractor},
     {"Compress", 9, to_compress},
     {"Gather", 1, to_gather},
     {"GatherElements", 11, to_gather_elements},

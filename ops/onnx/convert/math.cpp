@@ -1,6 +1,7 @@
 // Elementwise ops.
 #include "ops/math/math.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "ops/array/reshape.hpp"
@@ -98,6 +99,13 @@ Outs to_clip(Context& c) {
 
 // ---- Activations ----
 
+/// 1 where x is greater than the threshold, else 0. Of integers those greater than the next integer below it are.
+Outs to_binarizer(Context& c) {
+  const Value x = c.in(0);
+  const double threshold = c.real("threshold", 0);
+  return cast(greater(x, c.scalar(is_float(x.dtype()) ? threshold : std::floor(threshold), x.dtype())), x.dtype());
+}
+
 Outs to_leaky_relu(Context& c) {
   return leaky_relu(c.in(0), c.real("alpha", 0.01));
 }
@@ -191,6 +199,7 @@ Outs to_bit_cast(Context& c) {
 }
 
 constexpr ConvertOp kMath[] = {
+    {"ai.onnx.ml.Binarizer", 1, to_binarizer},
     {"Abs", 1, unary<abs>},
     {"Acos", 7, unary<acos>},
     {"Acosh", 9, unary<acosh>},
