@@ -296,6 +296,7 @@ Cluster::State::~State() {
       for (const auto& end : *ends) end->close();
   } catch (const std::exception&) {  // the others hear of it when the end is gone
   }
+  kept.clear();  // its tasks refer to the transports
 }
 
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {

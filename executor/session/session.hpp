@@ -82,8 +82,8 @@ struct RunRequest {
   /// the first one goes on to the next step without waiting for them.
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
-  /// What it throws comes out of run() as Code::program, unless it is an Error, and ends the run on the other tasks
-  /// that are not done with their steps yet: nothing keeps these from being ahead.
+  /// What it throws comes out of run() as it is, and ends the run on the other tasks that are not done with their steps
+  /// yet (nothing keeps these from being ahead): there it is Code::program, unless it is an Error.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
   /// Saves between steps, and may stop the run there: Error(preempted), after which the session can be used. Null: no.
   Checkpoints* checkpoints = nullptr;

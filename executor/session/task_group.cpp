@@ -292,6 +292,8 @@ void TaskGroup::close() {
   if (!s.options.trace_file.empty() && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
   s.closed = true;
+  Cluster::State& job = s.cluster.state();
+  if (!s.failure.empty() && !job.renewable) job.kept.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
   s.tasks.clear();
   if (!trace.empty()) local_files().write(s.options.trace_file, trace);
 }

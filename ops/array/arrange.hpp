@@ -39,7 +39,7 @@ Value space_to_depth(const Value& x, std::int64_t block, bool channels_first = f
                      source_location at = source_location::current());
 
 /// x [time, batch, …], or with `time_axis` 1 [batch, time, …], where of sequence b the first lengths[b] elements (int32
-/// or int64 [batch]) come in reverse order. A length beyond the time is an Error(numeric) when it runs.
+/// or int64 [batch]) come in reverse order. A length beyond the time is an error when it runs.
 Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis = 0,
                        source_location at = source_location::current());
 

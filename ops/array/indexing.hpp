@@ -14,7 +14,7 @@
 namespace ferry {
 
 /// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: of x [a,n,b], axis 1 and indices [i,j]
-/// the result is [a,i,j,b]. Negative indices are counted from the end. One out of range is an Error(numeric) when it
+/// the result is [a,i,j,b]. Negative indices are counted from the end. One out of range is an error when it
 /// runs.
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
              source_location at = source_location::current());
@@ -29,7 +29,7 @@ Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::flo
 Value nonzero(const Value& x, source_location at = source_location::current());
 
 /// 0, 1, 2 … count - 1: int64 [n], n at most `most` (a bounded dim). `count`, an int64 scalar, is a number of the step;
-/// below 0 it is as 0, above `most` an Error(numeric) when it runs. gather(x, arange(count, most)) are the first rows.
+/// below 0 it is as 0, above `most` an error when it runs. gather(x, arange(count, most)) are the first rows.
 Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
 
 /// Gather {axis}, ScatterAdd(y, indices, like) {axis}: zeros of like's shape to whose rows those of y are added, in the

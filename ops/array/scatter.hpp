@@ -1,6 +1,6 @@
 // Reading and writing single elements or blocks at positions that are data. (gather() of indexing.hpp takes rows.)
 //
-// Indices are int32 or int64 and counted from the end when negative; one out of range is an Error(numeric) when it
+// Indices are int32 or int64 and counted from the end when negative; one out of range is an error when it
 // runs. Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or dtypes do not fit.
 #pragma once
 

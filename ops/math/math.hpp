@@ -15,7 +15,7 @@ namespace ferry {
 Value add(const Operand& a, const Operand& b);
 Value sub(const Operand& a, const Operand& b);
 Value mul(const Operand& a, const Operand& b);
-/// a / b; of integers rounded toward zero, and division by zero is an Error(numeric) when it runs.
+/// a / b; of integers rounded toward zero, and division by zero is an error when it runs.
 Value div(const Operand& a, const Operand& b);
 Value neg(const Operand& x);
 /// a to the power of b. Integers wrap around; to a negative power they give the quotient rounded toward zero, 0 of 0.
@@ -24,7 +24,7 @@ Value pow(const Operand& a, const Operand& b);
 Value maximum(const Operand& a, const Operand& b);
 Value minimum(const Operand& a, const Operand& b);
 /// What a / b leaves over when the quotient is rounded down: it has b's sign, as Python's %. Of integers, b = 0 is an
-/// Error(numeric) when it runs. The gradient is that between jumps.
+/// error when it runs. The gradient is that between jumps.
 Value mod(const Operand& a, const Operand& b);
 /// What a / b leaves over when the quotient is rounded toward zero: it has a's sign, as C's fmod.
 Value fmod(const Operand& a, const Operand& b);

@@ -94,7 +94,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<PrintedPlanOptions>();
   add_plan_options(*command, *options);
   auto* json = command->add_flag("--json", options->as_json, "As JSON");
-  command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
+  auto* dot = command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
   command->add_option("--svg", options->svg, "Draws it, with graphviz")->type_name("FILE.svg");
   command->add_option("--save", options->save, "Writes the plan")->type_name("FILE.plan");
   std::vector<std::string> passes;
@@ -103,8 +103,10 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->add_option("--dump-after", options->dump_after,
                    "Prints what this pass of planning leaves: " + join(passes, ", "))
       ->type_name("PASS")
-      ->check(CLI::IsMember(passes).description(""));
-  command->add_flag("--times", options->times, "Prints what each pass of planning took");
+      ->check(CLI::IsMember(passes).description(""))
+      ->excludes(json)
+      ->excludes(dot);
+  command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
   command->add_flag("--check-passes", options->check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(
     ferry plan add.pb --tasks 3                  as text

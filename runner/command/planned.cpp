@@ -115,6 +115,9 @@ PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
   if (options.on_pass || options.check_passes)
     throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
+  if (options.cluster.elsewhere)
+    throw Error(Code::usage, escaped(options.file) + " is a plan, for the tasks that it was made for")
+        .hint("give the graph, or leave --cluster out");
   PlanResult result;
   result.plan = read_plan(local_files(), options.file);
   return result;

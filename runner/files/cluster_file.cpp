@@ -3,8 +3,10 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
@@ -16,6 +18,7 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
+constexpr std::uint32_t kMostGpus = 1024;  // of a task
 constexpr const char* kHint = "docs/cluster_format.md says how it is written";
 
 /// Keeps the first thing that is wrong.
@@ -68,27 +71,40 @@ class Reader {
     return cost;
   }
 
+  /// A name without what annotations, messages and terminals take for something else.
+  static bool is_name(const std::string& text, std::string_view also) {
+    return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [&](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+             also.find(c) != std::string_view::npos;
+    });
+  }
+
   void add(const cluster_file::Host& host, Topology& topology) {
     if (host.name().empty()) fail("a host has no name");
     const std::string name = "host '" + escaped(host.name()) + "'";
-    if (!names_.insert(host.name()).second) fail(name + " is there twice");
+    if (!is_name(host.name(), ".-")) fail(name + ": a name has letters, digits, '.', '-' and '_'");
+    if (!is_name(host.job(), "")) fail(name + ": a job's name has letters, digits and '_'");
+    if (host.gpus() > kMostGpus) fail(name + ": gpus is to be " + std::to_string(kMostGpus) + " at most");
     const std::uint64_t tasks = std::uint64_t{host.count()} * host.tasks();
     if (tasks == 0) fail(name + " has no task");
     if (tasks + topology.tasks.size() > kMostTasks) fail("more than " + std::to_string(kMostTasks) + " tasks");
     if (host.threads() == 0 || host.threads() > kMostThreads)
       fail(name + ": threads is to be from 1 to " + std::to_string(kMostThreads));
-    for (std::uint32_t h = 0; h < host.count(); ++h, ++hosts_)
+    for (std::uint32_t h = 0; h < host.count(); ++h, ++hosts_) {
+      const std::string of_this = host.count() == 1 ? host.name() : host.name() + "-" + std::to_string(h);
+      if (!names_.insert(of_this).second) fail("host '" + of_this + "' is there twice");
       for (std::uint32_t t = 0; t < host.tasks(); ++t) {
         TaskInfo task;
         task.job = host.job();
         task.index_in_job = jobs_[task.job]++;
         task.host = hosts_;
-        task.host_name = host.count() == 1 ? host.name() : host.name() + "-" + std::to_string(h);
+        task.host_name = of_this;
         task.threads = static_cast<std::int32_t>(host.threads());
         task.gpus = static_cast<std::int32_t>(host.gpus());
         task.host_memory_bytes = host.memory_bytes();
         topology.tasks.push_back(std::move(task));
       }
+    }
   }
 
   const std::string& path_;

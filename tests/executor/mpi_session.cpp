@@ -7,8 +7,14 @@
 
 #include "executor/session/session.hpp"
 #include "ops/array/indexing.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/control/state.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/executor/doubled_sum.hpp"
 
 namespace {
@@ -148,6 +154,35 @@ void sessions_after_failures(const Cluster& cluster) {
   }
 }
 
+/// Task 0 fails and its session is gone when a message of the failed run comes.
+void late_messages(const Cluster& cluster) {
+  if (cluster.options().invariant != 0) return;
+  Graph g;
+  const Value index = g.input("index", DType::int32, {1});
+  Value late, total;
+  {
+    const auto there = g.device("/task:1");
+    const Value m = uniform(g, Shape{400, 400});
+    late = broadcast_to(reshape(sum(matmul(matmul(m, m), m)), {1}), {1000});
+  }
+  {
+    const auto here = g.device("/task:0");
+    total = sum(gather(g.constant({1.0, 2.0}), index, 0)) + cast(late, DType::float64);
+  }
+  const auto run = [&](Session& session, std::int32_t i) {
+    (void)session.run({total}, {{"index", Tensor::of<std::int32_t>({1}, {i})}});
+  };
+  for (int round = 0; round < 5; ++round) {
+    {
+      Session failing(g, cluster);
+      run(failing, 1);
+      (void)error_of([&] { run(failing, 9); });
+    }
+    Session next(g, cluster);
+    run(next, 0);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -163,5 +198,6 @@ int main(int argc, char** argv) {
   session.close();
   restore_as_it_was(cluster);
   sessions_after_failures(cluster);
+  late_messages(cluster);
   return failures == 0 ? 0 : 1;
 }

@@ -69,12 +69,23 @@ class Clusters(unittest.TestCase):
             'host { name: "a" }\non_host { }': "on_host: bytes_per_second",
             'host { name: "a" }\nbetween_hosts { latency_seconds: nan bytes_per_second: 1 }': "between_hosts: latency_seconds",
             'host { name: "a"\n colour: 3 }': "line 2",
+            'host { name: "a" gpus: 4294967295 }': "gpus is to be 1024 at most",
+            'host { name: "a" count: 2 }\nhost { name: "a-0" }': "host 'a-0' is there twice",
+            'host { name: "a" job: "x y/z:0" }': "a job's name has",
+            'host { name: "a" job: "" }': "a job's name has",
+            'host { name: "a b" }': "a name has letters",
+            'host { name: "\\377" }': "a name has letters",
         }
         for text, said in wrong.items():
             code, _, err = self.plan("add.pb", text)
             self.assertEqual(code, 3, text)
             self.assertIn(said, err)
         self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--cluster", "/nowhere.pbtxt")[0], 3)
+        with self.subTest("a plan has its tasks"):
+            path = self.described('host { name: "h" tasks: 3 }')
+            plan = path.parent / "add.plan"
+            self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--cluster", path, "--save", plan)[0], 0)
+            self.assertEqual(ferry("check", plan, "--cluster", path)[0], 2)
         with self.subTest("two that say how many tasks there are"):
             self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--tasks", 3, "--cluster", self.described('host { name: "h" }'))[0], 2)
 
