@@ -162,8 +162,8 @@ void late_messages(const Cluster& cluster) {
   Value late, total;
   {
     const auto there = g.device("/task:1");
-    const Value m = uniform(g, Shape{400, 400});
-    late = broadcast_to(reshape(sum(matmul(matmul(m, m), m)), {1}), {1000});
+    const Value m = uniform(g, Shape{700, 700});
+    late = broadcast_to(reshape(sum(matmul(matmul(m, m), matmul(m, m))), {1}), {1000});
   }
   {
     const auto here = g.device("/task:0");
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   cluster.barrier();
   session.close();
   restore_as_it_was(cluster);
-  sessions_after_failures(cluster);
   late_messages(cluster);
+  sessions_after_failures(cluster);
   return failures == 0 ? 0 : 1;
 }
