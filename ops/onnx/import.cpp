@@ -226,10 +226,11 @@ class NodeContext final : public Context {
     return outs;
   }
   std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override {
-    Graph& probe = graph().add_subgraph("tried");
+    Graph& owner = graph().current();  // perhaps a body that is being built
+    Graph& probe = owner.add_subgraph("tried");
     std::vector<Tried> results;
     {
-      const Scope here = graph().build(probe);
+      const Scope here = owner.build(probe);
       std::vector<Out> given;
       for (const Tried& input : inputs)
         given.push_back(input.known.defined() ? Out(input.known) : Out(probe.parameter(input.type, SourceLine())));
@@ -239,7 +240,7 @@ class NodeContext final : public Context {
       }
     }
     importer_.forget(probe);
-    graph().drop_subgraph();
+    owner.drop_subgraph();
     return results;
   }
   std::optional<std::int64_t> given_size(int i) override {

@@ -375,6 +375,119 @@ TEST_CASE("a loop that its body ends gives something in each iteration") {
   }
 }
 
+namespace {
+
+/// What a model gives that is imported without what is fed to it.
+std::vector<Tensor> run_for_all(const std::string& model, const Evaluator::Feeds& feeds) {
+  const std::unique_ptr<Graph> graph = import(model);
+  Values fetches;
+  for (const auto& fetch : graph->entry("predict").fetches) fetches.push_back(graph->value(fetch.value));
+  return Evaluator(*graph).run(fetches, feeds);
+}
+
+std::string body_of(const std::string& text) {
+  return attribute("body", "g { " + text + " }", "GRAPH");
+}
+
+/// Of a body that carries `v`, and gives `w` and what `rest` says.
+std::string carries(const std::string& v, const std::string& w, const std::string& rest) {
+  return value("input", "i_" + v, "int64", {}) + value("input", "c_" + v, "bool", {}) +
+         value("input", v, "float32", {"2"}) + value("output", "more_" + v, "bool", {}) +
+         value("output", w, "float32", {"2"}) + rest;
+}
+
+const std::string kTen = "initializer { name: 'ten' data_type: 1 float_data: 10 } ";
+
+/// Whether the greatest of `w` is below 10 is the condition of the body that carries `v`.
+std::string until_ten(const std::string& v, const std::string& w) {
+  return node("most_" + v, "ReduceMax", w, attribute("keepdims", "i: 0", "INT")) +
+         node("more_" + v, "Less", "most_" + v + ", ten");
+}
+
+std::string goes_on(const std::string& v) {
+  return node("more_" + v, "Identity", "c_" + v);
+}
+
+}  // namespace
+
+TEST_CASE("a loop within a loop uses what both carry") {
+  // u: twice u + v, from v on; then w = u + x. So v becomes 3 v + x.
+  const std::string inner = carries("u", "u2", goes_on("u") + node("u2", "Add", "u, v"));
+  const std::string outer =
+      carries("v", "w", goes_on("v") + node("end", "Loop", "m,, v", body_of(inner)) + node("w", "Add", "end, x"));
+  const std::string model =
+      model_of(value("input", "x", "float32", {"2"}) + value("input", "n", "int64", {}) +
+               value("input", "m", "int64", {}) + kY + node("y", "Loop", "n,, x", body_of(outer)));
+  const auto run = [&](std::int64_t n, std::int64_t m) {
+    return run_for_all(model, {{"x", Tensor::of<float>({2}, {1, 3})},
+                               {"n", Tensor::scalar<std::int64_t>(n)},
+                               {"m", Tensor::scalar<std::int64_t>(m)}})[0]
+        .str();
+  };
+  CHECK(run(2, 2) == "[13 39]");
+  CHECK(run(1, 3) == "[5 15]");
+  CHECK(run(2, 0) == "[3 9]");
+  CHECK(run(0, 2) == "[1 3]");
+}
+
+TEST_CASE("loops within a loop give something in each iteration") {
+  // As above; the inner loop ends where an element is 10, and gives each u: their sum is given by the outer loop.
+  const std::string sum = node("s", "ReduceSum", "each, first", attribute("keepdims", "i: 0", "INT"));
+  const auto model = [&](const std::string& times, const std::string& inner_end, const std::string& outer_end) {
+    const std::string inner = carries(
+        "u", "u2",
+        value("output", "u3", "float32", {"2"}) + node("u2", "Add", "u, v") + node("u3", "Identity", "u2") + inner_end);
+    const std::string outer =
+        carries("v", "w",
+                value("output", "s", "float32", {"2"}) + node("end, each", "Loop", "two,, v", body_of(inner)) + sum +
+                    node("w", "Add", "end, x") + outer_end);
+    return model_of(value("input", "x", "float32", {"2"}) + kY + value("output", "all", "float32", {}) +
+                    initializer("two", {}, {2}) + initializer("three", {}, {3}) + initializer("first", {1}, {0}) +
+                    kTen + node("y, all", "Loop", times + ",, x", body_of(outer)));
+  };
+  const auto run = [](const std::string& file) {
+    const std::vector<Tensor> results = run_for_all(file, {{"x", Tensor::of<float>({2}, {1, 2})}});
+    return results[0].str() + " " + results[1].str();
+  };
+  CHECK(run(model("two", goes_on("u"), goes_on("v"))) == "[13 26] [[5 10] [20 40]]");
+  CHECK(run(model("two", until_ten("u", "u2"), goes_on("v"))) == "[9 18] [[5 10] [8 16]]");
+  CHECK(run(model("three", goes_on("u"), until_ten("v", "w"))) == "[13 26] [[5 10] [20 40]]");
+  CHECK(run(model("three", until_ten("u", "u2"), until_ten("v", "w"))) == "[9 18] [[5 10] [8 16]]");
+}
+
+TEST_CASE("loops in branches, and branches with loops in loops") {
+  const auto loop = [](const std::string& of, const std::string& op) {
+    const std::string body = carries("u", "u2",
+                                     value("output", "u3", "float32", {"2"}) + node("u2", op, "u, x") +
+                                         node("u3", "Neg", "u2") + until_ten("u", "u2"));
+    return "g { " + value("output", "end_u", "float32", {"2"}) + value("output", "each_u", "float32", {}) +
+           node("end_u, each_u", "Loop", "two,, " + of, body_of(body)) + " }";
+  };
+  const auto branch = [&](const std::string& outs, const std::string& of) {
+    return node(
+        outs, "If", "p",
+        attribute("then_branch", loop(of, "Add"), "GRAPH") + attribute("else_branch", loop(of, "Mul"), "GRAPH"));
+  };
+  const std::string inputs = value("input", "x", "float32", {"2"}) + value("input", "p", "bool", {}) + kY +
+                             value("output", "all", "float32", {}) + initializer("two", {}, {2}) + kTen;
+  const auto run = [](const std::string& file, bool p) {
+    const std::vector<Tensor> results =
+        run_for_all(file, {{"x", Tensor::of<float>({2}, {2, 3})}, {"p", Tensor::scalar(p)}});
+    return results[0].str() + " " + results[1].str();
+  };
+  const std::string once = model_of(inputs + branch("y, all", "x"));
+  CHECK(run(once, true) == "[6 9] [[-4 -6] [-6 -9]]");
+  CHECK(run(once, false) == "[8 27] [[-4 -9] [-8 -27]]");
+  const std::string outer =
+      carries("v", "end",
+              value("output", "last", "float32", {"2"}) + goes_on("v") + branch("end, each", "v") +
+                  node("last", "ReduceMin", "each, first", attribute("keepdims", "i: 0", "INT")));
+  const std::string twice =
+      model_of(inputs + initializer("first", {1}, {0}) + node("y, all", "Loop", "two,, x", body_of(outer)));
+  CHECK(run(twice, true) == "[8 12] [[-6 -9] [-8 -12]]");
+  CHECK(run(twice, false) == "[16 81] [[-8 -27] [-16 -81]]");
+}
+
 TEST_CASE("bodies change the scores and weights of an attention") {
   const auto body = [](const std::string& of, const std::string& op) {
     return "g { " + value("input", of, "float32", {}) + value("output", "r", "float32", {}) +
