@@ -150,8 +150,10 @@ Outs best_when_run(Context& c, const Number& k) {
   c.no_effect({"sorted"});
   const Value x = to_front(c.in(0), axis);
   const Dim size = x.shape()[0];
-  const TopK found =
-      top_k(x, size.known() ? std::min(size.size(), k.range.most) : k.range.most, 0, c.integer("largest", 1) != 0);
+  const std::int64_t most = size.known()                             ? std::min(size.size(), k.range.most)
+                            : k.range.most == IntegerRange::kHighest ? c.size(0, axis)
+                                                                     : k.range.most;
+  const TopK found = top_k(x, most, 0, c.integer("largest", 1) != 0);
   const Value values = first_rows(c, found.values, k);
   return {first_to(values, axis), first_to(first_rows(c, found.indices, k), axis)};
 }
