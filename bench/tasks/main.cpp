@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/task_graph.hpp"
+#include "bench/graphs/task_graph.hpp"
 #include "bench/tasks/two_tasks.hpp"
 
 namespace {

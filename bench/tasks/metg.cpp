@@ -1,4 +1,4 @@
-#include "bench/metg.hpp"
+#include "bench/graphs/metg.hpp"
 
 #include <mpi.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "bench/task_graph.hpp"
+#include "bench/graphs/task_graph.hpp"
 #include "bench/tasks/points_by_mpi.hpp"
 #include "bench/tasks/two_tasks.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/task_graph.hpp"
+#include "bench/graphs/task_graph.hpp"
 
 namespace ferry::bench {
 

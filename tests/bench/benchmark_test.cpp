@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "bench/metg.hpp"
-#include "bench/null_graphs.hpp"
-#include "bench/task_graph.hpp"
+#include "bench/graphs/metg.hpp"
+#include "bench/graphs/null_graphs.hpp"
+#include "bench/graphs/task_graph.hpp"
 #include "executor/session/session.hpp"
 
 using namespace ferry::bench;

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "bench/null_graphs.hpp"
+#include "bench/graphs/null_graphs.hpp"
 #include "executor/run/task_executor.hpp"
 #include "kernels/kernel.hpp"
 #include "ops/math/math.hpp"

@@ -75,7 +75,7 @@ class IncludeRule(unittest.TestCase):
         self.allowed("runner/command/main.cpp", "graph/graph.hpp")
         self.allowed("runner/command/main.cpp", "runner/options.hpp")
         self.allowed("runner/command/bench_command.cpp", "bench/benchmark.hpp")
-        self.refused("runner/command/main.cpp", "bench/process.hpp")
+        self.refused("runner/command/main.cpp", "bench/processes/process.hpp")
         self.refused("runner/command/main.cpp", "graph/types/string_pool.hpp")
         self.refused("samples/add.cpp", "placement/cut.hpp")
         self.refused("samples/add.cpp", "runner/options.hpp")

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
-#include "bench/rank_pair.hpp"
-#include "bench/task_graph.hpp"
+#include "bench/graphs/task_graph.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/rank_pair.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/null_graphs.hpp"
+#include "bench/graphs/null_graphs.hpp"
 
 namespace ferry::bench {
 

@@ -1,7 +1,7 @@
 // What planning costs where many tasks do the same: one step of training on a mesh of data × tensor.
 #include "base/system/clock.hpp"
-#include "bench/all_kernels.hpp"
 #include "bench/benchmark.hpp"
+#include "bench/graphs/all_kernels.hpp"
 #include "graph/graph.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"

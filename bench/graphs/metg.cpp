@@ -1,4 +1,4 @@
-#include "bench/metg.hpp"
+#include "bench/graphs/metg.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/system/clock.hpp"
-#include "bench/null_graphs.hpp"
+#include "bench/graphs/null_graphs.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/scratch_folder.hpp"
 #include "graph/types/tensor.hpp"
 
 namespace ferry::bench {

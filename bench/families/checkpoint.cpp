@@ -3,7 +3,7 @@
 
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/scratch_folder.hpp"
 #include "executor/state/checkpoints.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/math/activation.hpp"

@@ -1,4 +1,4 @@
-#include "bench/openblas.hpp"
+#include "bench/peers/openblas.hpp"
 
 #include <cblas.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "bench/openblas.hpp"
+#include "bench/peers/openblas.hpp"
 
 namespace ferry::bench {
 

@@ -1,4 +1,4 @@
-#include "bench/one_task.hpp"
+#include "bench/graphs/one_task.hpp"
 
 #include "kernels/kernel.hpp"
 

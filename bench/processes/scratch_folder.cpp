@@ -1,4 +1,4 @@
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/scratch_folder.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -4,9 +4,9 @@
 
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/one_task.hpp"
-#include "bench/openblas.hpp"
-#include "bench/process.hpp"
+#include "bench/graphs/one_task.hpp"
+#include "bench/peers/openblas.hpp"
+#include "bench/processes/process.hpp"
 #include "ops/array/array.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/image/conv.hpp"

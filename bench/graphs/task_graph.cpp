@@ -1,4 +1,4 @@
-#include "bench/task_graph.hpp"
+#include "bench/graphs/task_graph.hpp"
 
 #include <algorithm>
 #include <array>

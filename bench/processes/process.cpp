@@ -1,4 +1,4 @@
-#include "bench/process.hpp"
+#include "bench/processes/process.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
+#include "bench/processes/process.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -1,6 +1,6 @@
 // What an op costs that does nothing, in graphs of 100,000 ops that are run again and again.
 #include "bench/benchmark.hpp"
-#include "bench/null_graphs.hpp"
+#include "bench/graphs/null_graphs.hpp"
 
 namespace ferry::bench {
 namespace {

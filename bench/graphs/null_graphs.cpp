@@ -1,10 +1,10 @@
-#include "bench/null_graphs.hpp"
+#include "bench/graphs/null_graphs.hpp"
 
 #include <memory>
 
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
-#include "bench/one_task.hpp"
+#include "bench/graphs/one_task.hpp"
 
 namespace ferry::bench {
 namespace {

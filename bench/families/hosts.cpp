@@ -1,8 +1,8 @@
 // Two tasks on two hosts, over TCP, against hand-written MPI. The hosts are network namespaces of this machine.
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
-#include "bench/rank_pair.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/rank_pair.hpp"
+#include "bench/processes/scratch_folder.hpp"
 
 namespace ferry::bench {
 namespace {

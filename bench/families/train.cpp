@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/scratch_folder.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/image/conv.hpp"

@@ -1,11 +1,11 @@
-#include "bench/rank_pair.hpp"
+#include "bench/processes/rank_pair.hpp"
 
 #include <cstdio>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "bench/process.hpp"
+#include "bench/processes/process.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/system/clock.hpp"
-#include "bench/all_kernels.hpp"
 #include "bench/benchmark.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/graphs/all_kernels.hpp"
+#include "bench/processes/scratch_folder.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/math/math.hpp"
 #include "ops/op_set.hpp"

@@ -1,7 +1,7 @@
 // How long a user waits for the first result, and what memory it takes.
 #include "bench/benchmark.hpp"
-#include "bench/process.hpp"
-#include "bench/scratch_folder.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/scratch_folder.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/graph.hpp"
 #include "ops/math/math.hpp"
