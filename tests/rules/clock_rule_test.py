@@ -1,26 +1,17 @@
 #!/usr/bin/env python3
 """clock_rule.py finds planted wall clocks, and nothing else."""
-import contextlib
-import io
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import clock_rule  # noqa: E402
+import planted  # noqa: E402
 
 
 def run(line, folder="comm"):
     """Exit code and output for a tree of one file with that line."""
-    with tempfile.TemporaryDirectory() as root:
-        file = Path(root) / folder / "wait.cpp"
-        file.parent.mkdir()
-        file.write_text(f"\n{line}\n")
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = clock_rule.main(root)
-        return code, out.getvalue()
+    return planted.run(clock_rule, {f"{folder}/wait.cpp": f"\n{line}\n"})
 
 
 class ClockRule(unittest.TestCase):

@@ -1,26 +1,16 @@
 #!/usr/bin/env python3
 """house_rule.py finds planted offences, and nothing in a tree without any."""
-import contextlib
-import io
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import house_rule  # noqa: E402
+import planted  # noqa: E402
 
 
 def run(files):
-    with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
-            file = Path(folder) / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = house_rule.main(folder)
-        return code, out.getvalue()
+    return planted.run(house_rule, files)
 
 
 class HouseRule(unittest.TestCase):

@@ -1,29 +1,18 @@
 #!/usr/bin/env python3
 """include_rule.py finds planted violations, and nothing in a tree without any."""
-import contextlib
-import io
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import include_rule  # noqa: E402
+import planted  # noqa: E402
 
 PUBLIC = ["ferry.hpp", "mpi.hpp", "base/error.hpp", "graph/graph.hpp"]
 
 
 def run(files, public=PUBLIC):
-    """Exit code and output for a tree of {path: content}."""
-    with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
-            file = Path(folder) / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = include_rule.main(folder, public)
-        return code, out.getvalue()
+    return planted.run(include_rule, files, public)
 
 
 class IncludeRule(unittest.TestCase):
