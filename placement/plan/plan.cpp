@@ -2,39 +2,9 @@
 
 #include <algorithm>
 
-#include "placement/plan/places.hpp"
+#include "placement/plan/group_places.hpp"
 
 namespace ferry {
-namespace {
-
-Traffic traffic_of_collective(const Plan& plan, const Collective& collective, int task) {
-  const Schedule& schedule = plan.schedules[collective.schedule];
-  const int member = membership(plan.groupings[collective.grouping], task).member;
-  if (member < 0) return {};
-  const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
-  return {.sent_messages = schedule.sends_of(member),
-          .sent_bytes = schedule.sent_elements(collective.parts, member) * size,
-          .received_messages = schedule.receives_of(member),
-          .received_bytes = schedule.received_elements(collective.parts, member) * size};
-}
-
-Traffic traffic_of(const Plan& plan, const Instruction& instruction, int task) {
-  switch (instruction.what) {
-    case Opcode::send:
-      return {.sent_messages = 1, .sent_bytes = static_cast<std::int64_t>(plan.channels[instruction.target].bytes)};
-    case Opcode::receive:
-      return {.received_messages = 1,
-              .received_bytes = static_cast<std::int64_t>(plan.channels[instruction.target].bytes)};
-    case Opcode::collective:
-      return traffic_of_collective(plan, plan.collectives[instruction.target], task);
-    case Opcode::copy:
-      return {.copies = 1};
-    default:
-      return {};
-  }
-}
-
-}  // namespace
 
 Traffic& Traffic::operator+=(const Traffic& other) {
   sent_messages += other.sent_messages;
@@ -43,15 +13,6 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   received_bytes += other.received_bytes;
   copies += other.copies;
   return *this;
-}
-
-Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
-  const PlanClass& role = plan.class_for(task);
-  const Range range = role.regions[region].instructions;
-  Traffic total;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
-    total += traffic_of(plan, role.instructions[i], task);
-  return total;
 }
 
 std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles) {

@@ -79,7 +79,54 @@ bool receives(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
+Traffic traffic_of_collective(const Plan& plan, const Collective& collective, int task) {
+  const Schedule& schedule = plan.schedules[collective.schedule];
+  const int member = membership(plan.groupings[collective.grouping], task).member;
+  if (member < 0) return {};
+  const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
+  return {.sent_messages = schedule.sends_of(member),
+          .sent_bytes = schedule.sent_elements(collective.parts, member) * size,
+          .received_messages = schedule.receives_of(member),
+          .received_bytes = schedule.received_elements(collective.parts, member) * size};
+}
+
+/// What one task moves in a region; what its collectives do, `of_collective` tells apart.
+template <class F>
+Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
+  const Range range = role.regions[region].instructions;
+  Traffic total;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role.instructions[i];
+    const auto bytes = [&] { return static_cast<std::int64_t>(plan.channels[instruction.target].bytes); };
+    switch (instruction.what) {
+      case Opcode::send:
+        total += {.sent_messages = 1, .sent_bytes = bytes()};
+        break;
+      case Opcode::receive:
+        total += {.received_messages = 1, .received_bytes = bytes()};
+        break;
+      case Opcode::collective:
+        of_collective(instruction.target);
+        break;
+      case Opcode::copy:
+        total += {.copies = 1};
+        break;
+      default:
+        break;
+    }
+  }
+  return total;
+}
+
 }  // namespace
+
+Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
+  Traffic collectives;
+  Traffic total = traffic_of_region(plan, plan.class_for(task), region, [&](std::uint32_t number) {
+    collectives += traffic_of_collective(plan, plan.collectives[number], task);
+  });
+  return total += collectives;
+}
 
 std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts) {
   const auto members = static_cast<std::size_t>(schedule.members);
@@ -112,32 +159,15 @@ ClassTraffic::ClassTraffic(const Plan& plan) : plan_(plan), tasks_(plan.classes.
 }
 
 Traffic ClassTraffic::of(std::uint32_t plan_class, std::uint32_t region) {
-  const PlanClass& role = plan_.classes[plan_class];
-  const std::int64_t tasks = tasks_[plan_class];
-  const Range range = role.regions[region].instructions;
   Traffic total;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
-    const Instruction& instruction = role.instructions[i];
-    switch (instruction.what) {
-      case Opcode::send:
-        total.sent_messages += tasks;
-        total.sent_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
-        break;
-      case Opcode::receive:
-        total.received_messages += tasks;
-        total.received_bytes += tasks * static_cast<std::int64_t>(plan_.channels[instruction.target].bytes);
-        break;
-      case Opcode::collective:
-        total += of_collective(instruction.target)[plan_class];
-        break;
-      case Opcode::copy:
-        total.copies += tasks;
-        break;
-      default:
-        break;
-    }
-  }
-  return total;
+  const Traffic of_each = traffic_of_region(plan_, plan_.classes[plan_class], region,
+                                            [&](std::uint32_t number) { total += of_collective(number)[plan_class]; });
+  const std::int64_t tasks = tasks_[plan_class];
+  return total += {.sent_messages = tasks * of_each.sent_messages,
+                   .sent_bytes = tasks * of_each.sent_bytes,
+                   .received_messages = tasks * of_each.received_messages,
+                   .received_bytes = tasks * of_each.received_bytes,
+                   .copies = tasks * of_each.copies};
 }
 
 const std::vector<Traffic>& ClassTraffic::of_collective(std::uint32_t number) {

@@ -1,4 +1,4 @@
-// ClassTraffic: what the tasks of a class move together.
+// What tasks move by the plan: traffic_of() of plan.hpp, and what the tasks of a class move together.
 #pragma once
 
 #include <cstdint>
