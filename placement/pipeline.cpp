@@ -14,7 +14,7 @@
 #include "placement/class/update_variables.hpp"
 #include "placement/layout/propagate.hpp"
 #include "placement/layout/reshard.hpp"
-#include "placement/lower/classes.hpp"
+#include "placement/lower/find_roles.hpp"
 #include "placement/lower/lower.hpp"
 #include "placement/messages/coalesce.hpp"
 #include "placement/messages/fuse_messages.hpp"
@@ -52,7 +52,7 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
     {"pack_inputs", pack_inputs},
     {"fuse_epilogues", fuse_epilogues},
     {"fuse_elements", fuse_elements},
-    {"join_regions", join_regions},
+    {"join_regions", [](ClassPlan& plan) { plan.join(); }},
     {"place_strands", place_strands},
     {"plan_memory", plan_memory},
 };
@@ -120,7 +120,7 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   ClassNodes nodes = pipeline.run(
       kFindRoles,
       [&] {
-        plan.class_of = task_classes(program, plan, shared.messages);
+        plan.class_of = find_roles(program, plan, shared.messages);
         return ClassNodes(program, plan, shared.messages);
       },
       [](const auto&) {}, [&](const ClassNodes&) { return roles_text(plan.class_of); });

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
-#include "placement/plan/places.hpp"
+#include "placement/plan/group_places.hpp"
 
 namespace ferry {
 namespace {

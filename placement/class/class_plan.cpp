@@ -97,7 +97,7 @@ Range ClassPlan::operands(std::span<const std::uint32_t> buffers) {
 
 PlanClass ClassPlan::snapshot() const {
   ClassPlan copy = *this;
-  if (!copy.joined()) join_regions(copy);
+  if (!copy.joined()) copy.join();
   return std::move(copy.role);
 }
 
@@ -114,21 +114,20 @@ std::vector<std::uint32_t> count_touches(const ClassPlan& plan) {
 }
 
 // The step's list is by far the longest: the others join it.
-void join_regions(ClassPlan& plan) {
-  std::vector<std::vector<Instruction>>& lists = plan.lists_;
-  std::vector<Region>& regions = plan.role.regions;
-  std::vector<Instruction>& all = lists[1];
-  const auto setup = static_cast<std::uint32_t>(lists[0].size());
-  regions[0].instructions = {0, setup};
-  regions[1].instructions = {setup, static_cast<std::uint32_t>(all.size())};
-  all.insert(all.begin(), lists[0].begin(), lists[0].end());
-  for (std::size_t r = 2; r < lists.size(); ++r) {
-    regions[r].instructions = {static_cast<std::uint32_t>(all.size()), static_cast<std::uint32_t>(lists[r].size())};
-    all.insert(all.end(), lists[r].begin(), lists[r].end());
+void ClassPlan::join() {
+  std::vector<Instruction>& all = lists_[1];
+  const auto setup = static_cast<std::uint32_t>(lists_[0].size());
+  role.regions[0].instructions = {0, setup};
+  role.regions[1].instructions = {setup, static_cast<std::uint32_t>(all.size())};
+  all.insert(all.begin(), lists_[0].begin(), lists_[0].end());
+  for (std::size_t r = 2; r < lists_.size(); ++r) {
+    role.regions[r].instructions = {static_cast<std::uint32_t>(all.size()),
+                                    static_cast<std::uint32_t>(lists_[r].size())};
+    all.insert(all.end(), lists_[r].begin(), lists_[r].end());
   }
-  plan.role.instructions = std::move(all);
-  for (std::vector<Instruction>& list : lists) list = {};
-  plan.joined_ = true;
+  role.instructions = std::move(all);
+  for (std::vector<Instruction>& list : lists_) list = {};
+  joined_ = true;
 }
 
 void check_class(const ClassPlan& plan) {

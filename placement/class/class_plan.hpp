@@ -46,7 +46,7 @@ class ClassPlan {
 
   explicit ClassPlan(PlanTables& tables);
 
-  /// Its instructions stand in list() until join_regions has put them here, region after region.
+  /// Its instructions stand in list() until join() has put them here, region after region.
   PlanClass role;
   KernelFacts facts;
   std::vector<VariableUpdate> updates;  ///< what update_variables is to do
@@ -85,8 +85,11 @@ class ClassPlan {
   /// The role with its regions one after another, whether they are joined yet or not: for text and checks.
   [[nodiscard]] PlanClass snapshot() const;
 
+  /// Puts the lists one after another into the role: the setup, the step, then the others. No instruction may be added
+  /// after it.
+  void join();
+
  private:
-  friend void join_regions(ClassPlan& plan);
   Range operands(std::span<const std::uint32_t> buffers);
 
   PlanTables* tables_;
@@ -97,10 +100,6 @@ class ClassPlan {
 
 /// Of each buffer how often instructions of all regions name it; a buffer is touched by each view of it, too.
 [[nodiscard]] std::vector<std::uint32_t> count_touches(const ClassPlan& plan);
-
-/// The pass that puts the regions' lists one after another into the role: the setup, the step, then the others. What
-/// comes after it adds no instruction.
-void join_regions(ClassPlan& plan);
 
 /// What holds of the form after every pass: operands, regions and views lead to what is there, no view is one of a
 /// view, and nothing is movable where there is no thread to move it to. Error(bug) names the first instruction that

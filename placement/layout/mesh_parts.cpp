@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "placement/lower/classes.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "placement/lower/classes.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 

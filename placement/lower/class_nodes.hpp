@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "placement/messages/messages.hpp"
+#include "placement/messages/number_messages.hpp"
 #include "placement/program/program.hpp"
 
 namespace ferry {

@@ -12,10 +12,10 @@
 #include "placement/class/update_variables.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
-#include "placement/lower/classes.hpp"
 #include "placement/lower/under_way.hpp"
-#include "placement/messages/messages.hpp"
+#include "placement/messages/number_messages.hpp"
 #include "placement/plan/plan_tables.hpp"
+#include "placement/program/parts.hpp"
 #include "placement/program/program.hpp"
 
 namespace ferry {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "placement/class/class_plan.hpp"
-#include "placement/messages/messages.hpp"
+#include "placement/messages/number_messages.hpp"
 #include "placement/program/program.hpp"
 
 namespace ferry {

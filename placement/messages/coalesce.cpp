@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "placement/layout/strategy.hpp"
-#include "placement/lower/classes.hpp"
 #include "placement/messages/regroup.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 namespace {

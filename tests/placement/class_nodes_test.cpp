@@ -11,7 +11,7 @@
 #include "ops/math/reduce.hpp"
 #include "placement/layout/propagate.hpp"
 #include "placement/layout/reshard.hpp"
-#include "placement/lower/classes.hpp"
+#include "placement/lower/find_roles.hpp"
 #include "placement/program/assign_devices.hpp"
 #include "placement/program/select.hpp"
 #include "tests/support/plans.hpp"
@@ -33,7 +33,7 @@ std::vector<std::string> nodes_of_tasks(const Graph& graph, const Value& fetch, 
   PlanTables tables(plan);
   HostPatterns hosts(program);
   const MessageNumbers messages = number_messages(program, plan, tables, hosts);
-  plan.class_of = task_classes(program, plan, messages);
+  plan.class_of = find_roles(program, plan, messages);
   const ClassNodes nodes(program, plan, messages);
   std::vector<std::string> texts;
   for (const std::uint32_t plan_class : plan.class_of) {

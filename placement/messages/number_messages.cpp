@@ -1,4 +1,4 @@
-#include "placement/messages/messages.hpp"
+#include "placement/messages/number_messages.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "placement/lower/classes.hpp"
 #include "placement/messages/choose_schedule.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "placement/plan/places.hpp"
+#include "placement/plan/group_places.hpp"
 
 namespace ferry {
 

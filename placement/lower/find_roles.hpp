@@ -1,0 +1,18 @@
+// find_roles: which tasks do the same and share a plan class.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "placement/messages/number_messages.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// The class of each task, numbered in order of first task. Two tasks share a class when they are in the same device
+/// sets, hold parts of equal sizes, take part in the same collectives of `plan`, which has the program's messages, and
+/// neither is the end of a transfer or a root.
+[[nodiscard]] std::vector<std::uint32_t> find_roles(const Program& program, const Plan& plan,
+                                                    const MessageNumbers& messages);
+
+}  // namespace ferry

@@ -1,0 +1,39 @@
+#include "placement/program/parts.hpp"
+
+namespace ferry {
+
+std::int64_t coordinate(const Where& where, std::size_t position, std::size_t axis) {
+  auto rest = static_cast<std::int64_t>(position);
+  for (std::size_t a = where.axes.size(); a > axis + 1; --a) rest /= where.axes[a - 1];
+  return rest % where.axes[axis];
+}
+
+std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task) {
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  const Where& where = program.wheres[value.where];
+  const std::size_t position = where.position(task);
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
+  }
+  return sizes;
+}
+
+bool is_even(const Program& program, const PValue& value) {
+  const Where& where = program.wheres[value.where];
+  std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    if (size % where.axes[axis] != 0) return false;
+    size /= where.axes[axis];
+  }
+  return true;
+}
+
+std::int32_t sender_of(const Program& program, const Node& transfer) {
+  return program.wheres[program.values[program.inputs(transfer)[0]].where].tasks[0];
+}
+
+}  // namespace ferry
