@@ -48,6 +48,8 @@ class IncludeRule(unittest.TestCase):
         self.refused("placement/verify/x.cpp", "placement/messages/x.hpp")
         self.refused("placement/plan/x.cpp", "placement/lower/x.hpp")
         self.allowed("placement/lower/x.cpp", "placement/messages/x.hpp")
+        self.refused("placement/messages/x.cpp", "placement/lower/x.hpp")
+        self.refused("placement/layout/x.cpp", "placement/messages/x.hpp")
         self.refused("graph/types/shape.cpp", "graph/graph.hpp")
         self.refused("executor/run/x.cpp", "placement/lower/x.hpp")
 
