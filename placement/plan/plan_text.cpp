@@ -301,7 +301,8 @@ std::string text_of(const Plan& plan) {
 }
 
 std::string tables_text_of(const Plan& plan) {
-  return Printer(plan).tables_text();
+  const std::string text = Printer(plan).tables_text();
+  return text.empty() ? "no feeds, fetches or messages\n" : text;
 }
 
 std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index) {

@@ -20,7 +20,7 @@ namespace ferry {
 ///         2 Add c (%0, %1) -> %2  at add.cpp:12
 [[nodiscard]] std::string text_of(const Plan& plan);
 
-/// Of it, the feeds, fetches, channels and collectives alone.
+/// Of it, the feeds, fetches, channels and collectives alone; says so where there are none.
 [[nodiscard]] std::string tables_text_of(const Plan& plan);
 
 /// As text_of() shows class `index` of the plan, were it `role`.
