@@ -393,6 +393,13 @@ Value Graph::parameter(const Type& type, const SourceLine& line, std::string_vie
   return value;
 }
 
+std::optional<ValueId> Graph::captured_by(ValueId parameter) const {
+  const auto capturing = std::span(parameters_).last(captures_.size());
+  const auto found = std::find(capturing.begin(), capturing.end(), parameter);
+  if (found == capturing.end()) return std::nullopt;
+  return captures_[static_cast<std::size_t>(found - capturing.begin())];
+}
+
 void Graph::set_results(std::span<const Value> results) {
   results_.clear();
   for (const Value& result : results) results_.push_back(capture(result).id());

@@ -332,17 +332,15 @@ NeedsValues Importer::needs(const Value& value) const {
     const std::string name(op.name());
     if (op.def().name == "SizeOf")
       if (const Shape& shape = graph->type(op.inputs()[0]).shape; !shape.known()) fail_open(shape);
-    if (&op.def() == &kInput) {
+    if (op.def().role == OpRole::input) {
       if (!options_.values.contains(name))
         throw Error(Code::usage, "it is computed from the values of input " + in_quotes(name))
             .hint("give the input's value: --feed " + escaped(name) + "=FILE.npy");
       found.inputs.insert(name);
-    } else if (&op.def() == &kParameter) {
-      const auto parameters = graph->parameters();
-      const auto place = std::find(parameters.begin(), parameters.end(), id) - parameters.begin();
-      const auto declared = static_cast<std::ptrdiff_t>(parameters.size() - graph->captures().size());
-      if (place < declared) Context::fail("it changes from iteration to iteration of a loop");
-      stack.emplace_back(graph->parent(), graph->captures()[static_cast<std::size_t>(place - declared)]);
+    } else if (op.def().role == OpRole::parameter) {
+      const auto captured = graph->captured_by(id);
+      if (!captured) Context::fail("it changes from iteration to iteration of a loop");
+      stack.emplace_back(graph->parent(), *captured);
     } else if (op.def().is(kRandom) || op.def().is(kStateful) || op.def().is(kControlFlow)) {
       Context::fail("it is computed by " + op.str());
     }

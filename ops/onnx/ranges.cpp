@@ -5,7 +5,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
 
 namespace ferry::onnx {
@@ -261,11 +260,8 @@ RangeList of_arange(const Facts& facts) {
 /// A value from around the body; what a loop carries may be any.
 RangeList of_parameter(const Facts& facts) {
   const Graph& graph = facts.op.graph();
-  const auto parameters = graph.parameters();
-  const auto place = std::find(parameters.begin(), parameters.end(), facts.op.output(0)) - parameters.begin();
-  const auto declared = static_cast<std::ptrdiff_t>(parameters.size() - graph.captures().size());
-  if (place < declared || graph.parent() == nullptr) return {IntegerRange()};
-  return facts.ranges.of(graph.parent()->value(graph.captures()[static_cast<std::size_t>(place - declared)]));
+  const auto captured = graph.captured_by(facts.op.output(0));
+  return captured ? facts.ranges.of(graph.parent()->value(*captured)) : RangeList{IntegerRange()};
 }
 
 struct NamedRule {
