@@ -152,7 +152,7 @@ Value Graph::variable(std::string_view name, const Value& initial, source_locati
     throw Error(Code::plan, "variable '" + escaped(name) + "' is made in a body of control flow")
         .at(at)
         .hint("make it before the loop or branch, and carry or capture its value");
-  if (!initial.shape().known() || initial.shape().bounded())
+  if (!initial.shape().fixed())
     throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " +
                                 initial.shape().str() + "; all sizes of a variable must be known")
         .at(at);

@@ -45,7 +45,7 @@ Out arranged(const Value& value, const Ints& perm) {
   std::iota(order.begin(), order.end(), 0);
   if (perm == order) return value;
   const Dim& first = value.shape()[0];
-  if (perm[0] == 0 || (first.known() && !first.bounded()) || !first.symbol().empty()) return transpose(value, perm);
+  if (perm[0] == 0 || first.fixed() || !first.symbol().empty()) return transpose(value, perm);
   Out out(value);
   out.perm = perm;
   return out;
@@ -76,7 +76,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
   const std::string what = "dim " + std::to_string(axis) + " of " +
                            in_quotes(node_.inputs[static_cast<std::size_t>(i)]) + " " + escaped(shape.str()) +
                            " must be known when the model is imported";
-  if (dim.known() && !dim.bounded()) return dim.size();
+  if (dim.fixed()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
   throw Error(Code::usage, what).hint("--dim " + escaped(symbol_of(dim)) + "=4, or give the sizes of the inputs");
 }

@@ -191,7 +191,7 @@ class NodeContext final : public Context {
     if (given.known.defined()) return all_known(given.known);
     const Shape shape = given.value.shape();
     const RangeList& ranges = importer_.ranges_of(given.value);
-    const bool sized = shape.known() && !shape.bounded() && shape.rank() < 2;
+    const bool sized = shape.fixed() && shape.rank() < 2;
     if (!sized || std::any_of(ranges.begin(), ranges.end(), [](const IntegerRange& range) { return range.is_open(); }))
       return all_known(constant(i));
     const Value flat = reshape(given.value, {-1});
@@ -446,7 +446,7 @@ Out Importer::as_known(const Out& out) {
   if (const Tensor* tensor = graph_->current().constant_value(out.value.id())) return *tensor;
   const Shape& shape = out.value.shape();
   const DType dtype = out.value.dtype();
-  if (is_float(dtype) || !shape.known() || shape.bounded() || !out.perm.empty()) return out;
+  if (is_float(dtype) || !shape.fixed() || !out.perm.empty()) return out;
   const RangeList& ranges = ranges_.of(out.value);
   if (!std::all_of(ranges.begin(), ranges.end(), [](const IntegerRange& range) { return range.is_known(); }))
     return out;

@@ -58,7 +58,7 @@ Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
 
 Number size_along(const Value& x, int dim) {
   const Dim size = x.shape()[dim];
-  if (size.known() && !size.bounded()) return size.size();
+  if (size.fixed()) return size.size();
   return {of_dim(size), size_of(x, {dim}, DType::int64)};
 }
 

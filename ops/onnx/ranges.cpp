@@ -37,7 +37,7 @@ IntegerRange all_of(const RangeList& list) {
 
 /// The number of elements where they are told apart, else 0.
 std::size_t apart(const Shape& shape) {
-  if (!shape.known() || shape.bounded()) return 0;
+  if (!shape.fixed()) return 0;
   const std::int64_t count = shape.count();
   return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
 }
