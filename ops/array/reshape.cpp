@@ -315,6 +315,7 @@ constexpr OpDef kReshapeRows{.name = "ReshapeRows",
                              .linear = 0b1,
                              .infer = reshape_rows_shape,
                              .flops = 0,
+                             .flags = kMoves,
                              .grad = reshape_rows_grad};
 
 constexpr OpDef kReshapeLike{.name = "ReshapeLike",
