@@ -14,7 +14,7 @@
 
 #include "graph/graph.hpp"
 #include "ops/onnx/model.hpp"
-#include "ops/onnx/number.hpp"
+#include "ops/onnx/sizes/number.hpp"
 
 namespace ferry::onnx {
 

@@ -15,7 +15,7 @@
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/onnx/given.hpp"
-#include "ops/onnx/ranges.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
 #include "ops/onnx/support.hpp"
 
 namespace ferry::onnx {

@@ -15,7 +15,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
-#include "ops/onnx/rows.hpp"
+#include "ops/onnx/sizes/rows.hpp"
 
 namespace ferry::onnx {
 namespace {

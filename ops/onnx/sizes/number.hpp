@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "graph/graph.hpp"
-#include "ops/onnx/ranges.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
 
 namespace ferry::onnx {
 

@@ -1,4 +1,4 @@
-#include "ops/onnx/number.hpp"
+#include "ops/onnx/sizes/number.hpp"
 
 #include <algorithm>
 
