@@ -1,11 +1,9 @@
 #include "ops/onnx/context.hpp"
 
 #include <cmath>
-#include <numeric>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "ops/array/array.hpp"
 #include "ops/build.hpp"
 
 namespace ferry::onnx {
@@ -39,19 +37,6 @@ DType dtype_or_fail(std::int64_t number) {
 void Context::fail(const std::string& why) {
   throw Error(Code::file, why);
 }
-
-Out arranged(const Value& value, const Ints& perm) {
-  Ints order(perm.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (perm == order) return value;
-  const Dim& first = value.shape()[0];
-  if (perm[0] == 0 || first.fixed() || !first.symbol().empty()) return transpose(value, perm);
-  Out out(value);
-  out.perm = perm;
-  return out;
-}
-
-Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
 
 bool Context::wants(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();

@@ -1,4 +1,4 @@
-#include "ops/onnx/given.hpp"
+#include "ops/onnx/importer/given.hpp"
 
 #include <set>
 #include <vector>
