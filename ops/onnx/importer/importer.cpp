@@ -23,12 +23,6 @@ Outs converted(const ConvertOp& converter, Context& context) {
   return outs;
 }
 
-bool has_body(const ModelNode& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& attribute) {
-    return std::holds_alternative<std::shared_ptr<const GraphDef>>(attribute.value);
-  });
-}
-
 /// Whether all is known that the converter reads.
 bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -107,7 +101,7 @@ SourceLine Importer::line_of_node() const {
 }
 
 bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& frame) {
-  if (has_body(node) || !inputs_known(converter, node, frame)) return false;
+  if (!node.bodies().empty() || !inputs_known(converter, node, frame)) return false;
   Graph scratch;
   const Scope line = scratch.line(line_of_node());
   NodeContext context(*this, scratch, node, frame);
