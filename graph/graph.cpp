@@ -152,7 +152,7 @@ Value Graph::variable(std::string_view name, const Value& initial, source_locati
     throw Error(Code::plan, "variable '" + escaped(name) + "' is made in a body of control flow")
         .at(at)
         .hint("make it before the loop or branch, and carry or capture its value");
-  if (!initial.shape().known() || initial.shape().bounded())
+  if (!initial.shape().fixed())
     throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " +
                                 initial.shape().str() + "; all sizes of a variable must be known")
         .at(at);
@@ -391,6 +391,13 @@ Value Graph::parameter(const Type& type, const SourceLine& line, std::string_vie
   const Value value = append(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];
   parameters_.push_back(value.id());
   return value;
+}
+
+std::optional<ValueId> Graph::captured_by(ValueId parameter) const {
+  const auto capturing = std::span(parameters_).last(captures_.size());
+  const auto found = std::find(capturing.begin(), capturing.end(), parameter);
+  if (found == capturing.end()) return std::nullopt;
+  return captures_[static_cast<std::size_t>(found - capturing.begin())];
 }
 
 void Graph::set_results(std::span<const Value> results) {

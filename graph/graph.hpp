@@ -200,6 +200,8 @@ class Graph {
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
   /// Values of the parent that were captured; they are the last parameters, and must be the owner's last inputs.
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
+  /// Of a parameter: the value of the parent that it captures; nothing of a declared one.
+  [[nodiscard]] std::optional<ValueId> captured_by(ValueId parameter) const;
   [[nodiscard]] const std::vector<ValueId>& results() const { return results_; }
   void set_results(std::span<const Value> results);
   /// `value` as seen from this graph: itself, or the parameter through which it is captured. A new parameter gets an

@@ -103,7 +103,7 @@ class GraphCheck {
     require(graph_.parent() == nullptr, op, "inputs, variables and assignments cannot be in a body of control flow");
     if (def == &kVariable) {
       const Shape& shape = graph_.type(op.output(0)).shape;
-      require(shape.known() && !shape.bounded(), op, "all sizes of a variable must be known");
+      require(shape.fixed(), op, "all sizes of a variable must be known");
     }
     if (def == &kAssign)
       require(&graph_.op(graph_.producer(op.inputs()[0])).def() == &kVariable, op, "it does not assign to a variable");

@@ -34,6 +34,8 @@ class Dim {
 
   [[nodiscard]] bool known() const { return size_ != kOpen; }
   [[nodiscard]] bool bounded() const { return bounded_; }
+  /// One number that holds in every step: known, and not bounded.
+  [[nodiscard]] bool fixed() const { return known() && !bounded_; }
   /// The size, or the bound of a bounded dim; -1 if not known.
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] const std::string& symbol() const { return symbol_; }
@@ -66,6 +68,8 @@ class Shape {
   /// Every dim is known (or bounded).
   [[nodiscard]] bool known() const;
   [[nodiscard]] bool bounded() const;
+  /// Every dim is fixed: the sizes are the same in every step.
+  [[nodiscard]] bool fixed() const { return known() && !bounded(); }
   /// Sizes and bounds as numbers; all dims must be known.
   [[nodiscard]] std::vector<std::int64_t> sizes() const;
   /// Product of sizes and bounds; all dims must be known. Error(plan) when it overflows 63 bits.

@@ -120,7 +120,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() + why)
         .at(line);
   };
-  if (!size.known() || size.bounded()) fail(" is not known");
+  if (!size.fixed()) fail(" is not known");
   if (size.size() == 0) fail(" is empty");
   if (size.size() > kEnd / 4) fail(" is too long");  // places around it are counted in 64 bits
   Values parts;
@@ -135,7 +135,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
 /// The size of x's dim, or -1 where it is not known or bounded, for reshape.
 std::int64_t known_size(const Value& x, int dim) {
   const Dim& size = x.shape()[dim];
-  return size.known() && !size.bounded() ? size.size() : -1;
+  return size.fixed() ? size.size() : -1;
 }
 
 /// Its square is a number, too.
@@ -174,7 +174,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   if (!fits)
     throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str()).at(at);
   const Shape& shape = x.shape();
-  if (!shape.known() || shape.bounded()) {  // its sizes cannot stand in attributes
+  if (!shape.fixed()) {  // its sizes cannot stand in attributes
     Value result = x;
     for (int d = 0; d < rank; ++d) {
       const std::int64_t times = repeats[static_cast<std::size_t>(d)];

@@ -56,7 +56,7 @@ class ReshapeLetters {
       const bool from_in = in <= out;
       const Shape& shape = from_in ? in_ : out_;
       int& at = from_in ? i : o;
-      if (at == shape.rank() || !shape[at].known() || shape[at].bounded()) return false;
+      if (at == shape.rank() || !shape[at].fixed()) return false;
       if (__builtin_mul_overflow(from_in ? in : out, shape[at].size(), from_in ? &in : &out)) return false;
       ++at;
     } while (in != out || o == o_);
@@ -82,7 +82,7 @@ Factors factors(std::span<const Dim> dims) {
   Factors result;
   Ints sizes;
   for (const Dim& dim : dims) {
-    if (dim.known() && !dim.bounded())
+    if (dim.fixed())
       sizes.push_back(dim.size());
     else
       result.open.push_back(dim);
@@ -315,6 +315,7 @@ constexpr OpDef kReshapeRows{.name = "ReshapeRows",
                              .linear = 0b1,
                              .infer = reshape_rows_shape,
                              .flops = 0,
+                             .flags = kMoves,
                              .grad = reshape_rows_grad};
 
 constexpr OpDef kReshapeLike{.name = "ReshapeLike",
@@ -372,7 +373,7 @@ Value reshape(const Value& x, Ints sizes, source_location at) {
 
 Value reshape_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
-  if (like.shape().known() && !like.shape().bounded()) return reshape(x, like.shape().sizes(), at);
+  if (like.shape().fixed()) return reshape(x, like.shape().sizes(), at);
   return make_one(kReshapeLike, {x, like}, at);
 }
 

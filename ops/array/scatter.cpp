@@ -78,7 +78,7 @@ int positions(const OpFacts& facts, int batch) {
   if (rank == 0) OpFacts::fail("indices are a scalar");
   if (batch < 0 || batch >= rank || batch > x.rank()) OpFacts::fail("batch_dims is " + std::to_string(batch));
   const Dim& last = indices[rank - 1];
-  if (!last.known() || last.bounded()) OpFacts::fail("the last size of indices " + indices.str() + " is not known");
+  if (!last.fixed()) OpFacts::fail("the last size of indices " + indices.str() + " is not known");
   if (last.size() < 1 || last.size() > x.rank() - batch)
     OpFacts::fail("indices " + indices.str() + " give " + last.str() + " positions for " + x.str());
   return static_cast<int>(last.size());

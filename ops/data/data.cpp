@@ -23,7 +23,7 @@ void check_path(const OpFacts& facts) {
 std::vector<Shape> file_shape(const OpFacts& facts) {
   check_path(facts);
   const Shape& shape = facts.attr<Shape>("shape");
-  if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
+  if (!shape.fixed()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
   return {shape};
 }
 
@@ -122,7 +122,7 @@ std::vector<Shape> batch_shape(const OpFacts& facts) {
   for (int i = 0; i < facts.inputs(); ++i) {
     Shape shape = facts.shape(i);
     if (shape.rank() == 0) OpFacts::fail("input " + std::to_string(i) + " is a scalar and has no rows");
-    if (!shape[0].known() || shape[0].bounded())
+    if (!shape[0].fixed())
       OpFacts::fail("the number of rows of input " + std::to_string(i) + " " + shape.str() + " is not known");
     if (shape[0] != facts.shape(0)[0])
       OpFacts::fail("input " + std::to_string(i) + " has " + shape[0].str() + " rows, the first " +

@@ -200,7 +200,7 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   if (dim.axis < -x.rank() || dim.axis >= x.rank()) fail(x, "axis " + std::to_string(dim.axis), line);
   Resized resized{static_cast<int>(dim.axis < 0 ? dim.axis + x.rank() : dim.axis)};
   const Dim& size = x.shape()[resized.axis];
-  if (!size.known() || size.bounded() || size.size() < 1)
+  if (!size.fixed() || size.size() < 1)
     fail(x, "the size of dim " + std::to_string(resized.axis) + " must be known and not 0", line);
   constexpr std::int64_t kMost = 1 << 24, kMostTimes = 4096;
   const std::int64_t larger = std::max(dim.size, size.size());

@@ -24,7 +24,7 @@ namespace {
 /// All sizes of a value of that rank (0: any), none of them 0.
 Ints known_sizes(const std::string& what, const Value& value, int rank, const SourceLine& line) {
   if (rank > 0 && value.rank() != rank) fail(what, value, "must have " + std::to_string(rank) + " dims", line);
-  if (!value.shape().known() || value.shape().bounded()) fail(what, value, "all sizes must be known", line);
+  if (!value.shape().fixed()) fail(what, value, "all sizes must be known", line);
   Ints sizes = value.shape().sizes();
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) fail(what, value, "is empty", line);
   return sizes;

@@ -45,7 +45,7 @@ struct Call {
   /// The size of a dim of `value`, which must be known.
   [[nodiscard]] std::int64_t size(const Value& value, int dim) const {
     const Dim& size = value.shape()[dim];
-    if (!size.known() || size.bounded())
+    if (!size.fixed())
       fail("dim " + std::to_string(dim) + " of " + value.name() + " " + value.shape().str() + " must be known");
     check_number("a dim", size.size());
     return size.size();

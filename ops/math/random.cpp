@@ -14,7 +14,7 @@ void check_float(DType dtype) {
 std::vector<Shape> drawn_shape(const OpFacts& facts) {
   const Shape& shape = facts.attr<Shape>("shape");
   check_float(facts.attr<DType>("dtype"));
-  if (!shape.known() || shape.bounded()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
+  if (!shape.fixed()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
   return {shape};
 }
 

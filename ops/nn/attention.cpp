@@ -30,7 +30,7 @@ struct Heads {
 
 Heads heads_of(const std::string& what, const Value& q, const Value& k, const Value& v, const SourceLine& line) {
   const auto size = [&](const Value& value, int dim) {
-    if (value.rank() == 4 && value.shape()[dim].known() && !value.shape()[dim].bounded()) {
+    if (value.rank() == 4 && value.shape()[dim].fixed()) {
       check_computed(what + ": a dim", value.shape()[dim].size(), line);
       return value.shape()[dim].size();
     }

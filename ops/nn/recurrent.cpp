@@ -15,7 +15,7 @@ namespace ferry {
 namespace {
 
 std::int64_t known(const std::string& what, const Value& value, int dim, const SourceLine& line) {
-  if (dim < value.rank() && value.shape()[dim].known() && !value.shape()[dim].bounded()) {
+  if (dim < value.rank() && value.shape()[dim].fixed()) {
     check_computed(what + ": a dim", value.shape()[dim].size(), line);
     return value.shape()[dim].size();
   }

@@ -1,11 +1,9 @@
 #include "ops/onnx/context.hpp"
 
 #include <cmath>
-#include <numeric>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "ops/array/array.hpp"
 #include "ops/build.hpp"
 
 namespace ferry::onnx {
@@ -40,19 +38,6 @@ void Context::fail(const std::string& why) {
   throw Error(Code::file, why);
 }
 
-Out arranged(const Value& value, const Ints& perm) {
-  Ints order(perm.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (perm == order) return value;
-  const Dim& first = value.shape()[0];
-  if (perm[0] == 0 || (first.known() && !first.bounded()) || !first.symbol().empty()) return transpose(value, perm);
-  Out out(value);
-  out.perm = perm;
-  return out;
-}
-
-Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
-
 bool Context::wants(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
 }
@@ -76,7 +61,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
   const std::string what = "dim " + std::to_string(axis) + " of " +
                            in_quotes(node_.inputs[static_cast<std::size_t>(i)]) + " " + escaped(shape.str()) +
                            " must be known when the model is imported";
-  if (dim.known() && !dim.bounded()) return dim.size();
+  if (dim.fixed()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
   throw Error(Code::usage, what).hint("--dim " + escaped(symbol_of(dim)) + "=4, or give the sizes of the inputs");
 }

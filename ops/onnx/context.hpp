@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,39 +12,10 @@
 
 #include "graph/graph.hpp"
 #include "ops/onnx/model.hpp"
-#include "ops/onnx/number.hpp"
+#include "ops/onnx/out.hpp"
+#include "ops/onnx/sizes/number.hpp"
 
 namespace ferry::onnx {
-
-/// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
-/// such, which is known in all but its elements. Without any of them, it is an optional value that has no element.
-struct Out {
-  Out() = default;
-  Out(const Value& v) : value(v) {}                 // NOLINT
-  Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
-  explicit Out(std::vector<Out> elements);
-  Value value;
-  /// Not empty: which dim of `value` each dim of the model's value is. How many elements the first dim of `value` has
-  /// the data decide, and it is not the first one in the model. Most converters cannot take such a value: in() refuses
-  /// it.
-  Ints perm;
-  Tensor known;
-  std::shared_ptr<const std::vector<Out>> list;
-  [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
-};
-
-/// `value` with its dims in this order: transposed where that can be, else with the order noted down.
-[[nodiscard]] Out arranged(const Value& value, const Ints& perm);
-
-/// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
-class Outs : public std::vector<Out> {
- public:
-  Outs(const Value& value) { emplace_back(value); }                     // NOLINT
-  Outs(Out out) { push_back(std::move(out)); }                          // NOLINT
-  Outs(Tensor known) { emplace_back(std::move(known)); }                // NOLINT
-  Outs(const Values& values) : vector(values.begin(), values.end()) {}  // NOLINT
-  Outs(std::initializer_list<Out> outs) : vector(outs) {}
-};
 
 /// What a body gives or takes: a type, and the value where that is known.
 struct Tried {

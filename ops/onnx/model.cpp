@@ -294,11 +294,10 @@ class Reader {
   /// Names that a node uses, in its bodies too.
   static void add_used(const ModelNode& node, std::set<std::string_view>& used) {
     used.insert(node.inputs.begin(), node.inputs.end());
-    for (const Attribute& attribute : node.attributes)
-      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.value)) {
-        for (const ModelNode& inner : (*body)->nodes) add_used(inner, used);
-        for (const ValueDef& output : (*body)->outputs) used.insert(output.name);
-      }
+    for (const GraphDef* body : node.bodies()) {
+      for (const ModelNode& inner : body->nodes) add_used(inner, used);
+      for (const ValueDef& output : body->outputs) used.insert(output.name);
+    }
   }
 
   static std::vector<ModelNode> sorted(std::vector<ModelNode> nodes) {
@@ -339,6 +338,13 @@ const Attribute* ModelNode::find(std::string_view attribute) const {
   for (const Attribute& one : attributes)
     if (one.name == attribute) return &one;
   return nullptr;
+}
+
+std::vector<const GraphDef*> ModelNode::bodies() const {
+  std::vector<const GraphDef*> bodies;
+  for (const Attribute& one : attributes)
+    if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value)) bodies.push_back(body->get());
+  return bodies;
 }
 
 std::string ModelNode::full_op() const {

@@ -50,6 +50,8 @@ struct ModelNode {
 
   /// The attribute of that name, or null.
   [[nodiscard]] const Attribute* find(std::string_view attribute) const;
+  /// The graphs among its attributes: bodies of control flow.
+  [[nodiscard]] std::vector<const GraphDef*> bodies() const;
   /// "Conv", or "com.microsoft.Gelu" of another domain.
   [[nodiscard]] std::string full_op() const;
   /// "node 'c1' (Conv)"; a node without a name is called by its first output.

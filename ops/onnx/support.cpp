@@ -61,8 +61,7 @@ class Walk {
       lacks("op " + op + " without a version of its operator set", node.str());
     else if (find_converter(op, version->second) == nullptr)
       lacks("op " + op + " of operator set " + std::to_string(version->second), node.str());
-    for (const Attribute& attribute : node.attributes)
-      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&attribute.value)) graph(**body, opsets);
+    for (const GraphDef* body : node.bodies()) graph(*body, opsets);
   }
 
   const Model& model_;

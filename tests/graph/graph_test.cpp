@@ -74,10 +74,13 @@ TEST_CASE("a subgraph captures values of its parents once") {
   Graph g;
   const Value outer = g.constant({1, 2});
   Graph& body = g.add_subgraph("body");
+  const Value declared = body.parameter(outer.type(), SourceLine());
   const Value first = body.capture(outer);
   CHECK(body.capture(outer).is(first));
   CHECK(first.type() == outer.type());
   CHECK(body.captures().size() == 1);
+  CHECK(body.captured_by(first.id()) == outer.id());
+  CHECK(!body.captured_by(declared.id()));
   CHECK_THROWS_WITH_AS(g.capture(first), doctest::Contains("belongs to another graph"), Error);
 }
 

@@ -15,6 +15,12 @@ int number_of(const std::string& dtype) {
   return dtype == "float32" ? 1 : dtype == "int64" ? 7 : dtype == "bool" ? 9 : std::stoi(dtype);
 }
 
+Values fetches_of(Graph& graph) {
+  Values fetches;
+  for (const auto& fetch : graph.entry("predict").fetches) fetches.push_back(graph.value(fetch.value));
+  return fetches;
+}
+
 }  // namespace
 
 std::string model_file(const std::string& text) {
@@ -83,10 +89,28 @@ std::vector<Tensor> run_model(const onnx::Model& model, const std::map<std::stri
     with.values[name] = tensor;
   }
   const onnx::Imported imported = onnx::import_model(model, with);
-  Values fetches;
-  for (const auto& fetch : imported.graph->entry("predict").fetches)
-    fetches.push_back(imported.graph->value(fetch.value));
-  return Evaluator(*imported.graph).run(fetches, Evaluator::Feeds(feeds.begin(), feeds.end()));
+  return Evaluator(*imported.graph).run(fetches_of(*imported.graph), Evaluator::Feeds(feeds.begin(), feeds.end()));
+}
+
+std::unique_ptr<Graph> import(const std::string& file, const onnx::ImportOptions& with) {
+  return onnx::import_model(decode(file), with).graph;
+}
+
+std::vector<Tensor> run_for_all(const std::string& file, const Evaluator::Feeds& feeds,
+                                const onnx::ImportOptions& with) {
+  const std::unique_ptr<Graph> graph = import(file, with);
+  return Evaluator(*graph).run(fetches_of(*graph), feeds);
+}
+
+Op last(const Graph& graph) {
+  return graph.op(graph.producer(graph.entries().at("predict").fetches[0].value));
+}
+
+Tensor counting(std::vector<std::int64_t> sizes) {
+  Tensor tensor(DType::float32, std::move(sizes));
+  float next = 0;
+  for (float& element : tensor.mutable_data<float>()) element = next++;
+  return tensor;
 }
 
 }  // namespace ferry::test

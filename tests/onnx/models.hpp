@@ -1,7 +1,9 @@
 // ONNX models written as text, for tests.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,5 +38,19 @@ namespace ferry::test {
                                             onnx::ImportOptions with = options());
 [[nodiscard]] std::vector<Tensor> run_model(const onnx::Model& model, const std::map<std::string, Tensor>& feeds,
                                             onnx::ImportOptions with = options());
+
+/// The model imported, without what is fed to it unless `with` has it.
+[[nodiscard]] std::unique_ptr<Graph> import(const std::string& file, const onnx::ImportOptions& with = options());
+/// What a model gives that is imported so: good for all values of its inputs.
+[[nodiscard]] std::vector<Tensor> run_for_all(const std::string& file, const Evaluator::Feeds& feeds,
+                                              const onnx::ImportOptions& with = options());
+/// The op that makes the first output.
+[[nodiscard]] Op last(const Graph& graph);
+
+/// The input x float32[batch,6] and the output y of most models here.
+inline const std::string kX = value("input", "x", "float32", {"batch", "6"});
+inline const std::string kY = value("output", "y", "float32", {});
+/// 0, 1, 2 … as float32.
+[[nodiscard]] Tensor counting(std::vector<std::int64_t> sizes);
 
 }  // namespace ferry::test

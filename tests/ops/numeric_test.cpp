@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
@@ -106,6 +107,11 @@ TEST_CASE("activations have the slope of one of their sides at a kink") {
   CHECK(slopes({0}, [](const Value& x) { return celu(x, 2); }) == Numbers{1});
   CHECK(slopes({0}, [](const Value& x) { return selu(x); })[0] == doctest::Approx(1.7580993408473766));
   CHECK(slopes({1000, -1000}, [](const Value& x) { return elu(x); }) == Numbers{1, 0});
+}
+
+TEST_CASE("mish is flat far below zero") {
+  const double least = std::numeric_limits<double>::lowest();
+  CHECK(slopes({least, -2000, -1000}, [](const Value& x) { return mish(x); }) == std::vector<double>{0, 0, 0});
 }
 
 TEST_CASE("powers of and to zero have gradients") {

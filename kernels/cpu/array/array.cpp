@@ -54,8 +54,8 @@ void reshape_rows(KernelRun& run) {
   const std::int64_t elements = input.sizes[0] * product(input.whole, 1, input.rank());
   const std::int64_t row = product(output.whole, 1, output.rank());
   if (elements % row != 0)
-    throw Error(Code::numeric, std::to_string(input.sizes[0]) + " rows, " + std::to_string(elements) +
-                                   " elements, are not cut into rows of " + std::to_string(row));
+    throw BadValue(0, std::to_string(input.sizes[0]) + " rows, " + std::to_string(elements) +
+                          " elements, are not cut into rows of " + std::to_string(row));
   output.sizes[0] = elements / row;
   StridedCopy copy;
   copy.add_dim(input.count(), 1, 1);

@@ -15,7 +15,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
-#include "ops/onnx/rows.hpp"
+#include "ops/onnx/sizes/rows.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -30,7 +30,7 @@ Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int
   const Out given = c.out(0);
   Values sizes;
   for (std::int64_t d = first; d < last; ++d) {
-    if (const Dim& dim = shape[static_cast<int>(d)]; dim.known() && !dim.bounded()) {
+    if (const Dim& dim = shape[static_cast<int>(d)]; dim.fixed()) {
       sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
       continue;
     }
@@ -49,8 +49,7 @@ Outs to_shape(Context& c) {
   const std::int64_t last = bound(c.integer("end", rank));
   const Shape shape = c.type(0).shape;
   for (std::int64_t d = first; d < last; ++d)
-    if (const Dim& dim = shape[static_cast<int>(d)]; dim.bounded() || !dim.known())
-      return shape_when_run(c, shape, first, last);
+    if (const Dim& dim = shape[static_cast<int>(d)]; !dim.fixed()) return shape_when_run(c, shape, first, last);
   Ints sizes;
   for (std::int64_t d = first; d < last; ++d) sizes.push_back(c.size(0, d));
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, std::span<const std::int64_t>(sizes));
@@ -222,7 +221,7 @@ Outs to_reshape(Context& c) {
 std::int64_t product(const Shape& shape, int begin, int end) {
   Ints sizes;
   for (int d = begin; d < end; ++d) {
-    if (!shape[d].known() || shape[d].bounded()) return -1;
+    if (!shape[d].fixed()) return -1;
     sizes.push_back(shape[d].size());
   }
   return checked_count(sizes);
@@ -283,7 +282,7 @@ Outs to_expand(Context& c) {
   const auto rank = static_cast<std::size_t>(c.rank(0));
   if (to.size() < rank) to.insert(to.begin(), rank - to.size(), 1);
   const auto known = all_known(to);
-  if (const Shape shape = c.type(0).shape; !known || !shape.known() || shape.bounded()) return expanded(c, c.in(0), to);
+  if (const Shape shape = c.type(0).shape; !known || !shape.fixed()) return expanded(c, c.in(0), to);
   Ints sizes = *known;
   for (std::size_t d = 0; d < rank; ++d)
     if (std::int64_t& size = sizes[to.size() - rank + d]; size == 1) size = c.size(0, static_cast<std::int64_t>(d));

@@ -68,7 +68,7 @@ Value stacked(Context& c, const Results& elements, std::int64_t axis) {
 
 /// What no iteration gave, where each would give such an element. Error(file) when such an element has not one size.
 Tensor none_of(const Type& element, std::int64_t axis) {
-  if (!element.shape.known() || element.shape.bounded())
+  if (!element.shape.fixed())
     Context::fail("it gives " + element.str() + " in each iteration, which has not one size, and has none");
   Ints sizes = element.shape.sizes();
   const std::int64_t rank = std::ssize(sizes) + 1, at = axis < 0 ? axis + rank : axis;
@@ -198,8 +198,7 @@ Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carri
   Values room;
   for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
     const Type& type = results[k].type;
-    if (!type.shape.known() || type.shape.bounded())
-      Context::fail("it gives " + type.str() + " in each iteration, which has not one size");
+    if (!type.shape.fixed()) Context::fail("it gives " + type.str() + " in each iteration, which has not one size");
     Ints sizes = type.shape.sizes();
     sizes.insert(sizes.begin(), most);
     room.push_back(broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes));

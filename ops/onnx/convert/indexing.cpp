@@ -14,7 +14,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/onnx/converters.hpp"
-#include "ops/onnx/rows.hpp"
+#include "ops/onnx/sizes/rows.hpp"
 
 namespace ferry::onnx {
 namespace {

@@ -24,7 +24,7 @@ Value spread(Context& c, const Value& given) {
     for (int d = axis + 1; d < rank; ++d) axes.push_back(d - axis);
     return expand_dims(given, axes);
   }
-  if (given.rank() != rank || block < 1 || !given.shape().known() || given.shape().bounded())
+  if (given.rank() != rank || block < 1 || !given.shape().fixed())
     Context::fail("a scale of " + given.shape().str() + " with blocks of " + std::to_string(block));
   Ints sizes = given.shape().sizes();
   const Value apart = expand_dims(given, {axis + 1});

@@ -1,15 +1,12 @@
-// Between which numbers integers of the graph are, as far as that can be told while a model is imported: from it come
-// the bounds of sizes that the data decide.
+// Arithmetic of integers of which it is known between which numbers they are.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "graph/types/shape.hpp"
 
 namespace ferry::onnx {
 
@@ -30,32 +27,17 @@ struct IntegerRange {
 
 /// Of a dim's size.
 [[nodiscard]] IntegerRange of_dim(const Dim& dim);
+
+// Of what an op gives for any a and b in their ranges. Where 64 bits overflow nothing is known.
+
 [[nodiscard]] IntegerRange operator+(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator-(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator*(const IntegerRange& a, const IntegerRange& b);
+[[nodiscard]] IntegerRange negated(const IntegerRange& a);
+/// a / b, where a is not negative and b is positive; else nothing is known.
+[[nodiscard]] IntegerRange operator/(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange smaller(const IntegerRange& a, const IntegerRange& b);  ///< of minimum(a, b)
 [[nodiscard]] IntegerRange larger(const IntegerRange& a, const IntegerRange& b);   ///< of maximum(a, b)
 [[nodiscard]] IntegerRange either(const IntegerRange& a, const IntegerRange& b);   ///< a or b
-
-/// Of each element of a value, in row-major order, or one for all of them.
-using RangeList = std::vector<IntegerRange>;
-
-/// IntegerRanges of values, found from the ops that compute them, back to constants, sizes and dtypes.
-class IntegerRanges {
- public:
-  /// Of integers and bools; of other values nothing is known.
-  [[nodiscard]] const RangeList& of(const Value& value);
-  /// Forgets those of graphs that are thrown away.
-  template <class Which>
-  void forget(const Which& which) {
-    std::erase_if(known_, [&](const auto& one) { return which(one.first.first); });
-  }
-
- private:
-  [[nodiscard]] RangeList found(const Value& value);
-
-  std::map<std::pair<const Graph*, ValueId>, RangeList> known_;
-  int depth_ = 0;
-};
 
 }  // namespace ferry::onnx

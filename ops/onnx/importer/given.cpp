@@ -1,4 +1,4 @@
-#include "ops/onnx/given.hpp"
+#include "ops/onnx/importer/given.hpp"
 
 #include <set>
 #include <vector>
@@ -13,9 +13,7 @@ namespace {
 void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::string>& names) {
   for (const ModelNode& node : nodes) {
     if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
-    for (const Attribute& one : node.attributes)
-      if (const auto* body = std::get_if<std::shared_ptr<const GraphDef>>(&one.value))
-        add_outputs_of_loops((*body)->nodes, names);
+    for (const GraphDef* body : node.bodies()) add_outputs_of_loops(body->nodes, names);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "ops/onnx/rows.hpp"
+#include "ops/onnx/sizes/rows.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,9 @@
-#include "ops/onnx/number.hpp"
+#include "ops/onnx/sizes/number.hpp"
 
 #include <algorithm>
 
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -56,9 +58,25 @@ Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
       up, step, [](const Value& n, const Value& by) { return n / by; });
 }
 
+std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& ranges) {
+  const Shape shape = x.shape();
+  const auto is_open = [](const IntegerRange& range) { return range.is_open(); };
+  if (!shape.fixed() || shape.rank() > 1 || std::any_of(ranges.begin(), ranges.end(), is_open)) return std::nullopt;
+  std::vector<Number> numbers;
+  const Value flat = reshape(x, {-1});
+  for (std::int64_t k = 0; k < shape.count(); ++k) {
+    const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
+    if (range.is_known())
+      numbers.emplace_back(range.least);
+    else
+      numbers.emplace_back(range, cast(reshape(slice(flat, 0, k, k + 1), {}), DType::int64));
+  }
+  return numbers;
+}
+
 Number size_along(const Value& x, int dim) {
   const Dim size = x.shape()[dim];
-  if (size.known() && !size.bounded()) return size.size();
+  if (size.fixed()) return size.size();
   return {of_dim(size), size_of(x, {dim}, DType::int64)};
 }
 

@@ -1,11 +1,10 @@
-#include "ops/onnx/ranges.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <limits>
 #include <string_view>
 
-#include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
 
 namespace ferry::onnx {
@@ -15,21 +14,6 @@ constexpr std::int64_t kMostApart = 64;  // elements of a value that are told ap
 constexpr int kMostDeep = 500;           // ops from one to the next; each is a call within a call
 constexpr IntegerRange kTruth{0, 1};
 
-bool is_end(std::int64_t number) {
-  return number == IntegerRange::kLowest || number == IntegerRange::kHighest;
-}
-
-/// a + b where an end stays an end.
-std::int64_t sum_of_ends(std::int64_t a, std::int64_t b, std::int64_t none) {
-  std::int64_t sum = 0;
-  return is_end(a) || is_end(b) || __builtin_add_overflow(a, b, &sum) ? none : sum;
-}
-
-IntegerRange negated(const IntegerRange& a) {
-  return {a.most == IntegerRange::kHighest ? IntegerRange::kLowest : -a.most,
-          a.least == IntegerRange::kLowest ? IntegerRange::kHighest : -a.least};
-}
-
 IntegerRange all_of(const RangeList& list) {
   IntegerRange range = list[0];
   for (const IntegerRange& one : list) range = either(range, one);
@@ -38,7 +22,7 @@ IntegerRange all_of(const RangeList& list) {
 
 /// The number of elements where they are told apart, else 0.
 std::size_t apart(const Shape& shape) {
-  if (!shape.known() || shape.bounded()) return 0;
+  if (!shape.fixed()) return 0;
   const std::int64_t count = shape.count();
   return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
 }
@@ -46,18 +30,6 @@ std::size_t apart(const Shape& shape) {
 /// Element i of `n`, where the list may be of a value that is broadcast.
 IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
-}
-
-/// Of one or two that a plan knows.
-IntegerRange product_of_sizes(const IntegerRange& a, const IntegerRange& b) {
-  const auto factor_of = [](const IntegerRange& range) { return range.symbols.empty() ? range.least : range.factor; };
-  IntegerRange product{0, IntegerRange::kHighest};
-  const bool of_plan = (a.is_known() || !a.symbols.empty()) && (b.is_known() || !b.symbols.empty());
-  if (!of_plan || factor_of(a) < 1 || factor_of(b) < 1) return {};
-  if (__builtin_mul_overflow(factor_of(a), factor_of(b), &product.factor)) return {};
-  std::merge(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),
-             std::back_inserter(product.symbols));
-  return product;
 }
 
 /// What an op's rule looks at.
@@ -101,17 +73,8 @@ IntegerRange minus(const IntegerRange& a, const IntegerRange& b) {
 IntegerRange times(const IntegerRange& a, const IntegerRange& b) {
   return a * b;
 }
-/// Of what is not negative by what is positive.
-IntegerRange divided(const IntegerRange& a, const IntegerRange& b) {
-  if (b == IntegerRange::of(1)) return a;
-  if (a.least < 0 || b.least < 1) return {};
-  if (!a.symbols.empty() && b.is_known() && a.factor % b.least == 0) {
-    IntegerRange quotient = a;
-    quotient.factor /= b.least;
-    return quotient;
-  }
-  return {b.most == IntegerRange::kHighest ? 0 : a.least / b.most,
-          a.most == IntegerRange::kHighest ? a.most : a.most / b.least};
+IntegerRange quotient(const IntegerRange& a, const IntegerRange& b) {
+  return a / b;
 }
 IntegerRange is_equal(const IntegerRange& a, const IntegerRange& b) {
   if (a == b && (a.is_known() || !a.symbols.empty())) return IntegerRange::of(1);
@@ -261,11 +224,8 @@ RangeList of_arange(const Facts& facts) {
 /// A value from around the body; what a loop carries may be any.
 RangeList of_parameter(const Facts& facts) {
   const Graph& graph = facts.op.graph();
-  const auto parameters = graph.parameters();
-  const auto place = std::find(parameters.begin(), parameters.end(), facts.op.output(0)) - parameters.begin();
-  const auto declared = static_cast<std::ptrdiff_t>(parameters.size() - graph.captures().size());
-  if (place < declared || graph.parent() == nullptr) return {IntegerRange()};
-  return facts.ranges.of(graph.parent()->value(graph.captures()[static_cast<std::size_t>(place - declared)]));
+  const auto captured = graph.captured_by(facts.op.output(0));
+  return captured ? facts.ranges.of(graph.parent()->value(*captured)) : RangeList{IntegerRange()};
 }
 
 struct NamedRule {
@@ -282,7 +242,7 @@ constexpr std::array kRules{NamedRule{"Add", each_two<plus>},
                             NamedRule{"Cast", of_cast},
                             NamedRule{"Concat", of_concat},
                             NamedRule{"Constant", of_constant},
-                            NamedRule{"Div", each_two<divided>},
+                            NamedRule{"Div", each_two<quotient>},
                             NamedRule{"Equal", each_two<is_equal>},
                             NamedRule{"ExpandDims", same},
                             NamedRule{"Gather", of_gather},
@@ -342,61 +302,6 @@ IntegerRange held(const IntegerRange& range, DType dtype) {
 }
 
 }  // namespace
-
-IntegerRange of_dim(const Dim& dim) {
-  if (dim.known()) return dim.bounded() ? IntegerRange{0, dim.size()} : IntegerRange::of(dim.size());
-  IntegerRange range{0, IntegerRange::kHighest};
-  if (!dim.symbol().empty()) range.symbols.push_back(dim.symbol());
-  return range;
-}
-
-IntegerRange operator+(const IntegerRange& a, const IntegerRange& b) {
-  if (b == IntegerRange::of(0)) return a;
-  if (a == IntegerRange::of(0)) return b;
-  return {sum_of_ends(a.least, b.least, IntegerRange::kLowest), sum_of_ends(a.most, b.most, IntegerRange::kHighest)};
-}
-
-IntegerRange operator-(const IntegerRange& a, const IntegerRange& b) {
-  if (b == IntegerRange::of(0)) return a;
-  return a + negated(b);
-}
-
-IntegerRange operator*(const IntegerRange& a, const IntegerRange& b) {
-  if (a == IntegerRange::of(0) || b == IntegerRange::of(0)) return IntegerRange::of(0);
-  if (a == IntegerRange::of(1)) return b;
-  if (b == IntegerRange::of(1)) return a;
-  if (!(a.symbols.empty() && b.symbols.empty())) return product_of_sizes(a, b);
-  const bool positive = a.least >= 0 && b.least >= 0;
-  const auto product = [](std::int64_t x, std::int64_t y, std::int64_t none) {
-    std::int64_t result = 0;
-    return is_end(x) || is_end(y) || __builtin_mul_overflow(x, y, &result) ? none : result;
-  };
-  if (positive) return {product(a.least, b.least, 0), product(a.most, b.most, IntegerRange::kHighest)};
-  if (is_end(a.least) || is_end(a.most) || is_end(b.least) || is_end(b.most)) return {};
-  IntegerRange range = {IntegerRange::kHighest, IntegerRange::kLowest};
-  for (const std::int64_t x : {a.least, a.most})
-    for (const std::int64_t y : {b.least, b.most}) {
-      std::int64_t corner = 0;
-      if (__builtin_mul_overflow(x, y, &corner)) return {};
-      range = {std::min(range.least, corner), std::max(range.most, corner)};
-    }
-  return range;
-}
-
-IntegerRange smaller(const IntegerRange& a, const IntegerRange& b) {
-  if (a == b) return a;
-  return {std::min(a.least, b.least), std::min(a.most, b.most)};
-}
-
-IntegerRange larger(const IntegerRange& a, const IntegerRange& b) {
-  if (a == b) return a;
-  return {std::max(a.least, b.least), std::max(a.most, b.most)};
-}
-
-IntegerRange either(const IntegerRange& a, const IntegerRange& b) {
-  if (a == b) return a;
-  return {std::min(a.least, b.least), std::max(a.most, b.most)};
-}
 
 const RangeList& IntegerRanges::of(const Value& value) {
   const std::pair<const Graph*, ValueId> key{&value.graph(), value.id()};

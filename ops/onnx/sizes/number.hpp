@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/graph.hpp"
-#include "ops/onnx/ranges.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
 
 namespace ferry::onnx {
 
@@ -40,6 +42,10 @@ struct Number {
 [[nodiscard]] Number larger_of(Graph& graph, const Number& a, const Number& b);
 /// a / step, up to the next integer; a >= 0, step >= 1.
 [[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
+
+/// The elements of x, integers between `ranges`, in row-major order: those that are not known are made of x. Nothing
+/// where x has not a fixed number of elements in one dim at most, or nothing bounds one.
+[[nodiscard]] std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& ranges);
 
 /// How many x has along `dim`.
 [[nodiscard]] Number size_along(const Value& x, int dim);

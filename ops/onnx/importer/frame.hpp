@@ -1,0 +1,47 @@
+// What the nodes of one graph, body or function call are read with: values by their names, versions of operator sets,
+// and the call that attributes may refer to.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ops/onnx/model.hpp"
+#include "ops/onnx/out.hpp"
+
+namespace ferry::onnx {
+
+/// A body sees the names of what is around it, a function those of its inputs alone. A frame refers to the one that it
+/// was made in, and to the model.
+class Frame {
+ public:
+  /// Of the model's own graph.
+  explicit Frame(const Opsets& opsets) : opsets_(&opsets) {}
+  [[nodiscard]] static Frame of_body(const Frame& around);
+  /// Of a function that `node` calls. Error(file) when calls are within each other too deep, or the node gives what the
+  /// function does not take.
+  [[nodiscard]] static Frame of_call(const Function& function, const ModelNode& node, const Frame& caller);
+
+  void set(const std::string& name, Out item) { items_.insert_or_assign(name, std::move(item)); }
+  /// Error(file) when nothing gives it.
+  [[nodiscard]] const Out& get(const std::string& name) const;
+
+  /// The version of a node's operator set.
+  [[nodiscard]] std::int64_t opset_of(const ModelNode& node) const { return opsets_->find(node.domain)->second; }
+  /// The attribute of a node here: that of the call, or the function's default, where it refers to one. Null when it is
+  /// not there.
+  [[nodiscard]] const Attribute* attribute(const ModelNode& node, std::string_view name) const;
+
+ private:
+  std::unordered_map<std::string, Out> items_;
+  const Frame* around_ = nullptr;
+  const Opsets* opsets_;
+  // In a function's nodes, those of bodies included:
+  const Function* function_ = nullptr;
+  const ModelNode* call_ = nullptr;
+  const Frame* caller_ = nullptr;
+  std::size_t depth_ = 0;
+};
+
+}  // namespace ferry::onnx

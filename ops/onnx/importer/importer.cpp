@@ -1,0 +1,215 @@
+#include "ops/onnx/importer/importer.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/onnx/converters.hpp"
+#include "ops/onnx/importer/by_value.hpp"
+#include "ops/onnx/importer/fold.hpp"
+#include "ops/onnx/importer/given.hpp"
+#include "ops/onnx/importer/names.hpp"
+#include "ops/onnx/importer/node_context.hpp"
+#include "ops/onnx/support.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies, which multiply within each other
+
+Outs converted(const ConvertOp& converter, Context& context) {
+  Outs outs = converter.convert(context);
+  context.check_attributes();
+  return outs;
+}
+
+/// Whether all is known that the converter reads.
+bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool typed = i < 32 && (converter.typed >> i & 1U) != 0;
+    if (!typed && !node.inputs[i].empty() && !frame.get(node.inputs[i]).known.defined()) return false;
+  }
+  return true;
+}
+
+void bind(const ModelNode& node, const std::vector<Out>& outs, Frame& frame) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
+    frame.set(node.outputs[i], outs[i]);
+  }
+}
+
+/// The names of ops that a node makes begin with it.
+std::string stem_of(const ModelNode& node, std::int64_t number) {
+  const auto first =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](const std::string& name) { return !name.empty(); });
+  return first != node.outputs.end() && can_name_op(*first) ? *first : "node_" + std::to_string(number);
+}
+
+/// Gives the op of `value` the name that the model has for it.
+void name_op(const Value& value, const std::string& name) {
+  try {
+    value.graph().rename(value.op().id(), name);
+  } catch (const Error&) {  // taken: names come again in each iteration of a loop that is written out
+  }
+}
+
+/// An input's shape, with the numbers that are given for its dims.
+Shape shape_of(const ValueDef& input, const ImportOptions& options) {
+  if (const auto given = options.sizes.find(input.name); given != options.sizes.end())
+    return Shape(std::span<const std::int64_t>(given->second));
+  if (!input.shape)
+    throw Error(Code::usage, "the model does not say the shape of input " + in_quotes(input.name))
+        .hint("--shape " + escaped(input.name) + "=SIZE,SIZE");
+  Shape shape = *input.shape;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (const auto number = options.dims.find(shape[d].symbol()); !shape[d].known() && number != options.dims.end())
+      shape[d] = Dim(number->second);
+  return shape;
+}
+
+}  // namespace
+
+// ---- Values ----
+
+Value Importer::value_in(Graph& graph, const std::string& name, const Out& item) {
+  item.check_tensor(name);
+  if (!item.perm.empty())
+    Context::fail("the value " + in_quotes(name) + " " + item.type().str() +
+                  " has a size that the data decide; only a first dim may have one here");
+  return item.value.defined() ? item.value : constants_.of(graph, name, item.known);
+}
+
+void Importer::forget(const Graph& body) {
+  const auto is_within = [&](const Graph* graph) {
+    while (graph != nullptr && graph != &body) graph = graph->parent();
+    return graph != nullptr;
+  };
+  constants_.forget(is_within);
+  ranges_.forget(is_within);
+}
+
+std::optional<std::int64_t> Importer::given_size(const std::string& name) const {
+  return given_first_dim(model_, options_, name);
+}
+
+// ---- Nodes ----
+
+SourceLine Importer::line_of_node() const {
+  return {model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))};
+}
+
+bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& frame) {
+  if (!node.bodies().empty() || !inputs_known(converter, node, frame)) return false;
+  Graph scratch;
+  const Scope line = scratch.line(line_of_node());
+  NodeContext context(*this, scratch, node, frame);
+  const Outs outs = converted(converter, context);
+  constants_.forget([&](const Graph* graph) { return graph == &scratch; });
+  const auto items = computed(scratch, outs, options_.evaluate);
+  if (items) bind(node, *items, frame);
+  return items.has_value();
+}
+
+void Importer::take_by_value(const ModelNode& node, const Frame& frame) const {
+  for (const std::string& input : node.inputs) {
+    if (input.empty()) continue;
+    const Out& item = frame.get(input);
+    if (!item.value.defined() || (item.perm.empty() && !item.value.shape().bounded())) continue;
+    try_by_value(item.value, options_);
+  }
+}
+
+std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
+  const OpId first = graph_->current().size();
+  std::vector<Out> items;
+  {
+    const Scope scope = graph_->name(stem_of(node, nodes_));
+    NodeContext context(*this, *graph_, node, frame);
+    try {
+      for (const Out& out : converted(converter, context)) items.push_back(out);
+    } catch (const Error&) {
+      take_by_value(node, frame);
+      throw;
+    }
+  }
+  const auto here = [&](const Out& item) { return item.value.defined() && &item.value.graph() == &graph_->current(); };
+  for (Out& item : items)
+    if (here(item)) item = as_known(item, ranges_);
+  for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i) {
+    const Out& item = items[i];
+    const bool new_op = here(item) && item.value.op().id() >= first && item.value.op().output(0) == item.value.id();
+    if (new_op && can_name_op(node.outputs[i])) name_op(item.value, node.outputs[i]);
+  }
+  return items;
+}
+
+void Importer::call(const Function& function, const ModelNode& node, Frame& frame) {
+  Frame inner = Frame::of_call(function, node, frame);
+  convert_again(function.nodes, inner);
+  std::vector<Out> outs;
+  for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
+    outs.push_back(node.outputs[i].empty() ? Out() : inner.get(function.outputs[i]));
+  bind(node, outs, frame);
+}
+
+void Importer::convert(const ModelNode& node, Frame& frame) {
+  ++nodes_;
+  if (const Function* function = function_of(model_, node)) return call(*function, node, frame);
+  const ConvertOp& converter = *find_converter(node.full_op(), frame.opset_of(node));
+  const Scope line = graph_->line(line_of_node());
+  if (!fold(converter, node, frame)) bind(node, made(converter, node, frame), frame);
+}
+
+void Importer::convert(const std::vector<ModelNode>& nodes, Frame& frame) {
+  for (const ModelNode& node : nodes) {
+    try {
+      convert(node, frame);
+    } catch (const Error& error) {
+      const Code code = error.code() == Code::plan ? Code::file : error.code();
+      throw Error(code, node.str() + ": " + error.text());
+    }
+  }
+}
+
+void Importer::convert_again(const std::vector<ModelNode>& nodes, Frame& frame) {
+  nodes_again_ += std::ssize(nodes) + 1;
+  if (nodes_again_ > kMostAgain)
+    Context::fail("the calls of functions and the rounds of loops come to more than " + std::to_string(kMostAgain) +
+                  " nodes, which is the limit");
+  convert(nodes, frame);
+}
+
+// ---- The whole ----
+
+void Importer::add_input(const ValueDef& input, Frame& frame) {
+  if (by_value_.contains(input.name)) return frame.set(input.name, Out(options_.values.find(input.name)->second));
+  if (input.optional && !options_.sizes.contains(input.name)) return frame.set(input.name, Out());
+  if (!input.dtype) Context::fail("input " + in_quotes(input.name) + " has no dtype");
+  const Value value = graph_->input(input.name, *input.dtype, shape_of(input, options_));
+  graph_->entry("predict").feeds.push_back({input.name, value.id()});
+  frame.set(input.name, Out(value));
+}
+
+void Importer::add_output(const ValueDef& output, const Frame& frame) {
+  const Out& item = frame.get(output.name);
+  try {
+    graph_->fetch("predict", output.name, value_in(*graph_, output.name, item));
+  } catch (const Error&) {
+    if (!item.perm.empty()) try_by_value(item.value, options_);
+    throw;
+  }
+}
+
+std::unique_ptr<Graph> Importer::import() {
+  Frame frame(model_.opsets);
+  for (const auto& [name, tensor] : model_.graph.initializers) frame.set(name, Out(tensor));
+  const Scope line = graph_->line(SourceLine(model_.source, 0));
+  for (const ValueDef* input : fed_inputs(model_, options_)) add_input(*input, frame);
+  convert(model_.graph.nodes, frame);
+  for (const ValueDef& output : model_.graph.outputs) add_output(output, frame);
+  return std::move(graph_);
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,73 @@
+// One import of a model. For ops/onnx alone: import_model() (ops/onnx/import.hpp) is what others call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "ops/onnx/context.hpp"
+#include "ops/onnx/import.hpp"
+#include "ops/onnx/importer/body_constants.hpp"
+#include "ops/onnx/importer/frame.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
+
+namespace ferry::onnx {
+
+/// Converts the nodes of a model in order. A node whose inputs are known is computed in a graph of its own (fold.hpp);
+/// the converter of another one makes its ops in the import's graph, or in the body of it that is being built. The
+/// nodes of functions are converted at each call, those of bodies by converters (Context::build).
+class Importer {
+ public:
+  /// `by_value`: inputs that are constants, of the values in `options`. All three outlive the importer.
+  Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
+      : model_(model), options_(options), by_value_(by_value), graph_(std::make_unique<Graph>()) {}
+
+  /// The graph; called once. Error as import_model(), but for the model's name; NeedsValues (by_value.hpp) where more
+  /// inputs must be taken by value.
+  [[nodiscard]] std::unique_ptr<Graph> import();
+
+  // ---- For NodeContext ----
+
+  /// Nodes of a body or function, whose values are in `frame`. Error(file) beyond so many of them in all.
+  void convert_again(const std::vector<ModelNode>& nodes, Frame& frame);
+  /// The item as a value of `graph`, where ops are made now; `name` is the model's.
+  [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
+  /// Forgets what is known of a body that is thrown away, and of bodies in it.
+  void forget(const Graph& body);
+  /// The number that the user gave for the first dim of a value of that name.
+  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
+  [[nodiscard]] IntegerRanges& ranges() { return ranges_; }
+  [[nodiscard]] const ImportOptions& options() const { return options_; }
+  [[nodiscard]] Graph& graph() { return *graph_; }
+
+ private:
+  void add_inputs(Frame& frame);
+  void add_input(const ValueDef& input, Frame& frame);
+  void add_output(const ValueDef& output, const Frame& frame);
+  void convert(const std::vector<ModelNode>& nodes, Frame& frame);
+  void convert(const ModelNode& node, Frame& frame);
+  void call(const Function& function, const ModelNode& node, Frame& frame);
+  /// Whether it computed the node's outputs.
+  bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
+  /// Of a node that is not computed: what its ops give.
+  [[nodiscard]] std::vector<Out> made(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
+  /// What could not be converted since the data decide sizes can be, perhaps, from values of inputs: begins anew then.
+  void take_by_value(const ModelNode& node, const Frame& frame) const;
+  /// Of ops that the node at hand makes.
+  [[nodiscard]] SourceLine line_of_node() const;
+
+  const Model& model_;
+  const ImportOptions& options_;
+  const std::set<std::string>& by_value_;
+  std::unique_ptr<Graph> graph_;
+  BodyConstants constants_;
+  IntegerRanges ranges_;
+  std::int64_t nodes_ = 0;        ///< converted by now
+  std::int64_t nodes_again_ = 0;  ///< those of functions and bodies among them
+};
+
+}  // namespace ferry::onnx

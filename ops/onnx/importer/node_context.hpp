@@ -1,0 +1,46 @@
+// The Context of a node of a model: its inputs are found in a frame, and what it needs beyond them in the importer.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/onnx/context.hpp"
+#include "ops/onnx/importer/frame.hpp"
+#include "ops/onnx/importer/importer.hpp"
+
+namespace ferry::onnx {
+
+class NodeContext final : public Context {
+ public:
+  /// Ops are made in `graph`: the import's, or one where the node is computed while importing. All outlive the context.
+  NodeContext(Importer& importer, Graph& graph, const ModelNode& node, const Frame& frame)
+      : Context(graph, node, frame.opset_of(node)), importer_(importer), frame_(frame) {}
+
+  bool has(int i) const override;
+  Value in(int i) override;
+  Type type(int i) override;
+  Tensor constant(int i) override;
+  Tensor constant_if(int i) override;
+  std::vector<Number> numbers(int i) override;
+  Value of_size(const std::string& symbol) override;
+  std::string symbol_of(const Dim& dim) const override;
+  void take_by_value(int i) override;
+  std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override;
+  std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override;
+  std::optional<std::int64_t> given_size(int i) override;
+  Out out(int i) override;
+  Value value(const Out& out) override;
+
+ private:
+  const Attribute* attribute(std::string_view name) const override;
+  const std::string& name(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
+  const Out& item(int i) const;
+
+  Importer& importer_;
+  const Frame& frame_;
+};
+
+}  // namespace ferry::onnx

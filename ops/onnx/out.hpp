@@ -1,0 +1,49 @@
+// What a name stands for while a model is imported, and what a converter gives. For ops/onnx alone.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace ferry::onnx {
+
+/// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
+/// such, which is known in all but its elements. Without any of them, it is an optional value that has no element.
+struct Out {
+  Out() = default;
+  Out(const Value& v) : value(v) {}                 // NOLINT
+  Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
+  explicit Out(std::vector<Out> elements);
+  Value value;
+  /// Not empty: which dim of `value` each dim of the model's value is. How many elements the first dim of `value` has
+  /// the data decide, and it is not the first one in the model. Most converters cannot take such a value: in() refuses
+  /// it.
+  Ints perm;
+  Tensor known;
+  std::shared_ptr<const std::vector<Out>> list;
+
+  [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
+  /// Error(file) names the value when it is a sequence, or an optional one without an element.
+  void check_tensor(const std::string& name) const;
+  /// Of the model's value, which is a tensor: also where that is known.
+  [[nodiscard]] Type type() const;
+};
+
+/// `value` with its dims in this order: transposed where that can be, else with the order noted down.
+[[nodiscard]] Out arranged(const Value& value, const Ints& perm);
+
+/// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
+class Outs : public std::vector<Out> {
+ public:
+  Outs(const Value& value) { emplace_back(value); }                     // NOLINT
+  Outs(Out out) { push_back(std::move(out)); }                          // NOLINT
+  Outs(Tensor known) { emplace_back(std::move(known)); }                // NOLINT
+  Outs(const Values& values) : vector(values.begin(), values.end()) {}  // NOLINT
+  Outs(std::initializer_list<Out> outs) : vector(outs) {}
+};
+
+}  // namespace ferry::onnx

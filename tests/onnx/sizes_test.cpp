@@ -1,0 +1,114 @@
+// Sizes that a plan knows: symbolic dims, numbers that are given for them, one import for all sizes.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include "tests/onnx/models.hpp"
+#include "tests/support/throws.hpp"
+
+using namespace ferry;
+using namespace ferry::test;
+
+TEST_CASE("a symbolic dim stays symbolic through shapes of 0 and -1") {
+  const auto shape_of = [](std::vector<std::int64_t> sizes) {
+    const auto count = static_cast<std::int64_t>(sizes.size());
+    const auto graph = import(model_of(kX + kY + initializer("s", {count}, sizes) + node("y", "Reshape", "x, s")));
+    return graph->type(last(*graph).output(0)).shape.str();
+  };
+  CHECK(shape_of({-1, 2, 3}) == "[batch,2,3]");
+  CHECK(shape_of({0, 2, 3}) == "[batch,2,3]");
+  CHECK(shape_of({0, -1, 2}) == "[batch,3,2]");
+  CHECK(shape_of({0, -1}) == "[batch,6]");
+}
+
+TEST_CASE("sizes of a known shape are computed while importing") {
+  const std::string text = kX + kY + initializer("zero", {}, {0}) + initializer("rest", {1}, {-1}) +
+                           initializer("axis", {1}, {0}) + node("s", "Shape", "x") + node("b", "Gather", "s, zero") +
+                           node("u", "Unsqueeze", "b, axis") +
+                           node("t", "Concat", "u, rest", attribute("axis", "i: 0", "INT")) +
+                           node("f", "Cast", "t", attribute("to", "i: 7", "INT")) + node("y", "Reshape", "x, f");
+  onnx::ImportOptions with = options();
+  with.dims["batch"] = 4;
+  const auto graph = import(model_of(text), with);
+  CHECK(graph->size() == 2);  // the input and the reshape
+  CHECK(graph->type(last(*graph).output(0)).str() == "float32[4,6]");
+
+  const auto symbolic = import(model_of(text));
+  CHECK(symbolic->type(last(*symbolic).output(0)).str() == "float32[batch,6]");
+}
+
+TEST_CASE("a size that must be known is named") {
+  const Error error = error_of([&] {
+    static_cast<void>(import(model_of(kX + kY + initializer("zero", {}, {0}) + node("s", "Shape", "x") +
+                                      node("b", "Gather", "s, zero") + node("y", "OneHot", "s, b, s"))));
+  });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "input \"b\" must be known when the model is imported; it is computed from the sizes [batch,6]"));
+  CHECK(says(error, "try: --dim batch=4"));
+}
+
+/// A model of x [batch,words] and z [batch,6], imported without sizes, for inputs of several.
+TEST_CASE("a model is imported for all sizes of its inputs") {
+  const std::string inputs = value("input", "x", "float32", {"batch", "words"}) +
+                             value("input", "z", "float32", {"batch", "6"}) + kY + initializer("zero", {}, {0}) +
+                             initializer("one", {}, {1}) + initializer("first", {1}, {0}) +
+                             initializer("second", {1}, {1}) + initializer("rest", {1}, {-1}) +
+                             node("s", "Shape", "x") + node("b", "Gather", "s, zero") + node("w", "Gather", "s, one") +
+                             node("batch", "Unsqueeze", "b, first") + node("words", "Unsqueeze", "w, first");
+  const auto axis = [](int number) { return attribute("axis", "i: " + std::to_string(number), "INT"); };
+  const auto run = [&](const std::string& nodes, std::int64_t batch, std::int64_t words) {
+    const auto graph = import(model_of(inputs + nodes));
+    const Value y = graph->value(graph->entry("predict").fetches[0].value);
+    const Tensor result = Evaluator(*graph).run({y}, {{"x", counting({batch, words})}, {"z", counting({batch, 6})}})[0];
+    return result.type().str() + " " + result.str();
+  };
+  const std::string flat = node("t", "Concat", "batch, rest", axis(0)) + node("y", "Reshape", "z, t");
+  CHECK(run(flat, 1, 2) == "float32[1,6] [[0 1 2 3 4 5]]");
+  const std::string pairs = initializer("two", {1}, {2}) + node("t", "Concat", "batch, rest, two", axis(0)) +
+                            node("r", "Reshape", "z, t") + node("n", "Gather", "r, zero", axis(2)) +
+                            node("y", "Gather", "n, one", axis(1));
+  CHECK(run(pairs, 2, 1) == "float32[2] [2 8]");
+  const std::string wide = initializer("two", {1}, {2}) + initializer("twice", {3}, {1, 1, 2}) +
+                           node("l", "Concat", "batch, words, two", axis(0)) + node("c", "Unsqueeze", "x, two") +
+                           node("t", "Tile", "c, twice") + node("y", "Reshape", "t, l");
+  CHECK(run(wide, 1, 2) == "float32[1,2,2] [[[0 0] [1 1]]]");
+  const std::string two = initializer("flat", {2}, {-1, 1}) + node("f", "Reshape", "x, flat") +
+                          node("l", "Concat", "batch, words", axis(0)) + node("y", "Reshape", "f, l");
+  CHECK(run(two, 2, 3) == "float32[2,3] [[0 1 2] [3 4 5]]");
+  CHECK(run(two, 3, 1) == "float32[3,1] [[0] [1] [2]]");
+  const std::string filled = node("l", "Concat", "words, batch", axis(0)) + node("y", "ConstantOfShape", "l");
+  CHECK(run(filled, 1, 2) == "float32[2,1] [[0] [0]]");
+  const std::string spread = node("l", "Concat", "batch, words", axis(0)) + node("y", "Expand", "one, l");
+  CHECK(run(spread, 1, 3) == "int64[1,3] [[1 1 1]]");
+  const std::string places =
+      initializer("all", {1, 5}, {9, 8, 7, 6, 5}) + node("y", "Slice", "all, first, words, second");
+  CHECK(run(places, 1, 2) == "int64[1,2] [[9 8]]");
+  CHECK(run(node("y", "Range", "zero, w, one"), 1, 4) == "int64[4] [0 1 2 3]");
+}
+
+TEST_CASE("sizes that are given must fit the model's") {
+  onnx::ImportOptions with = options();
+  with.sizes["x"] = {2, 5};
+  const Error error = error_of([&] { static_cast<void>(import(model_of(kX + kY + node("y", "Relu", "x")), with)); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "input \"x\" is [batch,6] in the model, and is given as [2,5]"));
+}
+
+TEST_CASE("a number for a dim must be of a dim that there is, and fit the sizes that are given") {
+  const std::string file = model_of(kX + value("input", "z", "float32", {"rows", "6"}) + kY + node("y", "Add", "x, z"));
+  onnx::ImportOptions with = options();
+  with.dims["bach"] = 4;
+  const Error unknown = error_of([&] { static_cast<void>(import(file, with)); });
+  CHECK(unknown.code() == Code::usage);
+  CHECK(says(unknown, "--dim bach=4: no input has a dim of that name; there are \"batch\", \"rows\""));
+
+  with = options();
+  with.dims["batch"] = 4;
+  with.sizes["x"] = {2, 6};
+  const Error other = error_of([&] { static_cast<void>(import(file, with)); });
+  CHECK(other.code() == Code::usage);
+  CHECK(says(other, "--dim batch=4: input \"x\" [batch,6] is given with 2"));
+  with.sizes["x"] = {4, 6};
+  with.dims["rows"] = 4;
+  CHECK(import(file, with)->type(last(*import(file, with)).output(0)).str() == "float32[4,6]");
+}
