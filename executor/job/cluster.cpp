@@ -270,6 +270,7 @@ void Cluster::State::meet() {
 void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   std::ranges::move(transports, std::back_inserter(failed));
   transports = std::move(fresh);
+  kept.clear();
 }
 
 bool Cluster::State::in_own_process() const {

@@ -37,7 +37,8 @@ struct Cluster::State {
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
-  /// What sessions of failed jobs leave: messages of these may still come, and go where they were to go.
+  /// Tasks of failed sessions: messages of the failed job may still use their buffers, until it has begun anew
+  /// (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
 
  private:
