@@ -10,6 +10,7 @@
 
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
+#include "base/system/make_threads.hpp"
 #include "comm/host.hpp"
 #include "executor/session/task_session.hpp"
 
@@ -24,14 +25,9 @@ class TaskThreads {
   TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
     failures_.resize(tasks.size());
     const std::size_t first = relay == nullptr ? 1 : 0;
-    threads_.reserve(tasks.size());
-    try {
-      for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
-      const std::size_t made = threads_.size() + 1;
-      end();
-      throw no_threads(tasks.size(), made, error.what());
-    }
+    make_threads(
+        threads_, tasks.size() - first, [this, first](std::size_t i) { serve(first + i); }, [this] { end(); },
+        [&](std::size_t made, const std::string& why) { return no_threads(tasks.size(), made + 1, why); });
   }
   ~TaskThreads() { end(); }
   TaskThreads(const TaskThreads&) = delete;
