@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/files/files.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/system/make_threads.hpp"
-#include "comm/host.hpp"
 #include "executor/session/task_session.hpp"
 
 namespace ferry {
