@@ -291,10 +291,12 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* 
       before->poll();
       if (const auto gone = before->gone(); !gone.empty()) throw closed_error(gone);
     }
-    if (deadline.expired()) {
-      throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
-          .hint("every rank must call connect or adopt; see whether one waits elsewhere");
-    }
+    if (!deadline.expired()) continue;
+    if (before != nullptr)
+      throw Error(Code::stalled, "mpi: not all tasks began the failed job anew before the deadline")
+          .hint("every rank must make a new session and run it; see whether one waits elsewhere");
+    throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
+        .hint("every rank must call connect or adopt; see whether one waits elsewhere");
   }
 }
 
