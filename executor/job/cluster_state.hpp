@@ -25,6 +25,8 @@ struct Cluster::State {
   /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
+  /// All tasks of the job run in this process.
+  [[nodiscard]] bool all_here() const { return transports.size() == topology.tasks.size(); }
 
   ClusterOptions options;
   Topology topology;

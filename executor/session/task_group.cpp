@@ -233,13 +233,11 @@ void TaskGroup::require_usable() const {
 const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request) {
   State& s = *state_;
   const Cluster::State& job = s.cluster.state();
-  if (s.begun || job.relay != nullptr || job.transports.size() < job.topology.tasks.size()) {
-    const PlanResult* const planned = of_first<const PlanResult*>([&](TaskSession& task) {
+  if (s.begun || !job.all_here())
+    return *of_first<const PlanResult*>([&](TaskSession& task) {
       task.compare_graphs(graph);
       return &task.plan(graph, request);
     });
-    return *planned;
-  }
   require_usable();
   const Exclusive exclusive(s.busy);
   const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
