@@ -121,7 +121,10 @@ class Transport {
   /// names the tasks that did not come.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
 
-  /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread.
+  /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread. No
+  /// message that comes later is written anywhere. But transfers that were under way may still read and write their
+  /// buffers, where it cannot be helped (MPI takes no send back, and no receive whose message is arriving), until
+  /// renewed() has returned.
   virtual void abort(const Failure& failure) noexcept = 0;
   /// The first failure of the job, once it is known here.
   [[nodiscard]] virtual std::optional<Failure> failure() = 0;
@@ -131,8 +134,9 @@ class Transport {
   [[nodiscard]] virtual WireCount sent() const = 0;
 
   /// After the job has failed: this task's end of a job that the same tasks begin anew. All of them call it, each when
-  /// it has heard of the failure. The failed job stays as it is; nobody closes it before this has returned. Null where
-  /// it cannot begin anew. Error(stalled) when the others do not come, Error(peer_lost) when one has left.
+  /// it has heard of the failure. The failed job stays as it is, and its transfers touch no buffer any more; nobody
+  /// closes it before this has returned. Null where it cannot begin anew. Error(stalled) when the others do not come,
+  /// Error(peer_lost) when one has left.
   [[nodiscard]] virtual std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) {
     static_cast<void>(deadline);
     return nullptr;

@@ -1,24 +1,22 @@
 #include "base/files/prefetch.hpp"
 
-#include <exception>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system/make_threads.hpp"
 
 namespace ferry {
 
 Prefetcher::Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make)
     : make_(std::move(make)), slots_(static_cast<std::size_t>(ahead) + 1) {
   for (Slot& slot : slots_) slot.bytes = FileBytes(std::uint64_t{block_bytes});
-  threads_.reserve(static_cast<std::size_t>(threads));
-  try {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
-    stop();
-    throw Error(Code::resource, std::string("no thread can be made to read ahead: ") + error.what())
-        .hint("raise the limit of processes (ulimit -u) or of memory (ulimit -v)");
-  }
+  make_threads(
+      threads_, static_cast<std::size_t>(threads), [this](std::size_t) { work(); }, [this] { stop(); },
+      [](std::size_t, const std::string& why) {
+        return Error(Code::resource, "no thread can be made to read ahead: " + why)
+            .hint("raise the limit of processes (ulimit -u) or of memory (ulimit -v)");
+      });
 }
 
 Prefetcher::~Prefetcher() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
@@ -71,6 +72,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] microseconds spin() const;
   void check_job();
   void withdraw();
+  [[nodiscard]] bool all_arrived();
 
   std::shared_ptr<mpi::Control> job_;
   std::thread::id owner_ = std::this_thread::get_id();
@@ -82,6 +84,7 @@ class MpiTransport final : public Transport {
   microseconds spin_;
   std::optional<TimePoint> idle_since_;
   std::int64_t under_way_ = 0;  // bytes
+  bool withdrawn_ = false;
   WireCount data_sent_;
 };
 
@@ -95,10 +98,7 @@ MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk
 
 MpiTransport::~MpiTransport() {
   if (!mpi::running()) return;
-  if (!job_->closed()) {
-    abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
-    withdraw();
-  }
+  if (!job_->closed()) abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
 }
 
 /// Throws once the job has failed, or on a thread that may not call MPI.
@@ -112,18 +112,29 @@ void MpiTransport::check_job() {
   throw error_of(*job_->failure());
 }
 
-/// Takes receives back, so that their buffers can be freed. One that is already arriving gets a moment to complete.
+/// Once the job has failed: takes the receives back, so that nothing that comes later is written into their buffers.
+/// MPI takes back neither a receive whose message is arriving, which gets a moment to complete, nor a send.
 void MpiTransport::withdraw() {
-  const Deadline deadline(system_clock(), kCancelTime);
+  if (std::exchange(withdrawn_, true)) return;
   for (Transfer& transfer : transfers_) {
-    for (auto& [request, bytes] : transfer.chunks) {
-      if (!transfer.receives || request == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&request);
-      int complete = 0;
-      while (complete == 0 && !deadline.expired()) MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
-    }
-    transfer.chunks.clear();
+    if (!transfer.receives) transfer.chunks.clear();
+    for (auto& [request, bytes] : transfer.chunks)
+      if (request != MPI_REQUEST_NULL) MPI_Cancel(&request);
   }
+  const Deadline deadline(system_clock(), kCancelTime);
+  while (!all_arrived() && !deadline.expired()) std::this_thread::yield();
+}
+
+/// Of the receives that were withdrawn.
+bool MpiTransport::all_arrived() {
+  for (Transfer& transfer : transfers_)
+    while (!transfer.chunks.empty()) {
+      int complete = 0;
+      if (MPI_Test(&transfer.chunks.back().request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete == 0)
+        return false;
+      transfer.chunks.pop_back();
+    }
+  return true;
 }
 
 Ticket MpiTransport::new_ticket(int peer, std::uint32_t channel, bool receives, std::size_t bytes) {
@@ -256,6 +267,7 @@ void MpiTransport::abort(const Failure& failure) noexcept {
     job_->fail(failure);
     const Deadline deadline(system_clock(), kCancelTime);
     while (!job_->drained() && !deadline.expired()) job_->poll();
+    withdraw();
   } catch (const Error&) {  // MPI is broken: the peers lose us all the same
   }
 }
@@ -270,23 +282,35 @@ WireCount MpiTransport::sent() const {
   return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
 }
 
-/// A duplicate of that name that reports errors, or Error(stalled) when not all come; Error(peer_lost) when one has
+/// Returns once `ready()` is true. Error(stalled) when that needs tasks that do not come; Error(peer_lost) when one has
 /// left `before`, the job to which they come from.
-MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::Control* before = nullptr) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
-  for (int complete = 0; complete == 0;) {
-    check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
-    if (before != nullptr && complete == 0) {
+template <class Ready>
+void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* before) {
+  while (!ready()) {
+    if (before != nullptr) {
       before->poll();
       if (const auto gone = before->gone(); !gone.empty()) throw closed_error(gone);
     }
-    if (complete == 0 && deadline.expired()) {
-      throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
-          .hint("every rank must call connect or adopt; see whether one waits elsewhere");
-    }
+    if (!deadline.expired()) continue;
+    if (before != nullptr)
+      throw Error(Code::stalled, "mpi: not all tasks began the failed job anew before the deadline")
+          .hint("every rank must make a new session and run it; see whether one waits elsewhere");
+    throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
+        .hint("every rank must call connect or adopt; see whether one waits elsewhere");
   }
+}
+
+/// A duplicate of that name that reports errors. Errors as wait_for_tasks().
+MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::Control* before) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
+  const auto duplicated = [&] {
+    int complete = 0;
+    check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    return complete != 0;
+  };
+  wait_for_tasks(duplicated, deadline, before);
   check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_set_name(copy, name), "MPI_Comm_set_name");
   return copy;
@@ -321,10 +345,15 @@ std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& optio
   return std::make_unique<MpiTransport>(std::move(job), options.chunk_bytes, spin);
 }
 
-/// Over duplicates: messages of the failed job, which may still come, belong to its own communicators.
+/// Over duplicates: messages of the failed job, which may still come, belong to its own communicators. All tasks have
+/// withdrawn their receives before they meet here, and what was arriving has arrived: then no message of the failed job
+/// meets a receive any more, so that MPI touches none of its buffers.
 std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
   FERRY_ASSERT(job_->failure().has_value(), "a job that goes on does not begin anew");
-  auto job = job_over(job_->data(), Deadline(system_clock(), deadline), job_.get());
+  const Deadline all_come(system_clock(), deadline);
+  withdraw();
+  wait_for_tasks([this] { return all_arrived(); }, all_come, job_.get());
+  auto job = job_over(job_->data(), all_come, job_.get());
   return std::make_unique<MpiTransport>(std::move(job), static_cast<std::int64_t>(chunk_), spin_);
 }
 

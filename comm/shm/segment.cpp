@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/system/limits.hpp"
 #include "base/text.hpp"
 
 namespace ferry::shm {
@@ -22,12 +22,6 @@ namespace {
 
 std::uint64_t whole_pages(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
-}
-
-std::uint64_t machine_bytes() {
-  struct sysinfo info {};
-  if (sysinfo(&info) != 0) return UINT64_MAX;
-  return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
 }
 
 /// A file may not grow beyond this without a signal.
@@ -103,7 +97,7 @@ Segment::~Segment() {
 }
 
 void Segment::reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what) {
-  int failed = bytes > machine_bytes() ? ENOMEM : EINTR;
+  int failed = bytes > memory_and_swap_bytes() ? ENOMEM : EINTR;
   while (failed == EINTR)
     failed = posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(whole_pages(bytes)));
   if (failed == 0) return;

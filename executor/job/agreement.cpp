@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "base/text.hpp"
 #include "executor/job/blob.hpp"
@@ -16,8 +19,8 @@ struct FeedType {
   std::vector<std::int64_t> sizes;
 };
 
-/// What one task wants.
-struct Wish {
+/// What one task asks for.
+struct TaskRequest {
   std::string problem;  ///< why this task's request is wrong; empty when it is right
   std::string request;
   std::int64_t steps = 1;
@@ -56,9 +59,9 @@ void check_feed(const Graph& graph, const std::string& name, const Tensor& tenso
         .at(op.line());
 }
 
-Wish wish_of(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
-  Wish wish;
-  wish.steps = request.steps;
+TaskRequest task_request(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
+  TaskRequest asked;
+  asked.steps = request.steps;
   try {
     if (request.steps < 1) throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more");
     if (request.fetches.empty() && request.targets.empty())
@@ -70,44 +73,49 @@ Wish wish_of(const Graph& graph, const RunRequest& request, bool gives, int task
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, tensor] : request.feeds) {
       check_feed(graph, name, tensor);
-      if (gives) wish.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
+      if (gives) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
     }
-    wish.request = request_text(request);
+    asked.request = request_text(request);
   } catch (const Error& error) {
-    wish.problem = error.text();
+    asked.problem = error.text();
   }
-  return wish;
+  return asked;
 }
 
-std::string packed(const Wish& wish) {
+std::string packed(const TaskRequest& asked) {
   BlobWriter writer;
-  writer.add(wish.problem).add(wish.request).add(wish.steps).add(wish.feeds.size());
-  for (const FeedType& feed : wish.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
+  writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.feeds.size());
+  for (const FeedType& feed : asked.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
   return writer.take();
 }
 
-Wish unpacked(std::string_view bytes) {
+TaskRequest unpacked(std::string_view bytes) {
   BlobReader reader(bytes);
-  Wish wish;
-  wish.problem = reader.text();
-  wish.request = reader.text();
-  wish.steps = reader.number();
+  TaskRequest asked;
+  asked.problem = reader.text();
+  asked.request = reader.text();
+  asked.steps = reader.number();
   for (std::int64_t feeds = reader.number(); feeds > 0; --feeds) {
     FeedType feed;
     feed.name = reader.text();
     feed.dtype = static_cast<DType>(reader.number());
     feed.sizes = reader.numbers();
-    wish.feeds.push_back(std::move(feed));
+    asked.feeds.push_back(std::move(feed));
   }
-  return wish;
+  return asked;
 }
 
-/// Of all tasks' wishes one, or an Error that is the same on all tasks.
+/// Of all tasks' requests one, or an Error that is the same on all tasks.
 class Agreement {
  public:
-  /// `of_task`: which of the wishes each task has; task 0 the first one.
-  Agreement(const Graph& graph, const Topology& topology, std::vector<Wish> wishes, std::vector<std::size_t> of_task)
-      : graph_(graph), topology_(topology), wishes_(std::move(wishes)), of_task_(std::move(of_task)) {}
+  /// `texts`: the packed request of each task.
+  Agreement(const Graph& graph, const Topology& topology, std::span<const std::string_view> texts)
+      : graph_(graph), topology_(topology) {
+    for (std::size_t task = 0; task < texts.size(); ++task) {
+      if (task == 0 || texts[task] != texts[task - 1]) requests_.push_back(unpacked(texts[task]));
+      of_task_.push_back(requests_.size() - 1);
+    }
+  }
 
   Agreed make(const RunRequest& request) {
     for (std::size_t task = 0; task < of_task_.size(); ++task) compare(task);
@@ -119,8 +127,8 @@ class Agreement {
     agreed.signature.fetch_to = request.fetch_to;
     for (const Value& target : request.targets) agreed.signature.targets.push_back(target.op().id());
     std::sort(agreed.signature.targets.begin(), agreed.signature.targets.end());
-    agreed.steps = wishes_[0].steps;
-    agreed.request = wishes_[0].request;
+    agreed.steps = requests_[0].steps;
+    agreed.request = requests_[0].request;
     agreed.key = agreed.request;
     for (const Signature::Feed& fed : agreed.signature.feeds) {
       agreed.key += " " + std::to_string(fed.value) + "@" + std::to_string(fed.task);
@@ -131,21 +139,21 @@ class Agreement {
 
  private:
   void compare(std::size_t task) {
-    const Wish& wish = wishes_[of_task_[task]];
+    const TaskRequest& asked = requests_[of_task_[task]];
     const auto differ = [&](const std::string& what) -> Error {
       return Error(Code::usage, "the tasks do not ask for the same: " + what)
           .hint("make the same calls of run() on every task");
     };
     const std::string who = "task " + std::to_string(task);
-    if (!wish.problem.empty())
-      throw Error(Code::usage, of_task_.size() == 1 ? wish.problem : wish.problem + "\n  on " + who);
-    if (wish.request != wishes_[0].request)
-      throw differ("task 0 fetches and runs" + escaped(wishes_[0].request, 400) + "; " + who +
-                   escaped(wish.request, 400));
-    if (wish.steps != wishes_[0].steps)
-      throw differ("task 0 runs " + std::to_string(wishes_[0].steps) + " steps, " + who + " " +
-                   std::to_string(wish.steps));
-    for (const FeedType& feed : wish.feeds) {
+    if (!asked.problem.empty())
+      throw Error(Code::usage, of_task_.size() == 1 ? asked.problem : asked.problem + "\n  on " + who);
+    if (asked.request != requests_[0].request)
+      throw differ("task 0 fetches and runs" + escaped(requests_[0].request, 400) + "; " + who +
+                   escaped(asked.request, 400));
+    if (asked.steps != requests_[0].steps)
+      throw differ("task 0 runs " + std::to_string(requests_[0].steps) + " steps, " + who + " " +
+                   std::to_string(asked.steps));
+    for (const FeedType& feed : asked.feeds) {
       Givers& givers = givers_[feed.name];
       if (!givers.tasks.empty() && (givers.sizes != feed.sizes))
         throw differ("the feed '" + escaped(feed.name) + "' has other sizes on " + who + " than on task " +
@@ -174,8 +182,8 @@ class Agreement {
 
   const Graph& graph_;
   const Topology& topology_;
-  std::vector<Wish> wishes_;
-  std::vector<std::size_t> of_task_;
+  std::vector<TaskRequest> requests_;  // equal ones that follow one another are here once: of many tasks nearly all
+  std::vector<std::size_t> of_task_;   // which of them each task has
   std::map<std::string, Givers> givers_;
 };
 
@@ -192,23 +200,17 @@ std::string request_text(const RunRequest& request) {
 
 Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
              const Deadline& deadline) {
-  const std::vector<std::string> said =
-      transport.exchange(packed(wish_of(graph, request, gives, topology.size())), deadline);
-  std::vector<Wish> wishes;  // equal ones that follow one another once: of many tasks nearly all
-  std::vector<std::size_t> of_task;
-  for (std::size_t task = 0; task < said.size(); ++task) {
-    if (task == 0 || said[task] != said[task - 1]) wishes.push_back(unpacked(said[task]));
-    of_task.push_back(wishes.size() - 1);
-  }
-  return Agreement(graph, topology, std::move(wishes), std::move(of_task)).make(request);
+  const auto all = transport.exchange(packed(task_request(graph, request, gives, topology.size())), deadline);
+  const std::vector<std::string_view> of_tasks(all.begin(), all.end());
+  return Agreement(graph, topology, of_tasks).make(request);
 }
 
 Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give, const Topology& topology) {
-  std::vector<Wish> wishes{wish_of(graph, request, true, topology.size())};
-  if (!all_give) wishes.push_back(wish_of(graph, request, false, topology.size()));
-  std::vector<std::size_t> of_task(static_cast<std::size_t>(topology.size()), wishes.size() - 1);
-  of_task[0] = 0;
-  return Agreement(graph, topology, std::move(wishes), std::move(of_task)).make(request);
+  const std::string first = packed(task_request(graph, request, true, topology.size()));
+  const std::string other = all_give ? first : packed(task_request(graph, request, false, topology.size()));
+  std::vector<std::string_view> of_tasks(static_cast<std::size_t>(topology.size()), other);
+  of_tasks[0] = first;
+  return Agreement(graph, topology, of_tasks).make(request);
 }
 
 }  // namespace ferry

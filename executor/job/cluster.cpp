@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
@@ -270,6 +271,7 @@ void Cluster::State::meet() {
 void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   std::ranges::move(transports, std::back_inserter(failed));
   transports = std::move(fresh);
+  kept.clear();
 }
 
 bool Cluster::State::in_own_process() const {

@@ -25,6 +25,8 @@ struct Cluster::State {
   /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
+  /// All tasks of the job run in this process.
+  [[nodiscard]] bool all_here() const { return transports.size() == topology.tasks.size(); }
 
   ClusterOptions options;
   Topology topology;
@@ -37,7 +39,8 @@ struct Cluster::State {
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
-  /// What sessions of failed jobs leave: messages of these may still come, and go where they were to go.
+  /// Tasks of failed sessions: messages of the failed job may still use their buffers, until it has begun anew
+  /// (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
 
  private:

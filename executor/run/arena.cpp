@@ -1,22 +1,16 @@
 #include "executor/run/arena.hpp"
 
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system/limits.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
-
-std::uint64_t machine_bytes() {
-  struct sysinfo info {};
-  if (sysinfo(&info) != 0) return UINT64_MAX;
-  return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
-}
 
 /// Of the memory that an arena of so many bytes is mapped with.
 std::uint64_t mapped_bytes(std::uint64_t bytes) {
@@ -44,11 +38,11 @@ std::byte* mapped(std::uint64_t bytes) {
 Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
   if (bytes == 0) return;
   // The system promises more than it has and kills who takes it: what can never fit is refused here.
-  data_ = bytes <= machine_bytes() ? mapped(bytes) : nullptr;
+  data_ = bytes <= memory_and_swap_bytes() ? mapped(bytes) : nullptr;
   if (data_ == nullptr) {
     bytes_ = 0;
     throw Error(Code::resource, std::string(what) + ": no memory for " + std::to_string(bytes) + " bytes (" +
-                                    human_bytes(bytes) + "); this machine has " + human_bytes(machine_bytes()))
+                                    human_bytes(bytes) + "); this machine has " + human_bytes(memory_and_swap_bytes()))
         .hint("more tasks to split over, or a smaller batch");
   }
 }

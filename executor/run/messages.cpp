@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "executor/run/origin.hpp"
 
 namespace ferry {
 namespace {
@@ -40,10 +41,26 @@ Error located(const Error& error, const Plan& plan, const Instruction& instructi
       .at(plan.line(instruction.line));
 }
 
+std::string at_line(const Plan& plan, const Instruction& instruction) {
+  const SourceLine line = plan.line(instruction.line);
+  return line.known() ? " at " + line.str() : "";
+}
+
 Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels) {
   const Kernel* kernel = kernels.find(op);
   const bool of_user = kernel != nullptr && kernel != cpu_kernels().find(op);
   return as_error(thrown, of_user ? Code::program : Code::bug, "its code");
+}
+
+Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const Instruction& instruction, int task,
+                      const KernelTable& kernels) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const BadValue& bad) {
+    return error_of_value(bad, plan, instruction, task);
+  } catch (...) {
+    return error_of_kernel(thrown, plan.string(instruction.op), kernels);
+  }
 }
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
@@ -51,9 +68,7 @@ std::string pending_text(const Plan& plan, const Instruction& instruction, int t
   const bool communicates = (instruction.what >= Opcode::send && instruction.what <= Opcode::collective) ||
                             instruction.what == Opcode::collective_wait;
   if (communicates) text += peers_text(plan, instruction, task);
-  const SourceLine line = plan.line(instruction.line);
-  if (line.known()) text += " at " + line.str();
-  return text;
+  return text + at_line(plan, instruction);
 }
 
 Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
@@ -66,11 +81,8 @@ Error stalled_error(const Plan& plan, const Instruction& instruction, int task, 
 }
 
 std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration) {
-  std::string text = "iteration " + std::to_string(iteration) + " of the loop " + in_quotes(plan.string(loop.name)) +
-                     " on task " + std::to_string(task);
-  const SourceLine line = plan.line(loop.line);
-  if (line.known()) text += " at " + line.str();
-  return text;
+  return "iteration " + std::to_string(iteration) + " of the loop " + in_quotes(plan.string(loop.name)) + " on task " +
+         std::to_string(task) + at_line(plan, loop);
 }
 
 Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration, Duration since) {

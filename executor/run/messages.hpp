@@ -17,9 +17,16 @@ namespace ferry {
 /// `error` with the op, its name, the task and the user's line.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
+/// " at model.cpp:3": the user's line; "" where there is none.
+[[nodiscard]] std::string at_line(const Plan& plan, const Instruction& instruction);
+
 /// What the kernel of `op` in that table threw, as an Error: Code::program when it is the user's and threw another
 /// thing.
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels);
+/// The same, thrown as `instruction` was run on `task`: of a BadValue with where it came from
+/// (executor/run/origin.hpp).
+[[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const Instruction& instruction,
+                                    int task, const KernelTable& kernels);
 
 /// "receive_wait of 'a' from task 0 (Add at model.cpp:3)": what an instruction that communicates waits for.
 [[nodiscard]] std::string pending_text(const Plan& plan, const Instruction& instruction, int task);

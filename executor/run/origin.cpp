@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
 
 namespace ferry {
@@ -139,9 +140,7 @@ class Search {
   }
 
   [[nodiscard]] std::string named(const Instruction& instruction) const {
-    std::string text = in_quotes(plan_.string(instruction.name));
-    if (const SourceLine line = plan_.line(instruction.line); line.known()) text += " at " + line.str();
-    return text;
+    return in_quotes(plan_.string(instruction.name)) + at_line(plan_, instruction);
   }
 
   const Plan& plan_;

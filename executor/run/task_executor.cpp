@@ -13,7 +13,6 @@
 #include "executor/observe/trace.hpp"
 #include "executor/run/loop_watch.hpp"
 #include "executor/run/messages.hpp"
-#include "executor/run/origin.hpp"
 #include "executor/run/resolved.hpp"
 #include "kernels/kernel.hpp"
 
@@ -155,14 +154,8 @@ struct TaskExecutor::State {
   /// What a kernel threw.
   void fail(const std::exception_ptr& thrown, const Instruction& instruction) {
     const Plan& plan = resolved.plan();
-    Error error = error_of_kernel(thrown, plan.string(instruction.op), kernels);
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const BadValue& bad) {
-      error = error_of_value(bad, plan, instruction, resolved.task());
-    } catch (...) {
-    }
-    fail(located(error, plan, instruction, resolved.task()));
+    const int task = resolved.task();
+    fail(located(error_of_kernel(thrown, plan, instruction, task, kernels), plan, instruction, task));
   }
 
   /// Throws when the run is to end.

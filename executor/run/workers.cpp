@@ -1,9 +1,10 @@
 #include "executor/run/workers.hpp"
 
 #include <algorithm>
-#include <exception>
+#include <string>
 
 #include "base/error.hpp"
+#include "base/system/make_threads.hpp"
 
 namespace ferry {
 namespace {
@@ -35,21 +36,19 @@ Workers::Workers(const WorkersOptions& options)
     : threads_(std::max(1, options.threads)),
       spins_(options.crowded ? 100 : 4000),
       walkers_(std::make_unique<Walker[]>(static_cast<std::size_t>(threads_))) {
-  made_.reserve(static_cast<std::size_t>(threads_ - 1));
-  try {
-    for (int walker = 1; walker < threads_; ++walker) {
-      made_.emplace_back([this, walker, on_start = options.on_start] {
+  make_threads(
+      made_, static_cast<std::size_t>(threads_ - 1),
+      [this, on_start = options.on_start](std::size_t i) {
+        const int walker = static_cast<int>(i) + 1;
         if (on_start) on_start(walker);
         work(walker);
+      },
+      [this] { stop(); },
+      [this](std::size_t made, const std::string& why) {
+        return Error(Code::resource, "threads: the system gives no more than " + std::to_string(made + 1) + " of " +
+                                         std::to_string(threads_) + ": " + why)
+            .hint("fewer --threads, or a higher limit (ulimit -u, ulimit -v)");
       });
-    }
-  } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
-    const std::size_t have = made_.size() + 1;
-    stop();
-    throw Error(Code::resource, "threads: the system gives no more than " + std::to_string(have) + " of " +
-                                    std::to_string(threads_) + ": " + error.what())
-        .hint("fewer --threads, or a higher limit (ulimit -u, ulimit -v)");
-  }
 }
 
 Workers::~Workers() {

@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "base/files/files.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
-#include "comm/host.hpp"
+#include "base/system/make_threads.hpp"
 #include "executor/session/task_session.hpp"
 
 namespace ferry {
@@ -24,14 +25,9 @@ class TaskThreads {
   TaskThreads(std::span<const int> tasks, HostRelay* relay) : relay_(relay) {
     failures_.resize(tasks.size());
     const std::size_t first = relay == nullptr ? 1 : 0;
-    threads_.reserve(tasks.size());
-    try {
-      for (std::size_t i = first; i < tasks.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::exception& error) {  // std::bad_alloc, too: then the threads made wait to be joined
-      const std::size_t made = threads_.size() + 1;
-      end();
-      throw no_threads(tasks.size(), made, error.what());
-    }
+    make_threads(
+        threads_, tasks.size() - first, [this, first](std::size_t i) { serve(first + i); }, [this] { end(); },
+        [&](std::size_t made, const std::string& why) { return no_threads(tasks.size(), made + 1, why); });
   }
   ~TaskThreads() { end(); }
   TaskThreads(const TaskThreads&) = delete;
@@ -237,13 +233,11 @@ void TaskGroup::require_usable() const {
 const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request) {
   State& s = *state_;
   const Cluster::State& job = s.cluster.state();
-  if (s.begun || job.relay != nullptr || job.transports.size() < job.topology.tasks.size()) {
-    const PlanResult* const planned = of_first<const PlanResult*>([&](TaskSession& task) {
+  if (s.begun || !job.all_here())
+    return *of_first<const PlanResult*>([&](TaskSession& task) {
       task.compare_graphs(graph);
       return &task.plan(graph, request);
     });
-    return *planned;
-  }
   require_usable();
   const Exclusive exclusive(s.busy);
   const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);

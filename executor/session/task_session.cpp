@@ -226,7 +226,7 @@ void TaskSession::compare_fingerprints(const PlanCache::Planned& planned) {
 
 /// Once a session, where tasks are in processes of their own.
 void TaskSession::compare_graphs(const Graph& graph) {
-  if (std::exchange(compared_, true) || cluster_.transports.size() == cluster_.topology.tasks.size()) return;
+  if (std::exchange(compared_, true) || cluster_.all_here()) return;
   together([&] { require_same_graph(graph, transport_, deadline()); });
 }
 

@@ -180,6 +180,7 @@ class TaskSession {
   VariableStore variables_;
   std::optional<Trace> trace_;
   std::map<std::pair<std::string, BucketBytes>, Prepared> prepared_;
+  std::unique_ptr<TaskExecutor> measured_;         ///< in measure(); stays when that fails, as those in prepared_ do
   std::map<std::string, std::int64_t> next_step_;  ///< by request
   Prepared* last_ = nullptr;
   BucketBytes bucket_bytes_;  ///< of all plans from now on

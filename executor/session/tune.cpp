@@ -109,19 +109,20 @@ double TaskSession::measure(const PlanCache::Planned& planned, const Agreed& agr
   return guarded([&] {
     static_cast<void>(variables_.bind(planned.variables(), transport_, deadline()));
     const VariableStore::Bytes before = variables_.copy(written_variables(plan, task_));
-    const std::unique_ptr<TaskExecutor> executor = executor_for(planned, true);
+    measured_ = executor_for(planned, true);
     const std::vector<Tensor> given = given_feeds(plan, feeds);
     std::vector<Tensor> fetched(plan.fetches.size());
     const std::int64_t next = next_step_[agreed.request];
     TimePoint start;
     for (std::int64_t i = 0; i <= steps; ++i) {
-      executor->step(next + i, given, fetched);
+      measured_->step(next + i, given, fetched);
       if (i > 0 && i < steps) continue;
       static_cast<void>(transport_.exchange("", deadline()));
       if (task_ == 0 && i == 0) start = clock.now();
     }
     const double taken = task_ == 0 ? std::chrono::duration<double>(clock.now() - start).count() : 0;
     variables_.put_back(before);
+    measured_.reset();
     return taken;
   });
 }

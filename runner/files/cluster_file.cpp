@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string_view>
@@ -62,12 +64,18 @@ class Reader {
     return file;
   }
 
+  static std::string number(double value) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%g", value);
+    return text.data();
+  }
+
   LinkCost link(const cluster_file::Link& given, const char* name) const {
     const LinkCost cost{given.latency_seconds(), given.bytes_per_second()};
     if (!(cost.latency_seconds >= 0 && cost.latency_seconds <= 10))
-      fail(std::string(name) + ": latency_seconds is to be from 0 to 10");
+      fail(std::string(name) + ": latency_seconds is to be from 0 to 10, not " + number(cost.latency_seconds));
     if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
-      fail(std::string(name) + ": bytes_per_second is to be from 1 to 1e15");
+      fail(std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " + number(cost.bytes_per_second));
     return cost;
   }
 
@@ -84,12 +92,16 @@ class Reader {
     const std::string name = "host '" + escaped(host.name()) + "'";
     if (!is_name(host.name(), ".-")) fail(name + ": a name has letters, digits, '.', '-' and '_'");
     if (!is_name(host.job(), "")) fail(name + ": a job's name has letters, digits and '_'");
-    if (host.gpus() > kMostGpus) fail(name + ": gpus is to be " + std::to_string(kMostGpus) + " at most");
+    if (host.gpus() > kMostGpus)
+      fail(name + ": gpus is to be " + std::to_string(kMostGpus) + " at most, not " + std::to_string(host.gpus()));
     const std::uint64_t tasks = std::uint64_t{host.count()} * host.tasks();
     if (tasks == 0) fail(name + " has no task");
-    if (tasks + topology.tasks.size() > kMostTasks) fail("more than " + std::to_string(kMostTasks) + " tasks");
+    if (tasks + topology.tasks.size() > kMostTasks)
+      fail(name + ": with its " + std::to_string(tasks) + " there are more than " + std::to_string(kMostTasks) +
+           " tasks");
     if (host.threads() == 0 || host.threads() > kMostThreads)
-      fail(name + ": threads is to be from 1 to " + std::to_string(kMostThreads));
+      fail(name + ": threads is to be from 1 to " + std::to_string(kMostThreads) + ", not " +
+           std::to_string(host.threads()));
     for (std::uint32_t h = 0; h < host.count(); ++h, ++hosts_) {
       const std::string of_this = host.count() == 1 ? host.name() : host.name() + "-" + std::to_string(h);
       if (!names_.insert(of_this).second) fail("host '" + of_this + "' is there twice");

@@ -1,0 +1,60 @@
+#include "base/system/limits.hpp"
+
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace ferry {
+namespace {
+
+/// The number that a file of the system begins with; 0: none.
+std::uint64_t number_in(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t number = 0;
+  return file >> number ? number : 0;
+}
+
+/// The installed memory; 0: not known.
+std::uint64_t installed_bytes() {
+  struct sysinfo info {};
+  return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
+}
+
+}  // namespace
+
+std::uint64_t host_memory_bytes() {
+  std::uint64_t bytes = installed_bytes();
+  for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+    if (const std::uint64_t most = number_in(limit); most != 0) bytes = std::min(bytes, most);
+  return bytes;
+}
+
+std::uint64_t memory_and_swap_bytes() {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return UINT64_MAX;
+  return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+}
+
+std::uint64_t most_threads() {
+  std::uint64_t most = UINT64_MAX;
+  const auto at_most = [&](std::uint64_t limit) {
+    if (limit != 0) most = std::min(most, limit);
+  };
+  for (const char* limit : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max",
+                            "/sys/fs/cgroup/pids/pids.max"})
+    at_most(number_in(limit));
+  at_most(number_in("/proc/sys/vm/max_map_count") / 2);  // a stack and the page that guards it
+  const auto limit_of = [](auto what) {
+    rlimit limit{};
+    return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? std::uint64_t{limit.rlim_cur} : 0;
+  };
+  if (::geteuid() != 0) at_most(limit_of(RLIMIT_NPROC));
+  if (const std::uint64_t addresses = limit_of(RLIMIT_AS), stack = limit_of(RLIMIT_STACK); stack != 0)
+    at_most(addresses / stack);
+  return most == UINT64_MAX ? 0 : most;
+}
+
+}  // namespace ferry

@@ -1,0 +1,117 @@
+// Messages that come when the job of their receiver has failed: they are not written into memory that it may have
+// freed. Two ranks. They tell each other by means of MPI and by signals when to go on, of which ferry, and so the rank
+// that has not heard of the failure, knows nothing. Exits with 0, or says what was wrong.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/backends.hpp"
+
+namespace {
+
+using namespace ferry;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::byte kBefore{1}, kSent{2};
+
+int wrongs = 0;
+
+void require(bool holds, const char* what, std::size_t bytes) {
+  if (holds) return;
+  std::cerr << "mpi_late: " << what << ", of " << bytes << " bytes" << std::endl;
+  ++wrongs;
+}
+
+bool all_are(const Bytes& bytes, std::byte value) {
+  return std::all_of(bytes.begin(), bytes.end(), [&](std::byte b) { return b == value; });
+}
+
+sigset_t only_usr1() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  return set;
+}
+
+/// Waits without calling MPI, so that no message moves on.
+void await_signal() {
+  const sigset_t set = only_usr1();
+  int signal = 0;
+  sigwait(&set, &signal);
+}
+
+void fail(Transport& end) {
+  end.abort({end.task(), Code::numeric, "loss: NaN"});
+}
+
+/// Both tasks begin anew.
+void begin_anew(Transport& end) {
+  while (!end.failure()) {
+  }
+  const auto next = end.renewed(std::chrono::seconds(20));
+  (void)next->exchange("here", {system_clock(), std::chrono::seconds(20)});
+  end.close();
+  next->close();
+}
+
+/// Sent when the receive has been withdrawn.
+void sent_late(Transport& end, std::size_t bytes) {
+  Bytes in(bytes, kBefore);
+  const Bytes out(bytes, kSent);
+  if (end.task() == 0) {
+    (void)end.receive(1, 7, in);
+    fail(end);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    (void)end.send(0, 7, out);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  begin_anew(end);
+  require(all_are(in, kBefore), "a message was written after its receiver had failed", bytes);
+}
+
+/// On its way when the job fails, with a sender who moves it on only after that: when the job begins anew it has come.
+void arrives_late(Transport& end, std::size_t bytes) {
+  const auto processes = end.exchange(std::to_string(getpid()), {system_clock(), std::chrono::seconds(20)});
+  Bytes in(bytes, kBefore);
+  const Bytes out(bytes, kSent);
+  if (end.task() == 0) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const Ticket receiving = end.receive(1, 7, in);
+    require(!end.done(receiving), "a message came without its sender", bytes);
+    fail(end);
+    kill(std::stoi(processes[1]), SIGUSR1);
+  } else {
+    (void)end.send(0, 7, out);
+    MPI_Barrier(MPI_COMM_WORLD);
+    await_signal();
+  }
+  while (!end.failure()) {
+  }
+  const auto next = end.renewed(std::chrono::seconds(20));
+  require(end.task() == 1 || all_are(in, kSent), "a message had not come when the job began anew", bytes);
+  (void)next->exchange("here", {system_clock(), std::chrono::seconds(20)});
+  end.close();
+  next->close();
+}
+
+}  // namespace
+
+int main() {
+  // A message is copied by its sender, in pieces, as between hosts; not by its receiver alone.
+  setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+  const sigset_t set = only_usr1();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{8000}, std::size_t{1} << 24})
+    sent_late(*mpi_transport(), bytes);
+  arrives_late(*mpi_transport(), std::size_t{1} << 24);
+  return wrongs == 0 ? 0 : 1;
+}
