@@ -1,6 +1,7 @@
 #include "runner/command/planned.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
 #include "base/files/files.hpp"
@@ -18,6 +19,13 @@
 namespace ferry {
 namespace {
 
+/// How --shape gives such a shape: "x=SIZE,784".
+std::string example_of(const std::string& name, const Shape& shape) {
+  std::vector<std::string> sizes;
+  for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d].known() ? std::to_string(shape[d].size()) : "SIZE");
+  return escaped(name) + "=" + join(sizes, ",");
+}
+
 /// Zeros for the inputs that nobody feeds.
 void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selection) {
   const std::vector<bool> needed = needed_ops(graph, selection);
@@ -30,7 +38,7 @@ void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selectio
     if (given == shapes.end() && !type.shape.known())
       throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
           .at(op.line())
-          .hint("--shape " + escaped(name) + "=SIZE,SIZE");
+          .hint("--shape " + example_of(name, type.shape));
     selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
   }
 }
@@ -97,6 +105,9 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--hosts"})
     elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);
+  const CLI::Option* const takes[] = {app.get_help_ptr(), app.get_option("FILE"), app.get_option("--ops")};
+  for (const CLI::Option* option : app.get_options())
+    if (std::ranges::find(takes, option) == std::end(takes)) options.of_graphs.push_back(option);
 }
 
 CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
@@ -113,11 +124,12 @@ bool is_plan_file(const std::string& path) {
 
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
+  for (const CLI::Option* option : options.of_graphs)
+    if (option->count() > 0)
+      throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
+          .hint("give the graph, or leave " + option->get_name() + " out");
   if (options.on_pass || options.check_passes)
     throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
-  if (options.cluster.elsewhere)
-    throw Error(Code::usage, escaped(options.file) + " is a plan, for the tasks that it was made for")
-        .hint("give the graph, or leave --cluster out");
   PlanResult result;
   result.plan = read_plan(local_files(), options.file);
   return result;

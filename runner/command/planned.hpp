@@ -21,6 +21,7 @@ struct PlanCommandOptions : JobOptions {
   std::vector<std::string> shapes;                      ///< "x=64,784"
   std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass
   bool check_passes = false;
+  std::vector<const CLI::Option*> of_graphs = {};  ///< those that say how to plan: a plan takes none of them
 };
 
 /// "x=64,784" for each. Error(usage) for what is malformed or given twice.

@@ -69,9 +69,11 @@ struct ShowOptions : JobOptions {
 };
 
 int show_graph(const ShowOptions& options) {
+  if (!options.shapes.empty() && !is_onnx_file(options.file))
+    throw Error(Code::usage, "--shape: only an ONNX model is shown for sizes; a graph's are as it says");
   const std::unique_ptr<Graph> graph = load_any_graph(options.file, options, parse_shapes(options.shapes)).graph;
-  print("graph of " + std::to_string(graph->size()) + " ops, " + std::to_string(graph->variables().size()) +
-        " variables, " + std::to_string(graph->entries().size()) + " entries\n");
+  print("graph of " + plural(graph->size(), "op") + ", " + plural(graph->variables().size(), "variable") + ", " +
+        std::to_string(graph->entries().size()) + (graph->entries().size() == 1 ? " entry\n" : " entries\n"));
   show_entries(*graph);
   show_ops(*graph, "");
   return 0;
@@ -85,8 +87,8 @@ int show_model(const std::string& folder) {
     text += escaped(name) + " : " + tensor.type().str() + "  " + tensor.str(3) + "\n";
     bytes += static_cast<std::int64_t>(tensor.bytes().size());
   }
-  print("model of " + std::to_string(variables.size()) + " variables, " +
-        human_bytes(static_cast<std::uint64_t>(bytes)) + "\n" + text);
+  print("model of " + plural(variables.size(), "variable") + ", " + human_bytes(static_cast<std::uint64_t>(bytes)) +
+        "\n" + text);
   return 0;
 }
 
@@ -110,12 +112,11 @@ int show_checkpoints(const std::string& folder) {
     if (facts.problem.empty()) ++sound;
     text += escaped(facts.name) + "  " + when;
     if (facts.step >= 0)
-      text += "  step " + std::to_string(facts.step) + "  " + std::to_string(facts.tasks) +
-              (facts.tasks == 1 ? " task  " : " tasks  ") + human_bytes(facts.bytes);
+      text +=
+          "  step " + std::to_string(facts.step) + "  " + plural(facts.tasks, "task") + "  " + human_bytes(facts.bytes);
     text += facts.problem.empty() ? "  sound\n" : "  cannot be loaded: " + facts.problem + "\n";
   }
-  print(std::to_string(all.size()) + (all.size() == 1 ? " checkpoint, " : " checkpoints, ") + std::to_string(sound) +
-        " sound\n" + text);
+  print(plural(all.size(), "checkpoint") + ", " + std::to_string(sound) + " sound\n" + text);
   return 0;
 }
 
@@ -127,9 +128,9 @@ std::string port_line(const Plan& plan, const PlanPort& port, const char* what) 
 
 int show_plan(const std::string& file) {
   const Plan plan = read_plan(local_files(), file);
-  std::string text = "plan of " + std::to_string(plan.topology.size()) + " tasks in " +
-                     std::to_string(plan.classes.size()) + " classes, " + std::to_string(plan.channels.size()) +
-                     " channels, " + std::to_string(plan.collectives.size()) + " collectives\n";
+  std::string text = "plan of " + plural(plan.topology.size(), "task") + " in " + std::to_string(plan.classes.size()) +
+                     " classes, " + std::to_string(plan.channels.size()) + " channels, " +
+                     std::to_string(plan.collectives.size()) + " collectives\n";
   for (const PlanPort& port : plan.feeds) text += port_line(plan, port, "feed");
   for (const PlanPort& port : plan.fetches) text += port_line(plan, port, "fetch");
   for (const auto& [name, type] : variables_of(plan)) text += "  variable " + escaped(name) + " : " + type.str() + "\n";

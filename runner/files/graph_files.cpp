@@ -16,12 +16,17 @@ std::string_view name_of_feed(std::string_view feed) {
   return feed.substr(0, feed.find('='));
 }
 
+void check_names(const std::vector<FeedInput>& inputs, const InputSizes& sizes) {
+  for (const auto& [name, size] : sizes) static_cast<void>(input_named(inputs, name, "--shape"));
+}
+
 LoadedGraph import_onnx(const std::string& file, const JobOptions& options, const InputSizes& sizes) {
   const onnx::Model model = onnx::read_model(file);
   std::vector<FeedInput> inputs;
   for (const auto& some : {model.feeds(), model.defaulted()})
     for (const onnx::ValueDef* input : some)
       if (input->dtype) inputs.push_back({input->name, *input->dtype, {}});
+  check_names(inputs, sizes);
   onnx::ImportOptions import{.sizes = sizes,
                              .values = parse_feeds(inputs, options.feeds),
                              .dims = parse_dims(options.dims),
@@ -59,7 +64,9 @@ LoadedGraph load_any_graph(const std::string& file, const JobOptions& options, c
   if (is_onnx_file(file)) return import_onnx(file, options, sizes);
   if (!options.dims.empty())
     throw Error(Code::usage, "--dim: only an ONNX model has dims to give; a graph's follow from its feeds");
-  return {load_graph(file, options.ops ? options.ops->ops : default_ops()), options.feeds};
+  LoadedGraph loaded{load_graph(file, options.ops ? options.ops->ops : default_ops()), options.feeds};
+  check_names(inputs_of(*loaded.graph), sizes);
+  return loaded;
 }
 
 bool is_onnx_file(const std::string& path) {

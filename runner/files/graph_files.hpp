@@ -25,7 +25,8 @@ struct LoadedGraph {
 };
 
 /// Reads a graph file (.pb, .pbtxt), or imports an ONNX model (.onnx) for the sizes of its feeds and those in `sizes`,
-/// and the dims that --dim gives. Errors as load_graph and onnx::import_model.
+/// and the dims that --dim gives. Errors as load_graph and onnx::import_model; Error(usage) where `sizes` names no
+/// input.
 [[nodiscard]] LoadedGraph load_any_graph(const std::string& file, const JobOptions& options,
                                          const InputSizes& sizes = {});
 

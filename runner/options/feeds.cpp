@@ -11,18 +11,6 @@
 namespace ferry {
 namespace {
 
-const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name) {
-  std::vector<std::string> names;
-  for (const FeedInput& input : inputs) {
-    if (input.name == name) return input;
-    names.push_back(input.name);
-  }
-  Error error(Code::usage, "--feed " + escaped(name) + ": the graph has no such input");
-  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
-  throw error.hint(names.empty() ? "leave --feed out: the graph has no inputs"
-                                 : "one of " + escaped(join(names, ", "), 300));
-}
-
 /// Of what a file's header says; sizes that the input leaves open may be any.
 void check_type(const FeedInput& input, const std::string& file, const Type& given) {
   if (!input.shape) return;
@@ -66,13 +54,29 @@ Tensor scalar(const FeedInput& input, const Literal& number, const std::string& 
 
 }  // namespace
 
-TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
+std::vector<FeedInput> inputs_of(const Graph& graph) {
   std::vector<FeedInput> inputs;
   for (OpId id = 0; id < graph.size(); ++id)
     if (const Op op = graph.op(id); op.def().role == OpRole::input)
       inputs.push_back(
           {std::string(op.name()), graph.type(op.output(0)).dtype, op.line(), graph.type(op.output(0)).shape});
-  return parse_feeds(inputs, feeds);
+  return inputs;
+}
+
+const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name, std::string_view option) {
+  std::vector<std::string> names;
+  for (const FeedInput& input : inputs) {
+    if (input.name == name) return input;
+    names.push_back(input.name);
+  }
+  Error error(Code::usage, std::string(option) + " " + escaped(name) + ": the graph has no such input");
+  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
+  throw error.hint(names.empty() ? "leave " + std::string(option) + " out: the graph has no inputs"
+                                 : "one of " + escaped(join(names, ", "), 300));
+}
+
+TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
+  return parse_feeds(inputs_of(graph), feeds);
 }
 
 TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
@@ -83,7 +87,7 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
       throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
     const std::string name = feed.substr(0, equals);
     const std::string text = feed.substr(equals + 1);
-    const FeedInput& input = input_named(inputs, name);
+    const FeedInput& input = input_named(inputs, name, "--feed");
     if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
     const std::optional<Literal> number = number_in(text, input.dtype);
     tensors[name] = number ? scalar(input, *number, text)

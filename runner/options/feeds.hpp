@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/session/session.hpp"
@@ -17,6 +18,12 @@ struct FeedInput {
   SourceLine line;
   std::optional<Shape> shape = {};  ///< none: any
 };
+
+[[nodiscard]] std::vector<FeedInput> inputs_of(const Graph& graph);
+
+/// The input that an option speaks of; Error(usage) where there is none names the nearest.
+[[nodiscard]] const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name,
+                                           std::string_view option);
 
 /// NAME=NUMBER gives a scalar of the input's dtype, NAME=FILE.npy the file's array. Error(usage): no such input (names
 /// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (found out

@@ -288,6 +288,19 @@ def case_055_unknown_feed():
     refused(2, ["--feed xx: the graph has no such input", "try: x?"], write("fed.pbtxt", FED), "--feed", "xx=1")
 
 
+def case_055_shape_of_an_unknown_input():
+    path = write("fed.pbtxt", FED)
+    expect(run("plan", path, "--shape", "xx=2,3"), 2, "--shape xx: the graph has no such input", "try: x?")
+    expect(run("show", path, "--shape", "x=2,3"), 2, "--shape", "only an ONNX model")
+
+
+def case_055_options_of_planning_for_a_plan():
+    expect(run("check", broken_plan("good")), 0)
+    for option, value in [("--tasks", "2"), ("--shape", "a=2"), ("--feed", "a=1"), ("--threads", "1"), ("--invariant", "")]:
+        words = [f"{option}={value}" if value else option]
+        expect(run("plan", broken_plan("good"), *words), 2, option, "is a plan already", "leave " + option + " out")
+
+
 def case_055_unknown_fetch():
     refused(2, ["sumb", "sum"], write("named.pbtxt", add("", "", "").replace('"c"', '"sum_of_both"')), "--fetch", "sumb_of_both")
 
