@@ -156,6 +156,10 @@ std::string human_bytes(std::uint64_t bytes) {
   return text.append(" ").append(kUnits[unit]);
 }
 
+std::string plural(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string out;
   for (std::size_t i = 0; i < parts.size(); ++i) {

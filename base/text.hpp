@@ -30,6 +30,9 @@ namespace ferry {
 /// 0 → "0 B", 1536 → "1.5 KiB", 3·2³⁰ → "3 GiB"; powers of 1024, at most one decimal.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 
+/// "1 task", "2 tasks": for nouns whose plural ends in s.
+[[nodiscard]] std::string plural(std::uint64_t count, std::string_view noun);
+
 /// The parts with `separator` between them.
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
 

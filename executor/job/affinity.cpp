@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/ranges.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -78,10 +79,9 @@ Cores allowed_cores() {
 ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers) {
   if (wanted <= 0) return {std::max(1, cores.count() / std::max(1, sharers)), {}};
   if (wanted <= cores.count()) return {wanted, {}};
-  const std::string have = std::to_string(cores.count()) + (cores.count() == 1 ? " core" : " cores");
-  return {cores.count(), std::to_string(wanted) + " threads asked for, but this process may run on " + have +
-                             " (hardware threads " + cores.str() + "): using " + std::to_string(cores.count()) +
-                             "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)"};
+  const std::string have = plural(cores.count(), "core");
+  return {cores.count(), plural(wanted, "thread") + " asked for, but this process may run on " + have +
+                             " (hardware threads " + cores.str() + "): using " + std::to_string(cores.count())};
 }
 
 bool may_pin(int threads, const Cores& cores, int sharers) {

@@ -30,8 +30,7 @@ struct ThreadChoice {
 };
 
 /// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` are the tasks of this host with the same
-/// mask. More threads than cores in the mask would only take turns: then there are as many as cores, with a warning
-/// that says how to lift the mask.
+/// mask. More threads than cores in the mask would only take turns: then there are as many as cores, with a warning.
 [[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers);
 
 /// True when threads may be pinned: the launcher gave this process cores that no other task has, and there are enough.

@@ -175,8 +175,7 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
   if (hosts > count)
-    throw Error(Code::usage,
-                "--hosts " + std::to_string(hosts) + ": there are only " + std::to_string(count) + " tasks")
+    throw Error(Code::usage, "--hosts " + std::to_string(hosts) + ": the job has " + plural(count, "task"))
         .hint("--tasks " + std::to_string(hosts));
   for (int task = 0; task < count; ++task) {
     Introduction& it = tasks[static_cast<std::size_t>(task)];
@@ -228,7 +227,9 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   }));
   const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
   if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
-  if (!choice.warning.empty()) log_warn(choice.warning);
+  if (!choice.warning.empty())
+    log_warn(choice.warning +
+             (processes > 1 ? "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)" : ""));
   state->options = std::move(options);
   state->process = getpid();
   return state;
@@ -319,7 +320,7 @@ Cluster Cluster::connect(ClusterOptions options) {
   const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);
   if (use_mpi && options.tasks > 1 && launch && options.tasks != launch->size)
     throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
-                                 std::to_string(launch->size) + " tasks")
+                                 plural(launch->size, "task"))
         .hint("leave --tasks out under mpirun");
   std::vector<std::unique_ptr<Transport>> local;
   if (!use_mpi) {
