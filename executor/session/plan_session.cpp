@@ -13,8 +13,7 @@ namespace {
 
 void require_tasks(const Plan& plan, const Cluster& cluster) {
   if (plan.topology.size() != cluster.size())
-    throw Error(Code::plan, "the plan is for " + std::to_string(plan.topology.size()) +
-                                (plan.topology.size() == 1 ? " task" : " tasks") + ", this job has " +
+    throw Error(Code::plan, "the plan is for " + plural(plan.topology.size(), "task") + ", this job has " +
                                 std::to_string(cluster.size()))
         .hint("start " + std::to_string(plan.topology.size()) + ", or make the plan anew from its graph");
   for (int task = 0; task < cluster.size(); ++task) {

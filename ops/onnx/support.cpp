@@ -38,11 +38,11 @@ class Walk {
 
   void report() const {
     if (lacks_.empty()) return;
-    Error error(Code::file, escaped(model_.source, 300) + ": " + std::to_string(lacks_.size()) +
-                                (lacks_.size() == 1 ? " thing" : " things") + " that ferry does not import");
+    Error error(Code::file,
+                escaped(model_.source, 300) + ": " + plural(lacks_.size(), "thing") + " that ferry does not import");
     for (const auto& [what, lack] : lacks_)
-      error.note(escaped(what, 200) + ": " + std::to_string(lack.times) +
-                 (lack.times == 1 ? " time, " : " times, first ") + lack.first);
+      error.note(escaped(what, 200) + ": " + plural(lack.times, "time") + (lack.times == 1 ? ", " : ", first ") +
+                 lack.first);
     throw error;
   }
 

@@ -15,10 +15,6 @@ namespace {
 constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
 constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch", "tile"};
 
-std::string count(std::uint64_t n, std::string_view noun) {
-  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
-}
-
 std::string at(const Plan& plan, std::uint32_t line) {
   const SourceLine where = plan.line(line);
   return where.known() ? "  at " + escaped(where.str()) : std::string();
@@ -45,7 +41,7 @@ std::string operands(const PlanClass& role, Range range) {
 
 std::string device(const PlanDevice& device) {
   return std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " " +
-         count(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
+         plural(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
 }
 
 /// Of more, only the first ones and the last one are named.
@@ -65,7 +61,7 @@ std::string groups(const Grouping& grouping) {
   std::string text;
   for (std::size_t g = 0; g < named; ++g) text += (text.empty() ? "{" : " {") + group_text(grouping[g]) + "}";
   if (named == grouping.size()) return text;
-  return text + " .. {" + group_text(grouping.back()) + "}, " + count(grouping.size(), "group");
+  return text + " .. {" + group_text(grouping.back()) + "}, " + plural(grouping.size(), "group");
 }
 
 /// Of an instruction that passes still work on.
@@ -81,7 +77,7 @@ class Printer {
   std::string text() {
     totals();
     if (plan_.bucket_bytes)
-      line("sums in buckets of " + count(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
+      line("sums in buckets of " + plural(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
     tables();
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c, plan_.classes[c]);
     return std::move(out_);
@@ -111,13 +107,13 @@ class Printer {
     of_classes_.emplace(plan_);
     count_of("a step");
     for (const std::uint32_t plan_class : classes_by_first_task()) count_class(plan_class, 1, "a step");
-    std::string head = "plan of " + count(static_cast<std::uint64_t>(plan_.topology.size()), "task") + " in " +
+    std::string head = "plan of " + plural(plan_.topology.size(), "task") + " in " +
                        (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
                        "; ";
     for (const auto& [what, traffic] : traffic_) {
-      line(head + what + " sends " + count(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
-           count(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
-           count(static_cast<std::uint64_t>(traffic.copies), "value"));
+      line(head + what + " sends " + plural(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
+           plural(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
+           plural(static_cast<std::uint64_t>(traffic.copies), "value"));
       head = "  ";
     }
   }
@@ -167,7 +163,7 @@ class Printer {
       const Channel& channel = plan_.channels[i];
       line("  " + std::to_string(i) + " " + name(plan_, channel.name) + " task " + std::to_string(channel.from) +
            " -> task " + std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
-           count(channel.bytes, "byte") + " " + count(channel.slots, "slot") + at(plan_, channel.line));
+           plural(channel.bytes, "byte") + " " + plural(channel.slots, "slot") + at(plan_, channel.line));
     }
   }
 
@@ -181,7 +177,7 @@ class Printer {
       std::int64_t elements = 0;
       for (std::int64_t part : collective.parts) elements += part;
       line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + " " +
-           std::string(name_of(collective.dtype)) + " " + count(static_cast<std::uint64_t>(elements), "element") +
+           std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
            " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
     }
   }
@@ -189,7 +185,7 @@ class Printer {
   void role(std::uint32_t index, const PlanClass& role) {
     const auto tasks = tasks_of_class(plan_, index);
     std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
-                       ", " + count(role.threads, "thread");
+                       ", " + plural(role.threads, "thread");
     for (const PlanDevice& d : role.devices) head += ", " + device(d);
     line(head);
     for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);

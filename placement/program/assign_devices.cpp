@@ -123,9 +123,9 @@ class Assigner {
       where.axes.push_back(axis.size == Mesh::kOpen ? total / fixed : axis.size);
     }
     if (total == 0 || (open ? total % fixed != 0 : fixed != total))
-      throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit: there are " + std::to_string(total) + " tasks")
+      throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit a job of " + plural(total, "task"))
           .hint(open ? "use a number of tasks that is a multiple of " + std::to_string(fixed)
-                     : "use " + std::to_string(fixed) + " tasks");
+                     : "use " + plural(fixed, "task"));
     where.kind = device.kind.value_or(program_.options.default_device);
     return program_.intern(std::move(where));
   }

@@ -27,8 +27,8 @@ std::string jobs_of(const Topology& topology) {
 }
 
 [[noreturn]] void not_there(const Topology& topology, const DeviceSpec& spec, const std::string& hint) {
-  throw Error(Code::plan, "device '" + spec.str() + "' is not there: the job has " + std::to_string(topology.size()) +
-                              (topology.size() == 1 ? " task: " : " tasks: ") + jobs_of(topology))
+  throw Error(Code::plan, "device '" + spec.str() + "' is not there: the job has " + plural(topology.size(), "task") +
+                              ": " + jobs_of(topology))
       .hint(hint);
 }
 
@@ -41,7 +41,7 @@ int Topology::resolve(const DeviceSpec& spec) const {
   const int wanted = spec.task.value_or(0);
   if (!spec.job) {
     if (wanted < size()) return wanted;
-    not_there(*this, spec, "start at least " + std::to_string(wanted + 1) + " tasks");
+    not_there(*this, spec, "start at least " + plural(wanted + 1, "task"));
   }
   bool job_known = false;
   for (int i = 0; i < size(); ++i) {

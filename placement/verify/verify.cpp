@@ -8,9 +8,6 @@ namespace ferry {
 Verdict verify(const Plan& plan, const KnownOps& known) {
   Verdict verdict;
   const auto proved = [&](std::string what) { verdict.proved.push_back(std::move(what)); };
-  const auto counted = [](std::size_t n, const std::string& what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-  };
   try {
     verifier::check_structure(plan);
     const std::size_t tile_regions = verifier::check_tiles(plan);
@@ -26,14 +23,13 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
       verdict.unproved.push_back("what the kernels of " + escaped(op, 100) +
                                  " may be given, and what they do with it: the op is not known here");
     if (tile_regions > 0)
-      proved(counted(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
+      proved(plural(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
     verifier::check_messages(plan, tables);
     verifier::check_buckets(plan, tables);
-    proved(counted(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
-    proved(counted(plan.collectives.size(), "collective") +
-           ": every member takes part, with the sizes of its schedule");
+    proved(plural(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
+    proved(plural(plan.collectives.size(), "collective") + ": every member takes part, with the sizes of its schedule");
     verifier::check_schedules(plan);
-    proved(counted(plan.schedules.size(), "collective schedule") +
+    proved(plural(plan.schedules.size(), "collective schedule") +
            ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
     verifier::check_progress(plan, tables);
     proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");

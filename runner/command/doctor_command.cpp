@@ -20,10 +20,6 @@ struct Finding {
   nlohmann::json data;
 };
 
-std::string plural(std::uint64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 Finding cpu_finding(const Machine& machine) {
   return {"cpu",
           machine.cpu + ", " + plural(static_cast<std::uint64_t>(machine.cores), "core") + "; this process may use " +

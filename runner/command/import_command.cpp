@@ -20,7 +20,7 @@ int import(const ImportOptions& options) {
     throw Error(Code::usage, escaped(options.from) + ": only ONNX models (.onnx) are imported");
   const LoadedGraph loaded = load_any_graph(options.from, options, parse_shapes(options.shapes));
   save_graph(*loaded.graph, options.to);
-  print(escaped(options.to) + ": " + std::to_string(loaded.graph->size()) + " ops\n");
+  print(escaped(options.to) + ": " + plural(loaded.graph->size(), "op") + "\n");
   return 0;
 }
 

@@ -200,9 +200,8 @@ Outs to_conv_integer(Context& c) {
   return cast(integer_conv(c, 0, 2, 1, 3), DType::int32);
 }
 
-enum Input { kX, kXScale, kXZero, kFilter, kFilterScale, kFilterZero, kYScale, kYZero, kBias };
-
 Outs to_qlinear_conv(Context& c) {
+  enum Input { kX, kXScale, kXZero, kFilter, kFilterScale, kFilterZero, kYScale, kYZero, kBias };
   Value sums = cast(integer_conv(c, kX, kXZero, kFilter, kFilterZero), DType::float64);
   if (c.has(kBias)) sums = sums + by_channel(cast(c.in(kBias), DType::float64), sums, 1);
   const Value x_scale = c.in(kXScale);

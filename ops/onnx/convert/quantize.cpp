@@ -84,9 +84,8 @@ Outs to_matmul_integer(Context& c) {
   return cast(product(c, 0, 2, 1, 3), DType::int32);
 }
 
-enum Input { kA, kAScale, kAZero, kB, kBScale, kBZero, kYScale, kYZero };
-
 Outs to_qlinear_matmul(Context& c) {
+  enum Input { kA, kAScale, kAZero, kB, kBScale, kBZero, kYScale, kYZero };
   const Value sums = cast(product(c, kA, kAZero, kB, kBZero), DType::float64);
   const Value a_scale = c.in(kAScale);
   const Value rows = a_scale.rank() == 1 ? expand_dims(a_scale, {1}) : a_scale;
