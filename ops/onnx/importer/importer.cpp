@@ -32,7 +32,7 @@ bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame
   return true;
 }
 
-void bind(const ModelNode& node, const std::vector<Out>& outs, Frame& frame) {
+void name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& frame) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
@@ -108,7 +108,7 @@ bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& fr
   const Outs outs = converted(converter, context);
   constants_.forget([&](const Graph* graph) { return graph == &scratch; });
   const auto items = computed(scratch, outs, options_.evaluate);
-  if (items) bind(node, *items, frame);
+  if (items) name_outputs(node, *items, frame);
   return items.has_value();
 }
 
@@ -151,7 +151,7 @@ void Importer::call(const Function& function, const ModelNode& node, Frame& fram
   std::vector<Out> outs;
   for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
     outs.push_back(node.outputs[i].empty() ? Out() : inner.get(function.outputs[i]));
-  bind(node, outs, frame);
+  name_outputs(node, outs, frame);
 }
 
 void Importer::convert(const ModelNode& node, Frame& frame) {
@@ -159,7 +159,7 @@ void Importer::convert(const ModelNode& node, Frame& frame) {
   if (const Function* function = function_of(model_, node)) return call(*function, node, frame);
   const ConvertOp& converter = *find_converter(node.full_op(), frame.opset_of(node));
   const Scope line = graph_->line(line_of_node());
-  if (!fold(converter, node, frame)) bind(node, made(converter, node, frame), frame);
+  if (!fold(converter, node, frame)) name_outputs(node, made(converter, node, frame), frame);
 }
 
 void Importer::convert(const std::vector<ModelNode>& nodes, Frame& frame) {
