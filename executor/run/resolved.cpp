@@ -465,4 +465,10 @@ Type ResolvedPlan::type(std::uint32_t b) const {
   return {buffer.dtype, std::move(shape)};
 }
 
+void ResolvedPlan::refuse(const Extent& extent, const Resolved& r) const {
+  throw Error(Code::bug, "the extent " + std::to_string(*extent.header) + " of an input of '" +
+                             std::string(plan_.string(r.plan->name)) + "' is out of its bound " +
+                             std::to_string(extent.bound));
+}
+
 }  // namespace ferry

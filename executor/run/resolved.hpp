@@ -120,10 +120,17 @@ class ResolvedPlan {
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   /// The number of the current iteration in each loop around a thread's instruction; outermost first.
   [[nodiscard]] std::int64_t* iterations(std::size_t thread) { return iterations_[thread].data(); }
+  /// The extent in front of an operand of `r`. Error(bug) when it is out of its bound.
+  [[nodiscard]] std::int64_t extent_of(const Extent& extent, const Resolved& r) const {
+    if (*extent.header >= 0 && *extent.header <= extent.bound) [[likely]]
+      return *extent.header;
+    refuse(extent, r);
+  }
   /// Bytes of the arenas, variables included.
   [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
 
  private:
+  [[noreturn]] void refuse(const Extent& extent, const Resolved& r) const;
   void place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport);
   [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();

@@ -1,0 +1,42 @@
+// Cancellation: how the walkers of a task end together when one of them fails, or the run is to end.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "executor/run/workers.hpp"
+
+namespace ferry {
+
+/// Unwinds a walker whose task has failed in another one.
+struct Stopped {};
+
+/// Of one task. Thread-safe.
+class Cancellation {
+ public:
+  explicit Cancellation(Workers& workers) : workers_(workers) {}
+
+  /// The first failure of the task counts; the other walkers stop at their next wait.
+  void fail(const Error& error);
+  /// Throws what fail() was given, if anything: once all walkers are back.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  [[nodiscard]] bool stopping() const { return stopping_.load(); }
+  /// Throws Stopped when another walker has failed.
+  void check_stopping() const {
+    if (stopping()) throw Stopped();
+  }
+  /// Error(interrupted) when a signal or the end of the session asks the run to end.
+  void check_asked() const;
+
+ private:
+  Workers& workers_;
+  std::atomic<bool> stopping_{false};
+  std::mutex failing_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace ferry

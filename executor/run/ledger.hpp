@@ -1,0 +1,48 @@
+// Ledger: the messages and collectives of a task that are under way.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "executor/run/resolved.hpp"
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// Starts transfers and moves them on, oldest first. Of walker 0, which owns the transport.
+class Ledger {
+ public:
+  Ledger(Transport& transport, std::size_t links) : transport_(transport) { pending_.reserve(links); }
+
+  void send(const Resolved& r, Traffic& moved);
+  void receive(const Resolved& r);
+  void start_collective(const Resolved& r);
+  /// Whether the message of a receive that was not started (Resolved::kTaken) is here; its bytes are, then.
+  [[nodiscard]] bool taken(const Resolved& r) {
+    return transport_.take(r.link->peer, r.link->channel, {r.output, r.bytes});
+  }
+  /// Moves one transfer on; true when it has arrived, or was never started.
+  bool arrived(Link& link);
+  /// Moves all transfers on; true when one has arrived.
+  bool poll();
+  /// Between chunks of a kernel, which is not to be disturbed: an error shows again at the next wait.
+  void poll_quietly() noexcept;
+  /// What the last run of a collective has moved.
+  static void count_collective(const Link& link, Traffic& moved);
+
+  [[nodiscard]] bool empty() const { return pending_.empty(); }
+  /// Oldest first.
+  [[nodiscard]] const std::vector<Link*>& pending() const { return pending_; }
+
+ private:
+  void start(const Resolved& r, Ticket ticket);
+  void enter(const Resolved& r);
+  bool move_on(GroupCall& call);
+
+  Transport& transport_;
+  std::vector<Link*> pending_;
+  bool in_collective_ = false;
+};
+
+}  // namespace ferry

@@ -1,0 +1,57 @@
+#include "executor/run/number_checks.hpp"
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+/// None of an input of which only the sizes are used.
+std::span<const std::byte> bytes_of(const Array& array) {
+  if (array.data == nullptr) return {};
+  return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
+}
+
+}  // namespace
+
+Given NumberChecks::given_to(const Resolved& r) {
+  Given given;
+  for (const Extent& extent : r.extents)
+    if (!extent.output) *extent.size = resolved_.extent_of(extent, r);
+  if (r.what == Opcode::kernel)
+    for (const Array& input : r.run->inputs) given.add(not_finite(input.dtype, bytes_of(input)));
+  if (r.what == Opcode::collective)
+    of_collectives_[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
+  if (r.what == Opcode::collective_wait) given = std::exchange(of_collectives_[r.link], {});
+  // An infinity that is fed, or that an op without inputs gives, is meant.
+  given.infinite = given.infinite || r.what == Opcode::feed || (r.what == Opcode::kernel && r.run->inputs.empty());
+  return given;
+}
+
+void NumberChecks::check_result(const Resolved& r, const Given& given) const {
+  if (r.what == Opcode::kernel)
+    for (const Array& output : r.run->outputs) require_finite(given, not_finite(output.dtype, bytes_of(output)));
+  if (r.what == Opcode::collective_wait)
+    require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
+  if (r.what == Opcode::feed)
+    require_finite(given, not_finite(resolved_.plan().feeds[r.target].dtype, {r.output, r.bytes}));
+}
+
+void NumberChecks::require_finite(const Given& given, const NotFinite& result) const {
+  if (const std::string made = made_of(given, result); !made.empty())
+    throw Error(Code::numeric, made + ", in step " + std::to_string(step_) + " (counted from 0)");
+}
+
+std::span<const std::byte> NumberChecks::first_of(Range range, const std::byte* data) const {
+  if (range.count == 0 || data == nullptr) return {};
+  const PlanClass& role = resolved_.plan().class_for(resolved_.task());
+  return {data, role.buffers[role.operands[range.begin]].bytes};
+}
+
+DType NumberChecks::dtype_of_collective(const Resolved& r) const {
+  return resolved_.plan().collectives[r.plan->target].dtype;
+}
+
+}  // namespace ferry

@@ -1,0 +1,81 @@
+// Waiting: how walker 0 waits, for messages and for other walkers.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "executor/run/cancellation.hpp"
+#include "executor/run/ledger.hpp"
+#include "executor/run/resolved.hpp"
+#include "executor/run/workers.hpp"
+
+namespace ferry {
+
+/// Of one task. It moves the transfers on, helps other walkers with their kernels, and knows when to give up.
+class Waiting {
+ public:
+  Waiting(const ResolvedPlan& resolved, Transport& transport, Workers& workers, Ledger& ledger,
+          const Cancellation& cancellation, Duration deadline)
+      : resolved_(resolved),
+        transport_(transport),
+        workers_(workers),
+        ledger_(ledger),
+        cancellation_(cancellation),
+        deadline_(deadline) {}
+
+  /// Returns when ready() is true, for the instruction `r`: spins a little, then sleeps as the transport can.
+  /// Error(stalled) when nothing has arrived for the deadline; Error(interrupted); Stopped.
+  template <class Ready>
+  void until(const Ready& ready, const Resolved& r) {
+    if (!ready()) longer(ready, r);
+  }
+
+  [[nodiscard]] Duration deadline() const { return deadline_; }
+
+ private:
+  /// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it:
+  /// there twice as long each time in vain, so that a thousand tasks that wait leave the cores to those that do not.
+  static constexpr std::chrono::microseconds kShortIdle{50};
+  static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
+  /// Who waits in vain gives a task that is in a loop so much longer, at most, to say so: its loop is the cause.
+  static constexpr std::chrono::seconds kGrace{1};
+  /// Of the turns that are worth while before sleeping; and how often one pauses. Messages come between two looks, so
+  /// long pauses cost as much as short messages.
+  static constexpr int kSpinShare = 4, kPauseEvery = 8;
+
+  template <class Ready>
+  [[gnu::noinline]] void longer(const Ready& ready, const Resolved& r) {
+    const auto spin = [&] { return workers_.spin(ready, workers_.spins() / kSpinShare, kPauseEvery); };
+    if (spin()) return;
+    const Duration patience = deadline_ + std::min<Duration>(deadline_ / 8, kGrace);
+    TimePoint last = system_clock().now();
+    std::chrono::microseconds nap = resolved_.single() ? kLongIdle : kShortIdle;
+    const std::chrono::microseconds longest = resolved_.single() ? kLongestIdle : kShortIdle;
+    while (!ready()) {
+      cancellation_.check_stopping();
+      const bool helped = workers_.help();
+      if (helped && spin()) return;
+      if (helped || ledger_.poll()) {
+        last = system_clock().now();
+        continue;
+      }
+      cancellation_.check_asked();
+      if (system_clock().now() - last >= patience) throw verdict(r, system_clock().now() - last);
+      transport_.idle(nap);
+      nap = std::min(2 * nap, longest);
+    }
+  }
+
+  [[nodiscard]] Error verdict(const Resolved& r, Duration waited) const;
+
+  const ResolvedPlan& resolved_;
+  Transport& transport_;
+  Workers& workers_;
+  Ledger& ledger_;
+  const Cancellation& cancellation_;
+  const Duration deadline_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,236 @@
+#include "executor/run/walker.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/system/interrupt.hpp"
+#include "executor/observe/trace.hpp"
+#include "executor/run/messages.hpp"
+
+namespace ferry {
+namespace {
+
+bool truth(const Resolved& r) {
+  return *reinterpret_cast<const bool*>(r.input);
+}
+
+}  // namespace
+
+void Walker::begin() {
+  moved_ = {};
+  loops_ = 0;
+  std::fill(region_runs_.begin(), region_runs_.end(), 0);
+}
+
+void Walker::run(std::uint32_t region) {
+  try {
+    shared_.cancellation.check_asked();
+    walk(region);
+  } catch (const Stopped&) {
+  } catch (const FailedMember& failed) {
+    fail(failed.thrown, *failed.member);
+  } catch (const Error& error) {
+    const Code code = error.code();
+    const bool told =
+        code == Code::peer_lost || code == Code::stalled || code == Code::bug || code == Code::interrupted;
+    told ? shared_.cancellation.fail(error) : fail(std::current_exception(), *current_->plan);
+  } catch (...) {
+    fail(std::current_exception(), *current_->plan);
+  }
+}
+
+/// What a kernel threw.
+void Walker::fail(const std::exception_ptr& thrown, const Instruction& instruction) {
+  const Plan& plan = resolved_.plan();
+  const int task = resolved_.task();
+  const Error error = error_of_kernel(thrown, plan, instruction, task, shared_.kernels);
+  shared_.cancellation.fail(located(error, plan, instruction, task));
+}
+
+void Walker::walk(std::uint32_t region) {
+  ++region_runs_[region];
+  if (shared_.trace != nullptr || shared_.checks != nullptr) [[unlikely]]
+    return walk_watched(region);
+  Resolved* r = resolved_.list(region, thread_).data();
+  for (const Direct& direct : resolved_.direct(region, thread_)) {
+    current_ = r;
+    if (direct.kernel != nullptr) [[likely]]
+      direct.kernel(*direct.run);
+    else
+      execute(*r);
+    ++r;
+  }
+}
+
+void Walker::walk_watched(std::uint32_t region) {
+  NumberChecks* const checks = shared_.checks;
+  Trace* const trace = shared_.trace;
+  for (Resolved& r : resolved_.list(region, thread_)) {
+    current_ = &r;
+    if (checks != nullptr && (r.flags & Resolved::kWaits) != 0) await(r);
+    const Given given = checks != nullptr ? checks->given_to(r) : Given();
+    const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
+    execute(r);
+    if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
+    current_ = &r;
+    if (checks != nullptr) checks->check_result(r, given);
+  }
+}
+
+void Walker::execute(Resolved& r) {
+  constexpr std::uint8_t kBesides = Resolved::kWaits | Resolved::kPoll | Resolved::kPublish;
+  if ((r.flags & kBesides) == 0) [[likely]]
+    return perform(r);
+  if ((r.flags & Resolved::kWaits) != 0) {
+    // What it waits for is another line than what it reads: both come at once.
+    if (r.run != nullptr)
+      for (const Array& input : r.run->inputs) __builtin_prefetch(input.data);
+    await(r);
+  }
+  perform(r);
+  if ((r.flags & Resolved::kPoll) != 0 && !shared_.ledger.empty()) static_cast<void>(shared_.ledger.poll());
+  if ((r.flags & Resolved::kPublish) != 0) {
+    shared_.progress[thread_].done.store(r.count, std::memory_order_release);
+    shared_.workers.notify();
+  }
+}
+
+void Walker::perform(Resolved& r) {
+  switch (r.what) {
+    case Opcode::kernel:
+      return run_kernel(r);
+    case Opcode::tiles:
+      if (r.epilogue != nullptr) return run_epilogue(r);
+      if (r.link != nullptr) place_output(r);
+      return r.tiles->run();
+    case Opcode::copy:
+      ++moved_.copies;
+      if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);
+      return;
+    case Opcode::send:
+      return shared_.ledger.send(r, moved_);
+    case Opcode::receive:
+      return shared_.ledger.receive(r);
+    case Opcode::send_wait:
+      if (r.link->pending) shared_.waiting.until([&] { return shared_.ledger.arrived(*r.link); }, r);
+      return;
+    case Opcode::receive_wait:
+      if ((r.flags & Resolved::kTaken) != 0)
+        shared_.waiting.until([&] { return shared_.ledger.taken(r); }, r);
+      else
+        shared_.waiting.until([&] { return shared_.ledger.arrived(*r.link); }, r);
+      ++moved_.received_messages;
+      moved_.received_bytes += static_cast<std::int64_t>(r.bytes);
+      return;
+    case Opcode::collective:
+      return shared_.ledger.start_collective(r);
+    case Opcode::collective_wait:
+      shared_.waiting.until([&] { return shared_.ledger.arrived(*r.link); }, r);
+      return Ledger::count_collective(*r.link, moved_);
+    case Opcode::feed:
+      return feed(r);
+    case Opcode::fetch:
+      return fetch(r);
+    case Opcode::loop:
+      return loop(r);
+    case Opcode::branch:
+      return walk(truth(r) ? r.target : r.other);
+  }
+}
+
+/// Lets a kernel write its output where the send after it would copy it, if the receiver is ready.
+void Walker::place_output(const Resolved& r) {
+  const std::uint64_t bytes = resolved_.plan().channels[r.link->channel].bytes;
+  r.link->written = shared_.transport.window(r.link->peer, r.link->channel, bytes);
+  const bool stream = r.link->written != nullptr && bytes >= shared_.transport.stream_from(r.link->peer);
+  if (r.tiles != nullptr) return r.tiles->place(r.member, r.link->written, stream);
+  r.run->stream = stream;
+  r.run->outputs[0].data = r.link->written != nullptr ? r.link->written : r.output;
+}
+
+void Walker::run_kernel(Resolved& r) {
+  if (r.link != nullptr) place_output(r);
+  for (const Extent& extent : r.extents) *extent.size = extent.output ? extent.bound : resolved_.extent_of(extent, r);
+  r.kernel(*r.run);
+  for (const Extent& extent : r.extents)
+    if (extent.output) *extent.header = *extent.size;
+}
+
+void Walker::run_epilogue(const Resolved& r) {
+  try {
+    r.kernel(*r.run);
+  } catch (const FailedMember&) {
+    throw;
+  } catch (...) {
+    throw FailedMember{std::current_exception(), &r.epilogue->head()};
+  }
+}
+
+[[gnu::noinline]] void Walker::loop(const Resolved& r) {
+  std::int64_t& iteration = resolved_.iterations(thread_)[loops_++];
+  iteration = 0;
+  if (loops_ == 1) watch_.begin();
+  for (;;) {
+    walk(r.target);
+    if (!truth(r)) break;
+    walk(r.other);
+    ++iteration;
+    if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
+      look_up(r, iteration);
+  }
+  --loops_;
+}
+
+/// A loop need not wait for anything, so it looks by itself whether it is to go on.
+[[gnu::noinline]] void Walker::look_up(const Resolved& r, std::int64_t iteration) {
+  const bool around = watch_.look();
+  shared_.cancellation.check_stopping();
+  try {
+    shared_.cancellation.check_asked();
+    if (around && !shared_.ledger.poll()) shared_.transport.idle(std::chrono::microseconds(0));
+  } catch (Error& error) {
+    throw error.note("in " + iteration_text(resolved_.plan(), *r.plan, resolved_.task(), iteration));
+  }
+  if (const Duration since = watch_.since(); since >= shared_.waiting.deadline())
+    throw endless_error(resolved_.plan(), *r.plan, resolved_.task(), iteration, since);
+}
+
+[[gnu::noinline]] void Walker::feed(const Resolved& r) {
+  const std::span<const std::byte> bytes = shared_.feeds[r.target].bytes();
+  FERRY_ASSERT(bytes.size() == r.bytes, "a feed has other bytes than its buffer");
+  if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
+}
+
+/// Into the tensor of the step before, unless somebody has kept that.
+[[gnu::noinline]] void Walker::fetch(const Resolved& r) {
+  const PlanPort& port = resolved_.plan().fetches[r.target];
+  Tensor& out = shared_.fetched[r.target];
+  const bool bounded = !r.extents.empty();
+  const bool fits = out.owners() == 1 && out.dtype() == port.dtype &&
+                    (bounded ? std::equal(out.sizes().begin() + 1, out.sizes().end(), port.sizes.begin() + 1) &&
+                                   out.sizes()[0] == resolved_.extent_of(r.extents[0], r)
+                             : out.sizes() == port.sizes);
+  if (!fits) {
+    std::vector<std::int64_t> sizes = port.sizes;
+    if (bounded) sizes[0] = resolved_.extent_of(r.extents[0], r);
+    out = Tensor(port.dtype, std::move(sizes));
+  }
+  const std::span<std::byte> bytes = out.mutable_bytes();
+  if (!bytes.empty()) std::memcpy(bytes.data(), bounded ? r.input + kExtentBytes : r.input, bytes.size());
+}
+
+/// Until other threads of this task have come far enough.
+void Walker::await(const Resolved& r) {
+  const auto reached = [&] {
+    return shared_.cancellation.stopping() || std::all_of(r.waits.begin(), r.waits.end(), [&](const Wait& wait) {
+             return shared_.progress[wait.thread].done.load(std::memory_order_acquire) >= wait.count;
+           });
+  };
+  if (thread_ == 0)
+    shared_.waiting.until(reached, r);
+  else
+    shared_.workers.wait(reached);
+  shared_.cancellation.check_stopping();
+}
+
+}  // namespace ferry

@@ -1,0 +1,85 @@
+// Walker: one thread of a task, which runs the instructions that the plan gives it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "executor/run/cancellation.hpp"
+#include "executor/run/ledger.hpp"
+#include "executor/run/loop_watch.hpp"
+#include "executor/run/number_checks.hpp"
+#include "executor/run/resolved.hpp"
+#include "executor/run/waiting.hpp"
+#include "executor/run/workers.hpp"
+#include "graph/types/tensor.hpp"
+
+namespace ferry {
+
+class Trace;
+
+/// How far a thread has come in this step, on a cache line of its own.
+struct alignas(64) Progress {
+  std::atomic<std::uint32_t> done{0};
+};
+
+/// What the walkers of a task have in common.
+struct SharedWalk {
+  ResolvedPlan& resolved;
+  Transport& transport;
+  Workers& workers;
+  const KernelTable& kernels;
+  Ledger& ledger;
+  Waiting& waiting;
+  Cancellation& cancellation;
+  NumberChecks* checks = nullptr;  ///< null: numbers are not checked
+  Trace* trace = nullptr;          ///< null: nothing is traced
+  std::uint64_t plan_id = 0;       ///< in traces
+  std::vector<Progress> progress;  ///< of threads
+  std::span<const Tensor> feeds;
+  std::span<Tensor> fetched;
+};
+
+/// Aligned, so that no two write to one cache line.
+class alignas(64) Walker {
+ public:
+  Walker(SharedWalk& shared, std::size_t thread)
+      : shared_(shared), resolved_(shared.resolved), thread_(thread), region_runs_(shared.resolved.regions()) {}
+
+  /// Before each run of a region by all walkers: counts anew.
+  void begin();
+  /// The thread's part of the region, and of those nested in it. What fails goes to the cancellation.
+  void run(std::uint32_t region);
+
+  /// Since begin().
+  [[nodiscard]] const Traffic& moved() const { return moved_; }
+  /// How often each region was run since begin().
+  [[nodiscard]] std::span<const std::int64_t> region_runs() const { return region_runs_; }
+
+ private:
+  void walk(std::uint32_t region);
+  void walk_watched(std::uint32_t region);
+  void execute(Resolved& r);
+  void perform(Resolved& r);
+  void place_output(const Resolved& r);
+  void run_kernel(Resolved& r);
+  static void run_epilogue(const Resolved& r);
+  void loop(const Resolved& r);
+  void look_up(const Resolved& r, std::int64_t iteration);
+  void feed(const Resolved& r);
+  void fetch(const Resolved& r);
+  void await(const Resolved& r);
+  void fail(const std::exception_ptr& thrown, const Instruction& instruction);
+
+  SharedWalk& shared_;
+  ResolvedPlan& resolved_;
+  const std::size_t thread_;
+  const Resolved* current_ = nullptr;
+  std::size_t loops_ = 0;  ///< around what it runs now
+  LoopWatch watch_;
+  Traffic moved_;
+  std::vector<std::int64_t> region_runs_;
+};
+
+}  // namespace ferry
