@@ -27,7 +27,7 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
 }
 
 /// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
-std::shared_ptr<const PlanCache::Planned> checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
+PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
@@ -89,7 +89,7 @@ struct PlanSession::State {
         return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
             .hint("--model DIR, with a model saved by ferry run GRAPH --save DIR")
             .text();
-    return feed_problem(plan(), feeds, task.task());
+    return feed_problem(plan(), feeds, task.member().task());
   }
 
   [[nodiscard]] std::string restore_problem(const TensorMap& values) const {
@@ -108,7 +108,7 @@ struct PlanSession::State {
     return problems == 0 ? std::string() : error.text();
   }
 
-  const std::shared_ptr<const PlanCache::Planned> planned;
+  const PlanCache::Shared planned;
   const std::set<std::string, std::less<>> read;
   const std::map<std::string, Type, std::less<>> variables;
   TaskGroup group;
@@ -138,7 +138,7 @@ std::vector<Tensor> PlanSession::run(const TensorMap& feeds, std::int64_t steps,
   if (steps < 1) throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more");
   const State& s = *state_;
   return state_->group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
-    task.agree_on_problem(s.problem(task, feeds), Code::usage);
+    task.member().agree_on_problem(s.problem(task, feeds), Code::usage);
     std::vector<Tensor> fetched = task.run_plan(s.planned, feeds, steps, on_step);
     for (const auto& variable : s.variables) task.set_has_value(variable.first);
     return fetched;
@@ -149,10 +149,10 @@ void PlanSession::restore(const TensorMap& values) {
   const State& s = *state_;
   const std::string problem = s.group.cluster().rank() == 0 ? s.restore_problem(values) : std::string();
   state_->group.on_all([&](TaskSession& task) {
-    task.agree_on_problem(problem, Code::file);
+    task.member().agree_on_problem(problem, Code::file);
     for (const auto& [name, type] : s.variables) {
       const auto found = values.find(name);
-      task.set_variable(name, type, task.task() == 0 ? found->second : Tensor());
+      task.set_variable(name, type, task.member().task() == 0 ? found->second : Tensor());
     }
   });
 }

@@ -104,7 +104,7 @@ void Session::restore(const TensorMap& variables) {
   std::map<std::string, Type, std::less<>> types;
   for (const auto& [name, tensor] : variables) types.emplace(name, tensor.type());
   const std::string problem = is_main ? fit_problem(state_->graph, types, {}) : std::string();
-  state_->group.on_all([&](TaskSession& task) { task.agree_on_problem(problem, Code::file); });
+  state_->group.on_all([&](TaskSession& task) { task.member().agree_on_problem(problem, Code::file); });
   const RestoreGraph restore(state_->graph, is_main ? variables : TensorMap());
   state_->run(restore.graph(), restore.request());
 }

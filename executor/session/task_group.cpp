@@ -180,7 +180,7 @@ struct TaskGroup::State {
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
-  std::vector<std::shared_ptr<const PlanCache::Planned>> planned;  ///< what plan() gave without tasks
+  std::vector<PlanCache::Shared> planned;  ///< what plan() gave without tasks
   std::mutex beginning;
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
@@ -241,7 +241,8 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   require_usable();
   const Exclusive exclusive(s.busy);
   const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
-  s.planned.push_back(s.plans.get(TaskSession::key_of(graph, agreed), graph, agreed.signature, s.options.bucket_bytes));
+  s.planned.push_back(
+      s.plans.get(PreparedPlans::key_of(graph, agreed), graph, agreed.signature, s.options.bucket_bytes));
   return s.planned.back()->result;
 }
 
@@ -255,11 +256,11 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
       try {
         body(*s.tasks[i]);
       } catch (const std::bad_alloc&) {  // which no other task throws
-        throw s.tasks[i]->out_of_memory();
+        throw s.tasks[i]->member().out_of_memory();
       }
     });
   } catch (const Error& error) {
-    if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->failed(); }))
+    if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->member().failed(); }))
       s.failure = error.text();
     throw;
   } catch (...) {

@@ -177,7 +177,7 @@ struct Checkpoints::State {
   }
   void agreed(const std::optional<Error>& problem) {
     session.group().on_all([&](TaskSession& task) {
-      task.agree_on_problem(problem ? problem->text() : std::string(), problem ? problem->code() : Code::ok);
+      task.member().agree_on_problem(problem ? problem->text() : std::string(), problem ? problem->code() : Code::ok);
     });
   }
 
@@ -190,7 +190,7 @@ struct Checkpoints::State {
       remove_leftovers(files, options.folder);
       if (!options.resume) refuse_checkpoints(files, options.folder);
     });
-    job = session.group().of_first<std::string>([&](TaskSession& task) { return task.exchange(job)[0]; });
+    job = session.group().of_first<std::string>([&](TaskSession& task) { return task.member().exchange(job)[0]; });
     agreed(problem_of([&] { try_folder(job); }));
     return job;
   }
@@ -215,18 +215,18 @@ struct Checkpoints::State {
     });
     const Graph& graph = session.graph();
     steps = session.group().of_first<Steps>([&](TaskSession& task) -> Steps {
-      std::optional<Manifest> manifest = known_of(task.exchange(blob_of(loaded))[0]);
+      std::optional<Manifest> manifest = known_of(task.member().exchange(blob_of(loaded))[0]);
       if (!manifest) return {};
       for (const OpId id : graph.variables()) {
         const Op op = graph.op(id);
         if (manifest->unset.contains(op.name())) continue;
-        const bool gives = task.task() == 0;
+        const bool gives = task.member().task() == 0;
         task.set_variable(op.name(), graph.type(op.output(0)),
                           gives ? loaded->variables.find(op.name())->second : Tensor());
       }
       manifest->steps[saver->request()] = manifest->step;
       task.set_steps(manifest->steps);
-      saver->restored(task.task());
+      saver->restored(task.member().task());
       return manifest->steps;
     });
   }

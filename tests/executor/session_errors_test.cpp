@@ -15,10 +15,12 @@
 #include "ops/array/indexing.hpp"
 #include "ops/array/sort.hpp"
 #include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
+#include "tests/support/throws.hpp"
 
 using namespace ferry;
 
@@ -59,6 +61,23 @@ Tensor pair() {
 }
 
 }  // namespace
+
+TEST_CASE("initial values may read variables, many deep, but not in a circle") {
+  Graph g;
+  Value last = g.variable("v0", g.constant({1.0}));
+  for (int i = 1; i < 40; ++i) last = g.variable("v" + std::to_string(i), last + 1.0);
+  Session session(g, tasks(1));
+  CHECK(session.run({last})[0].number(0) == 40);
+
+  Graph circle;
+  const Value a = circle.add(kVariable, {}, {{"dtype", DType::float32}, {"shape", Shape({1})}}, {"model.cpp", 3})[0];
+  circle.target("init", assign(a.named("a"), a + 1.0));
+  Session endless(circle, tasks(1));
+  const Error error = test::error_of([&] { static_cast<void>(endless.run({a})); });
+  CHECK(error.code() == Code::usage);
+  CHECK(test::says(error, "the initial value of the variable 'a' reads variables"));
+  CHECK(test::says(error, "model.cpp:3"));
+}
 
 TEST_CASE("sizes that a step decides must fit each other in that step") {
   Graph g;

@@ -1,5 +1,5 @@
 // Session::tune: what it chooses by a clock that the test winds, and that nothing but the choice is left of it.
-#include "executor/session/tune.hpp"
+#include "executor/session/tuner.hpp"
 
 #include <doctest/doctest.h>
 

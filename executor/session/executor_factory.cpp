@@ -1,0 +1,36 @@
+#include "executor/session/executor_factory.hpp"
+
+namespace ferry {
+
+std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned) const {
+  return make(planned, trace_, true);
+}
+
+std::unique_ptr<TaskExecutor> ExecutorFactory::make_measured(const PlanCache::Planned& planned) const {
+  return make(planned, nullptr, false);
+}
+
+std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, Trace* trace,
+                                                    bool effects) const {
+  ExecutorOptions options;
+  options.seed = options_.seed;
+  options.data_folder = options_.data_folder;
+  options.kernels = options_.kernels;
+  options.deadline = member_.cluster().options.deadline;
+  options.trace = trace;
+  options.plan_id = planned.fingerprint;
+  options.check_numerics = options_.check_numerics;
+  options.effects = effects;
+  const auto address = [this](std::string_view name) { return variables_.address(name); };
+  return std::make_unique<TaskExecutor>(planned.result.plan, member_.task(), member_.transport(), workers_, address,
+                                        options);
+}
+
+std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task) {
+  std::vector<Tensor> given(plan.feeds.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (plan.feeds[i].task == task) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
+  return given;
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// ExecutorFactory: makes the executors of a task, with what the session's options and the task give them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "executor/observe/trace.hpp"
+#include "executor/run/task_executor.hpp"
+#include "executor/run/workers.hpp"
+#include "executor/session/job_member.hpp"
+#include "executor/session/plan_cache.hpp"
+#include "executor/state/variables.hpp"
+
+namespace ferry {
+
+class ExecutorFactory {
+ public:
+  /// `trace`: null where nothing is traced.
+  ExecutorFactory(const JobMember& member, const SessionOptions& options, Workers& workers, VariableStore& variables,
+                  Trace* trace)
+      : member_(member), options_(options), workers_(workers), variables_(variables), trace_(trace) {}
+
+  /// Of a plan whose variables are bound.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned) const;
+  /// The same, for steps that leave nothing behind: neither effects nor a trace.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;
+
+ private:
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, Trace* trace, bool effects) const;
+
+  const JobMember& member_;
+  const SessionOptions& options_;
+  Workers& workers_;
+  VariableStore& variables_;
+  Trace* const trace_;
+};
+
+/// Those of the plan's feeds that a task gives, in the plan's order.
+[[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
+
+}  // namespace ferry

@@ -1,0 +1,34 @@
+#include "executor/session/job_member.hpp"
+
+#include "executor/job/blob.hpp"
+
+namespace ferry {
+
+double JobMember::of_first(double number) {
+  return guarded([&] {
+    const std::string theirs = exchange(BlobWriter().add(number).take())[0];
+    return BlobReader(theirs).real();
+  });
+}
+
+void JobMember::agree_on_problem(const std::string& problem, Code code) const {
+  for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).take())) {
+    BlobReader reader(said);
+    const auto of_task = static_cast<Code>(reader.number());
+    if (const std::string text(reader.text()); !text.empty()) throw Error(of_task, text);
+  }
+}
+
+Error JobMember::out_of_memory() {
+  Error error = Error(Code::resource, "out of memory on task " + std::to_string(task_))
+                    .hint("fewer --tasks or --threads, or a higher limit (ulimit -v)");
+  tell(error);
+  return error;
+}
+
+void JobMember::tell(const Error& error) {
+  failed_ = true;
+  transport_.abort({task_, error.code(), error.text()});
+}
+
+}  // namespace ferry

@@ -1,0 +1,74 @@
+// JobMember: one task among those of its job. It speaks with them, and fails with them.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "comm/transport.hpp"
+#include "executor/job/cluster_state.hpp"
+
+namespace ferry {
+
+/// Of one session; used by that task's thread, but for failed().
+class JobMember {
+ public:
+  JobMember(int task, Transport& transport, const Cluster::State& cluster)
+      : task_(task), transport_(transport), cluster_(cluster) {}
+
+  [[nodiscard]] int task() const { return task_; }
+  [[nodiscard]] Transport& transport() const { return transport_; }
+  [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
+  /// From now.
+  [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
+
+  /// Everybody's text, in the order of tasks. All tasks call it.
+  [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
+    return transport_.exchange(mine, deadline());
+  }
+  /// Task 0's number, on all tasks. All tasks call it.
+  [[nodiscard]] double of_first(double number);
+  /// With the code that came with it: Error on all tasks, with the first `problem` that is not empty. All tasks call
+  /// it.
+  void agree_on_problem(const std::string& problem, Code code) const;
+
+  /// f(). What fails in it ends the job: the others are told, and this session is not used again.
+  template <class F>
+  auto guarded(F f) {
+    try {
+      return f();
+    } catch (...) {
+      tell(as_error(std::current_exception(), Code::program, "a callback"));
+      throw;
+    }
+  }
+  /// f(). What fails in it fails on all tasks alike, so that none need be told.
+  template <class F>
+  auto together(F f) {
+    try {
+      return f();
+    } catch (const Error&) {
+      failed_ = true;
+      throw;
+    }
+  }
+  /// Of an error that all tasks have: whether the session cannot be used again.
+  void set_failed(bool failed) { failed_ = failed; }
+  /// True once something has failed while the job was running.
+  [[nodiscard]] bool failed() const { return failed_; }
+  /// This task had no memory to go on, and is not used again: tells the others, who may be waiting for it. Error to be
+  /// thrown.
+  [[nodiscard]] Error out_of_memory();
+
+ private:
+  void tell(const Error& error);
+
+  const int task_;
+  Transport& transport_;
+  const Cluster::State& cluster_;
+  bool failed_ = false;
+};
+
+}  // namespace ferry

@@ -1,0 +1,62 @@
+#include "executor/session/plan_cache.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "base/system/log.hpp"
+#include "executor/job/build.hpp"
+#include "executor/job/capabilities.hpp"
+#include "kernels/kernel.hpp"
+#include "placement/verify/verify.hpp"
+
+namespace ferry {
+namespace {
+
+const KernelTable& kernels_of(const SessionOptions& options) {
+  return options.kernels != nullptr ? *options.kernels : cpu_kernels();
+}
+
+DeviceKind usual_device(const Topology& topology) {
+  const bool gpus =
+      std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
+  return gpus ? DeviceKind::gpu : DeviceKind::cpu;
+}
+
+}  // namespace
+
+PlanCache::Shared PlanCache::verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options) {
+  auto planned = std::make_shared<Planned>();
+  planned->result = std::move(result);
+  const KernelCapabilities kernels(kernels_of(options));
+  require_verified(planned->result.plan, {options.ops, &kernels});
+  planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().library()).digest();
+  return planned;
+}
+
+PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, const Signature& signature,
+                                 BucketBytes bucket_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end()) return found->second;
+  PlanOptions options;
+  options.soft_placement = options_.soft_placement;
+  options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
+  options.reasons = options_.reasons;
+  options.on_pass = options_.on_pass;
+  options.check_passes = options_.check_passes;
+  options.one_host = cluster_.options().invariant > 0;
+  options.bucket_bytes = bucket_bytes;
+  options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
+  PlanResult result =
+      make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels_of(options_)), options);
+  const std::uint64_t of_plan = fingerprint(result.plan);
+  Shared planned = verified(std::move(result), of_plan, options_);
+  for (const std::string& warning : planned->result.warnings) log_warn(warning);
+  return plans_[{key, bucket_bytes}] = std::move(planned);
+}
+
+void PlanCache::keep(BucketBytes bucket_bytes) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(plans_, [&](const auto& entry) { return entry.first.second != bucket_bytes; });
+}
+
+}  // namespace ferry

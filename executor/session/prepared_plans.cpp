@@ -1,0 +1,100 @@
+#include "executor/session/prepared_plans.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.hpp"
+#include "executor/job/difference.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry {
+namespace {
+
+/// Of candidates(), beside what the session has: each value alone, then from a few pages to what keeps any link busy.
+constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
+
+std::vector<std::string> lines_of(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions) {
+      std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
+                         escaped(plan.string(i.name)) + "'";
+      for (const Range range : {i.inputs, i.outputs})
+        for (std::uint32_t k = 0; k < range.count; ++k) {
+          const Buffer& buffer = c.buffers[c.operands[range.begin + k]];
+          line += " " + Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str();
+        }
+      if (i.line != kNone) line += " at " + plan.line(i.line).str();
+      lines.push_back(std::move(line));
+    }
+  return lines;
+}
+
+/// Both are plans of one request: then they differ only in what shares a message, which names and sizes tell.
+bool same_messages(const Plan& a, const Plan& b) {
+  return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
+                    [&](const Collective& one, const Collective& other) {
+                      return a.string(one.name) == b.string(other.name) && one.parts == other.parts;
+                    }) &&
+         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
+                    [&](const Channel& one, const Channel& other) {
+                      return a.string(one.name) == b.string(other.name) && one.bytes == other.bytes;
+                    });
+}
+
+}  // namespace
+
+std::string PreparedPlans::key_of(const Graph& graph, const Agreed& agreed) {
+  return (graph.entries().empty() ? "restore " : "") + agreed.key;
+}
+
+std::shared_ptr<Prepared> PreparedPlans::of(const Graph& graph, const Agreed& agreed) {
+  const std::string key = key_of(graph, agreed);
+  if (const auto found = prepared_.find({key, bucket_bytes_}); found != prepared_.end()) return found->second;
+  return prepared(key, plans_.get(key, graph, agreed.signature, bucket_bytes_));
+}
+
+std::shared_ptr<Prepared> PreparedPlans::of(const PlanCache::Shared& planned) {
+  if (const auto found = prepared_.find({"plan", bucket_bytes_}); found != prepared_.end()) return found->second;
+  return prepared("plan", planned);
+}
+
+std::shared_ptr<Prepared> PreparedPlans::prepared(const std::string& key, const PlanCache::Shared& planned) {
+  compare(*planned);
+  auto fresh = std::make_shared<Prepared>();
+  fresh->planned = planned;
+  return prepared_[{key, bucket_bytes_}] = std::move(fresh);
+}
+
+void PreparedPlans::compare(const PlanCache::Planned& planned) {
+  member_.together([&] {
+    const auto all = member_.exchange(std::to_string(planned.fingerprint));
+    if (std::all_of(all.begin(), all.end(), [&](const std::string& other) { return other == all[0]; })) return;
+    require_same_library(cpu_kernels().library(), member_.transport(), member_.deadline());
+    reject_difference("plans", lines_of(planned.result.plan), member_.transport(), member_.deadline());
+  });
+}
+
+std::vector<PlanCache::Shared> PreparedPlans::candidates(const Graph& graph, const Agreed& agreed) {
+  std::vector<BucketBytes> sizes{bucket_bytes_};
+  sizes.insert(sizes.end(), std::begin(kSizes), std::end(kSizes));
+  std::vector<PlanCache::Shared> found;
+  for (const BucketBytes& size : sizes) {
+    PlanCache::Shared planned = plans_.get(key_of(graph, agreed), graph, agreed.signature, size);
+    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
+      return same_messages(planned->result.plan, other->result.plan);
+    });
+    if (known) continue;
+    compare(*planned);
+    found.push_back(std::move(planned));
+  }
+  return found;
+}
+
+void PreparedPlans::use(BucketBytes bucket_bytes) {
+  bucket_bytes_ = bucket_bytes;
+  plans_.keep(bucket_bytes_);
+  std::erase_if(prepared_, [&](const auto& entry) { return entry.first.second != bucket_bytes_; });
+}
+
+}  // namespace ferry

@@ -1,0 +1,53 @@
+// PreparedPlans: the plans that one task of a session has at hand, which all tasks have found to be the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/job/agreement.hpp"
+#include "executor/run/task_executor.hpp"
+#include "executor/session/job_member.hpp"
+#include "executor/session/plan_cache.hpp"
+
+namespace ferry {
+
+/// A plan ready to be run.
+struct Prepared {
+  PlanCache::Shared planned;
+  std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
+  std::uint64_t bound = 0;                 ///< the state of the variables' storage that the executor knows
+};
+
+/// What waits for other tasks is called by all of them.
+class PreparedPlans {
+ public:
+  PreparedPlans(JobMember& member, PlanCache& plans, BucketBytes bucket_bytes)
+      : member_(member), plans_(plans), bucket_bytes_(bucket_bytes) {}
+
+  /// Planned when it is not at hand. Errors as make_plan; Error(plan) where tasks have made different plans.
+  [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
+  /// Of a plan that was made before.
+  [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
+  /// The request's plans with buckets of several sizes, those that differ in what shares a message; first what the
+  /// session has.
+  [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
+  /// All plans have buckets of that size from now on.
+  void use(BucketBytes bucket_bytes);
+  /// Of a request in PlanCache.
+  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
+
+ private:
+  std::shared_ptr<Prepared> prepared(const std::string& key, const PlanCache::Shared& planned);
+  void compare(const PlanCache::Planned& planned);
+
+  JobMember& member_;
+  PlanCache& plans_;
+  BucketBytes bucket_bytes_;
+  std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<Prepared>> prepared_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,77 @@
+#include "executor/session/run_stats.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "executor/job/blob.hpp"
+
+namespace ferry {
+namespace {
+
+void add(BlobWriter& writer, const Traffic& t) {
+  writer.add(t.sent_messages).add(t.sent_bytes).add(t.received_messages).add(t.received_bytes).add(t.copies);
+}
+
+Traffic traffic(BlobReader& reader) {
+  Traffic t;
+  for (std::int64_t* field : {&t.sent_messages, &t.sent_bytes, &t.received_messages, &t.received_bytes, &t.copies})
+    *field = reader.number();
+  return t;
+}
+
+/// What the plan says that the task's last step moved, with its loops as often as they went round.
+Traffic planned_traffic(const Plan& plan, int task, std::span<const std::int64_t> region_runs) {
+  Traffic planned;
+  for (std::uint32_t region = 0; region < region_runs.size(); ++region)
+    for (std::int64_t k = 0; k < region_runs[region]; ++k) planned += traffic_of(plan, task, region);
+  return planned;
+}
+
+std::string packed(const LastRun& run, int threads, int task) {
+  const TaskExecutor& executor = *run.what->executor;
+  const Plan& plan = run.what->planned->result.plan;
+  std::uint64_t planned_bytes = 0;
+  for (const PlanDevice& device : plan.class_for(task).devices) planned_bytes += device.step_bytes + device.state_bytes;
+  BlobWriter writer;
+  writer.add(plan.topology.tasks[static_cast<std::size_t>(task)].host_name).add(threads);
+  add(writer, executor.measured());
+  add(writer, planned_traffic(plan, task, executor.region_runs()));
+  writer.add(run.wire.messages).add(run.wire.bytes).add(executor.arena_bytes()).add(planned_bytes);
+  writer.add(run.times.count()).add(run.times.least()).add(run.times.median()).add(run.times.most());
+  return writer.take();
+}
+
+}  // namespace
+
+RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
+  return member.guarded([&] {
+    if (run.what == nullptr) throw Error(Code::usage, "nothing has been run yet");
+    const auto all = member.exchange(packed(run, threads, member.task()));
+    RunStats stats;
+    stats.fingerprint = run.what->planned->fingerprint;
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      BlobReader reader(all[t]);
+      TaskStats task;
+      task.task = static_cast<int>(t);
+      task.process = member.cluster().processes[t];
+      task.host = reader.text();
+      task.threads = static_cast<int>(reader.number());
+      task.measured = traffic(reader);
+      task.planned = traffic(reader);
+      task.wire_messages = reader.number();
+      task.wire_bytes = reader.number();
+      task.peak_bytes = static_cast<std::uint64_t>(reader.number());
+      task.planned_peak_bytes = static_cast<std::uint64_t>(reader.number());
+      if (t == 0) {
+        stats.steps = reader.number();
+        stats.min_seconds = reader.real();
+        stats.median_seconds = reader.real();
+        stats.max_seconds = reader.real();
+      }
+      stats.tasks.push_back(std::move(task));
+    }
+    return stats;
+  });
+}
+
+}  // namespace ferry

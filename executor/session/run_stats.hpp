@@ -1,0 +1,24 @@
+// What a run took and moved, of all tasks (RunStats).
+#pragma once
+
+#include <memory>
+
+#include "comm/transport.hpp"
+#include "executor/session/job_member.hpp"
+#include "executor/session/prepared_plans.hpp"
+#include "executor/session/session.hpp"
+#include "executor/session/step_times.hpp"
+
+namespace ferry {
+
+/// Of one task.
+struct LastRun {
+  std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
+  WireCount wire;                        ///< of its last step
+  StepTimes times;
+};
+
+/// Those of all tasks. All tasks call it. Error(usage) when nothing has been run yet.
+[[nodiscard]] RunStats stats_of_all(const LastRun& run, int threads, JobMember& member);
+
+}  // namespace ferry

@@ -1,0 +1,90 @@
+#include "executor/session/tuner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "base/system/clock.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr double kMeasuredSeconds = 0.02;
+constexpr double kMostSteps = 1000;
+
+/// The variables that a step of the task writes.
+std::vector<std::string> written_variables(const Plan& plan, int task) {
+  const PlanClass& c = plan.class_for(task);
+  std::set<std::uint32_t> written;
+  for (const Instruction& i : c.instructions)
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k) written.insert(storage_of(c, c.operands[i.outputs.begin + k]));
+  std::vector<std::string> names;
+  for (const PlanVariable& variable : c.variables)
+    if (written.contains(variable.buffer)) names.emplace_back(plan.string(variable.name));
+  return names;
+}
+
+}  // namespace
+
+std::size_t best_size(std::span<const Tuned::Size> sizes) {
+  constexpr double kGain = 0.98;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    if (sizes[i].seconds < sizes[best].seconds) best = i;
+  return sizes[best].seconds < kGain * sizes[0].seconds ? best : 0;
+}
+
+Tuned Tuner::tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
+                  const TuneOptions& options) {
+  Tuned tuned;
+  for (const PlanCache::Shared& planned : plans) tuned.sizes.push_back({planned->result.plan.bucket_bytes, 0});
+  if (plans.size() > 1) measure_all(plans, step, feeds, options, tuned.sizes);
+  tuned.chosen = best_size(tuned.sizes);
+  return tuned;
+}
+
+void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
+                        const TuneOptions& options, std::span<Tuned::Size> sizes) {
+  Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
+  const auto seconds = [&](std::size_t i, std::int64_t steps) {
+    return measure(*plans[i], step, steps, feeds, clock) / static_cast<double>(steps);
+  };
+  std::int64_t steps = options.steps;
+  if (steps == 0) {
+    const double fit = kMeasuredSeconds / std::max(seconds(0, 1), kMeasuredSeconds / kMostSteps);
+    steps = std::max<std::int64_t>(static_cast<std::int64_t>(member_.of_first(fit)), 1);
+  }
+  for (int round = 0; round < options.rounds; ++round)
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const double now = seconds(i, steps);
+      sizes[i].seconds = round == 0 ? now : std::min(sizes[i].seconds, now);
+    }
+  for (Tuned::Size& size : sizes) size.seconds = member_.of_first(size.seconds);
+}
+
+double Tuner::measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps, const TensorMap& feeds,
+                      Clock& clock) {
+  const Plan& plan = planned.result.plan;
+  const int task = member_.task();
+  return member_.guarded([&] {
+    static_cast<void>(variables_.bind(planned.variables(), member_.transport(), member_.deadline()));
+    const VariableStore::Bytes before = variables_.copy(written_variables(plan, task));
+    measured_ = executors_.make_measured(planned);
+    const std::vector<Tensor> given = given_feeds(plan, feeds, task);
+    std::vector<Tensor> fetched(plan.fetches.size());
+    TimePoint start;
+    for (std::int64_t i = 0; i <= steps; ++i) {
+      measured_->step(step + i, given, fetched);
+      if (i > 0 && i < steps) continue;
+      static_cast<void>(member_.exchange(""));
+      if (task == 0 && i == 0) start = clock.now();
+    }
+    const double taken = task == 0 ? std::chrono::duration<double>(clock.now() - start).count() : 0;
+    variables_.put_back(before);
+    measured_.reset();
+    return taken;
+  });
+}
+
+}  // namespace ferry

@@ -1,0 +1,51 @@
+// Tuner: which size of buckets is best, by measuring steps.
+//
+// Steps are measured that leave nothing behind, rather than the first steps of the run: between hosts the size of
+// buckets decides in which order sums are folded, so a run that was measured in parts would have bits that no plan
+// gives. This way it has those of the plan that was chosen, from the first step on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/run/task_executor.hpp"
+#include "executor/session/executor_factory.hpp"
+#include "executor/session/job_member.hpp"
+#include "executor/session/plan_cache.hpp"
+#include "executor/state/variables.hpp"
+
+namespace ferry {
+
+/// Of one task; all tasks call it.
+class Tuner {
+ public:
+  Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
+      : member_(member), executors_(executors), variables_(variables) {}
+
+  /// Measures the plans, which differ in the size of buckets, and chooses; `step` is the number of the next step, which
+  /// the first one measured has.
+  [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
+                           const TuneOptions& options);
+
+ private:
+  /// Seconds of a step with each plan, as task 0 measures them.
+  void measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
+                   const TuneOptions& options, std::span<Tuned::Size> sizes);
+  /// Seconds from the first of `steps` steps until all tasks are done with the last, on `clock`.
+  [[nodiscard]] double measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps,
+                               const TensorMap& feeds, Clock& clock);
+
+  JobMember& member_;
+  const ExecutorFactory& executors_;
+  VariableStore& variables_;
+  std::unique_ptr<TaskExecutor> measured_;  ///< stays when measuring fails: messages may be under way to its buffers
+};
+
+/// Of sizes that have been measured, the one with the fastest step; the first unless another is 2 % faster. There is at
+/// least one.
+[[nodiscard]] std::size_t best_size(std::span<const Tuned::Size> sizes);
+
+}  // namespace ferry
