@@ -134,9 +134,9 @@ bool names_a_descriptor(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
-void write_stream(const std::string& path, Pieces pieces) {
+void write_at_end(const std::string& path, Pieces pieces, int flags) {
   const std::uint64_t bytes = total_size(pieces);
-  Descriptor stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
+  Descriptor stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0666));
   if (!stream.open()) throw cannot_write(path, bytes, "opening", errno);
   const int error = write_pieces(stream.get(), pieces);
   if (error != 0) throw cannot_write(path, bytes, "writing", error);
@@ -179,8 +179,13 @@ class LocalFiles final : public FileSystem {
     const bool there = ::stat(path.c_str(), &status) == 0;
     if (there && S_ISDIR(status.st_mode))
       throw Error(Code::usage, in_quotes(path) + ": cannot be written: is a folder");
-    if (names_a_descriptor(path) || (there && !S_ISREG(status.st_mode))) return write_stream(path, pieces);
+    if (names_a_descriptor(path) || (there && !S_ISREG(status.st_mode))) return write_at_end(path, pieces, 0);
     replace(behind_links(path), pieces);
+  }
+
+  void append(const std::string& path, std::string_view content) override {
+    const std::span<const std::byte> piece = std::as_bytes(std::span(content));
+    write_at_end(path, {&piece, 1}, O_CREAT);
   }
 
   void make_folders(const std::string& path) override {

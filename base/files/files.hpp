@@ -60,6 +60,9 @@ class FileSystem {
   void write(const std::string& path, std::span<const std::byte> content) { write(path, std::span(&content, 1)); }
   void write(const std::string& path, std::string_view content) { write(path, std::as_bytes(std::span(content))); }
 
+  /// Adds to the end of a file, which is made when it is not there. A crash may leave a part of `content` there.
+  virtual void append(const std::string& path, std::string_view content) = 0;
+
   /// Makes the folder and those above it; it may exist.
   virtual void make_folders(const std::string& path) = 0;
   /// True for whatever has this name, but for a dangling symbolic link.

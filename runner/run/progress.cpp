@@ -60,17 +60,23 @@ void ProgressBar::clear() {
 }
 
 std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
-  const double share = run_.steps > 0 ? static_cast<double>(done) / static_cast<double>(run_.steps) : 1;
-  const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
-  std::string text = std::to_string(done) + "/" + std::to_string(run_.steps) + " [" + std::string(filled, '#') +
-                     std::string(kBarCells - filled, '-') + "]";
+  const std::string place = std::to_string(done) + "/" + std::to_string(run_.steps);
+  std::string text;
   for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
   if (seconds > 0 && done > run_.before) {
     const double rate = static_cast<double>(done - run_.before) / seconds;
     text += " " + speed(rate, run_.samples_per_step);
     if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
   }
-  return text.substr(0, static_cast<std::size_t>(std::max(columns_ - 1, 1)));
+  const auto room = static_cast<std::size_t>(std::max(columns_ - 1, 1));
+  const std::string whole = place + " " + bar(done) + text;
+  return whole.size() <= room ? whole : (place + text).substr(0, room);
+}
+
+std::string ProgressBar::bar(std::int64_t done) const {
+  const double share = run_.steps > 0 ? static_cast<double>(done) / static_cast<double>(run_.steps) : 1;
+  const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
+  return "[" + std::string(filled, '#') + std::string(kBarCells - filled, '-') + "]";
 }
 
 void MeanMetrics::add(const Metrics& metrics) {
@@ -99,6 +105,16 @@ std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   return line + "\n";
 }
 
+std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
+  const TimePoint now = clock_->now();
+  const double rate = static_cast<double>(done - printed_) / seconds_of(now - begin_);
+  begin_ = now;
+  printed_ = done;
+  return "step " + std::to_string(done) + "/" + std::to_string(run_.steps) + ":" + text_of(metrics) + ", " +
+         speed(rate, run_.samples_per_step) + ", " + readable_seconds(static_cast<double>(run_.steps - done) / rate) +
+         " left\n";
+}
+
 std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {
   for (std::size_t i = 0; i < names_.size() && !told_; ++i) {
     if (!fetched[i].defined() || fetched[i].rank() != 0) continue;
@@ -120,6 +136,7 @@ StepReport::StepReport(std::vector<std::string> names, const RunLength& run, con
       done_(run.before),
       bar_(run, options.columns, clock, write_stderr),
       lines_(run, std::max<std::int64_t>(options.print_every, 1), clock),
+      timed_(run, clock),
       finite_(names_) {}
 
 void StepReport::update(std::span<const Tensor> fetched) {
@@ -128,14 +145,24 @@ void StepReport::update(std::span<const Tensor> fetched) {
     bar_.clear();
     log_warn(warning);
   }
-  if (options_.columns == 0 && options_.print_every == 0) return;
+  const bool line_due = options_.timed && timed_.due(done_);
+  if (options_.columns == 0 && options_.print_every == 0 && options_.metrics == nullptr && !line_due) return;
   const Metrics metrics = metrics_of(names_, fetched);
+  if (options_.metrics != nullptr) options_.metrics->add(done_, options_.entry, metrics);
+  if (line_due) write_stderr(timed_.line(done_, metrics));
   if (options_.print_every > 0)
     if (const std::string line = lines_.update(done_, metrics); !line.empty()) {
       bar_.clear();
       print(line);
     }
   if (options_.columns > 0) bar_.update(done_, metrics);
+}
+
+StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps) {
+  StepReport::Options options{.print_every = print_every};
+  if (steps > 1) options.columns = terminal_columns();
+  options.timed = steps > 1 && options.columns == 0 && print_every == 0;
+  return options;
 }
 
 std::string text_of(const Metrics& metrics) {

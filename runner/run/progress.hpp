@@ -2,6 +2,7 @@
 // where they are asked for.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -12,11 +13,9 @@
 
 #include "base/system/clock.hpp"
 #include "graph/types/tensor.hpp"
+#include "runner/files/metrics_file.hpp"
 
 namespace ferry {
-
-/// Scalars to show beside the bar, by name.
-using Metrics = std::vector<std::pair<std::string, double>>;
 
 /// How long a run is.
 struct RunLength {
@@ -25,12 +24,12 @@ struct RunLength {
   std::int64_t samples_per_step = 0;  ///< 0: steps/s are shown instead
 };
 
-/// "  412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
+/// "412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  /// `columns`: of the terminal; the line is cut to it.
+  /// `columns`: of the terminal. Where the line is longer, the bar is left out; where it still is, it is cut.
   ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
   /// `done` steps are over. Draws at most ten times a second, and always the last step.
   void update(std::int64_t done, const Metrics& metrics);
@@ -39,6 +38,7 @@ class ProgressBar {
 
  private:
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics, double seconds) const;
+  [[nodiscard]] std::string bar(std::int64_t done) const;
 
   RunLength run_;
   int columns_;
@@ -81,6 +81,28 @@ class StepLines {
   MeanMetrics means_;
 };
 
+/// Lines for who looks at no terminal, every few seconds: "step 412/938: loss = 0.312, 41,230 samples/s, 3 s left".
+/// Used from one thread.
+class TimedLines {
+ public:
+  TimedLines(const RunLength& run, Clock& clock)
+      : run_(run), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
+  /// Whether a line is due after `done` steps; none is after the last, whose results are printed.
+  [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
+  /// The line, ended. Metrics are those of the last step, the speed is that since the line before.
+  [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
+  /// As StepLines::resume().
+  void resume() { begin_ = clock_->now(); }
+
+ private:
+  static constexpr std::chrono::seconds kBetween{5};
+
+  RunLength run_;
+  Clock* clock_;
+  TimePoint begin_;
+  std::int64_t printed_;
+};
+
 /// Notices the first step that fetches a scalar which is NaN or Inf. Used from one thread.
 class FiniteWatch {
  public:
@@ -94,13 +116,16 @@ class FiniteWatch {
   bool told_ = false;
 };
 
-/// What a run tells of its steps while they run: the bar on stderr, lines on stdout, and a warning of what is not
-/// finite. Used from one thread.
+/// What a run tells of its steps while they run: on stderr the bar or lines every few seconds, lines on stdout and a
+/// file where they are asked for, and a warning of what is not finite. Used from one thread.
 class StepReport {
  public:
   struct Options {
-    std::int64_t print_every = 0;  ///< 0: no lines
-    int columns = 0;               ///< of the terminal; 0: no bar
+    std::int64_t print_every = 0;    ///< 0: no lines
+    int columns = 0;                 ///< of the terminal; 0: no bar
+    bool timed = false;              ///< lines every few seconds
+    MetricsFile* metrics = nullptr;  ///< null: none
+    std::string entry = {};          ///< that runs, for the file
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 
@@ -108,7 +133,10 @@ class StepReport {
   void update(std::span<const Tensor> fetched);
   /// Something else is printed; the time until resume() is not that of steps.
   void pause() { bar_.clear(); }
-  void resume() { lines_.resume(); }
+  void resume() {
+    lines_.resume();
+    timed_.resume();
+  }
 
  private:
   std::vector<std::string> names_;
@@ -116,8 +144,13 @@ class StepReport {
   std::int64_t done_;
   ProgressBar bar_;
   StepLines lines_;
+  TimedLines timed_;
   FiniteWatch finite_;
 };
+
+/// For a run of so many steps: the bar where stderr is a terminal; elsewhere lines every few seconds, unless
+/// `print_every` asks for lines.
+[[nodiscard]] StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps);
 
 /// " loss = 0.312 accuracy = 0.91", names escaped.
 [[nodiscard]] std::string text_of(const Metrics& metrics);

@@ -107,10 +107,14 @@ class Run {
 
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch},
-                      {.print_every = options_.print_every, .columns = total_ > 1 ? terminal_columns() : 0},
+    if (!options_.metrics.empty() && has_fetches())
+      metrics_.emplace(options_.metrics, done, local_files(), system_clock());
+    StepReport::Options told = step_report_options(options_.print_every, total_);
+    told.metrics = metrics_ ? &*metrics_ : nullptr;
+    told.entry = selection_.entry;
+    StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch}, told,
                       system_clock());
-    if (has_fetches() && (total_ > 1 || options_.print_every > 0))
+    if (has_fetches() && (total_ > 1 || options_.print_every > 0 || metrics_))
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
     std::vector<Tensor> fetched;
     if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
@@ -125,6 +129,7 @@ class Run {
       report.resume();
     }
     report.pause();
+    if (metrics_) metrics_->flush();
     return fetched;
   }
 
@@ -147,7 +152,9 @@ class Run {
     };
     static_cast<void>(session.run(eval_->request));
     if (!has_fetches()) return;
-    print("eval after step " + std::to_string(step) + ":" + text_of(means.take()) + "\n");
+    const Metrics metrics = means.take();
+    print("eval after step " + std::to_string(step) + ":" + text_of(metrics) + "\n");
+    if (metrics_) metrics_->add(step, eval_->entry, metrics);
   }
 
   /// What --invariant costs, on stderr, beside the same run without it where that can be planned.
@@ -178,6 +185,7 @@ class Run {
   DataSize data_;
   std::int64_t total_;
   std::optional<Selection> eval_;
+  std::optional<MetricsFile> metrics_;
 };
 
 }  // namespace

@@ -257,6 +257,7 @@ class Recording final : public FileSystem {
   void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) override {
     local_files().write(path, pieces);
   }
+  void append(const std::string& path, std::string_view content) override { local_files().append(path, content); }
   void make_folders(const std::string& path) override { local_files().make_folders(path); }
   bool exists(const std::string& path) override { return local_files().exists(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }

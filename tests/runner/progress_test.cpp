@@ -37,12 +37,31 @@ TEST_CASE("of a run that goes on, the rate is that of its own steps") {
   CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
 }
 
+TEST_CASE("where no terminal is, a line comes every few seconds") {
+  test::ManualClock clock;
+  TimedLines lines({.steps = 100, .samples_per_step = 10}, clock);
+  clock.advance(milliseconds(4900));
+  CHECK_FALSE(lines.due(40));
+  clock.advance(milliseconds(100));
+  CHECK(lines.due(50));
+  CHECK_FALSE(lines.due(100));
+  CHECK(lines.line(50, {{"loss", 0.5}}) == "step 50/100: loss = 0.5, 100 samples/s, 5 s left\n");
+  clock.advance(milliseconds(100));
+  CHECK_FALSE(lines.due(51));
+  clock.advance(milliseconds(9000));
+  lines.resume();
+  CHECK_FALSE(lines.due(51));
+}
+
 TEST_CASE("the bar keeps to the terminal's width") {
   test::ManualClock clock;
   std::string shown;
   ProgressBar bar({.steps = 10}, 12, clock, [&](std::string_view text) { shown = text; });
   bar.update(1, {{"a_long_name", 1}});
   CHECK(shown.size() == 11 + 4);
+  ProgressBar narrow({.steps = 10}, 24, clock, [&](std::string_view text) { shown = text; });
+  narrow.update(1, {{"loss", 0.5}});
+  CHECK(shown == "\r\x1b[K1/10 loss 0.5 ");  // without the bar
 }
 
 TEST_CASE("the first scalar that is not finite is told of, once") {

@@ -66,6 +66,11 @@ def is_plan(path):
     assert "PASS" in run("check", path)
 
 
+def has_steps(path):
+    steps = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["step"] for line in steps] == list(range(1, len(steps) + 1)) and steps, steps
+
+
 def has_lines(path):
     path.write_text("# places nothing\n")
     return path
@@ -77,6 +82,7 @@ OPTIONS = {
     "--threads 3": Option(lambda e, f: ["--threads", 3]),
     "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
     "--stats": Option(lambda e, f: ["--stats", f / "stats.json"], check=written("stats.json", check_stats)),
+    "--metrics": Option(lambda e, f: ["--metrics", f / "metrics.jsonl"], check=written("metrics.jsonl", has_steps)),
     "--print-every": Option(lambda e, f: ["--print-every", 1]),
     "--deadline": Option(lambda e, f: ["--deadline", 30]),
     "--invariant": Option(lambda e, f: [f"--invariant={e.tasks}", "--tasks", 1], same=False),

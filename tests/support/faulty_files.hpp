@@ -46,6 +46,10 @@ class FaultyFiles : public FileSystem {
              local_files().write(path, first.first(first.size() / 2));
            });
   }
+  void append(const std::string& path, std::string_view content) override {
+    change([&] { local_files().append(path, content); },
+           [&] { local_files().append(path, content.substr(0, content.size() / 2)); });
+  }
   void make_folders(const std::string& path) override {
     change([&] { local_files().make_folders(path); }, [] {});
   }
