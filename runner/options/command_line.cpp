@@ -9,6 +9,7 @@
 #include <new>
 #include <sstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -20,6 +21,22 @@ namespace ferry {
 namespace {
 
 constexpr std::size_t kScreenLines = 40;
+
+/// In a few words; docs/exit_codes.md has more.
+constexpr std::pair<Code, const char*> kMeanings[] = {
+    {Code::ok, "done"},
+    {Code::conformance, "conformance cases failed"},
+    {Code::usage, "a wrong option, feed, fetch or launch"},
+    {Code::file, "a bad file"},
+    {Code::plan, "the graph cannot be planned or placed"},
+    {Code::peer_lost, "another task failed or ended"},
+    {Code::stalled, "nothing moved for the deadline"},
+    {Code::resource, "memory, disk, descriptors or threads exhausted"},
+    {Code::numeric, "NaN or Inf where that is checked"},
+    {Code::bug, "a bug in ferry"},
+    {Code::program, "code of yours failed"},
+    {Code::preempted, "stopped by SIGTERM, with a checkpoint saved"},
+    {Code::interrupted, "stopped by Ctrl-C or SIGTERM"}};
 bool output_lost = false;
 
 /// The subcommand that was given, or the app itself.
@@ -95,6 +112,9 @@ void add_examples(CLI::App& app, std::string_view lines) {
   std::string text = "Examples:";
   for (const std::string_view line : split(lines, '\n'))
     if (!trimmed(line).empty()) text.append("\n  ").append(trimmed(line));
+  text += "\n\nExit codes:";
+  for (const auto& [code, meaning] : kMeanings)
+    text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;
   app.footer(text);
 }
 

@@ -20,7 +20,7 @@ using Action = std::function<int()>;
 /// option or word that is wrong, and the nearest one that exists.
 [[nodiscard]] bool parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Examples at the end of the help of `app`, a command and what it does on each line.
+/// Examples at the end of the help of `app`, a command and what it does on each line; then the exit codes.
 void add_examples(CLI::App& app, std::string_view lines);
 
 /// Runs `body` and gives its exit code. What it throws is written to stderr, one screen at most, and becomes the exit

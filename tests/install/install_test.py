@@ -33,6 +33,17 @@ def readme_program():
     return re.search(r"^```cpp\n(.*?)^```", Path(README).read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
+MPI_PROGRAM = """#include <ferry/ferry.hpp>
+#include <ferry/mpi.hpp>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  {
+    const ferry::Cluster cluster = ferry::adopt(MPI_COMM_SELF);
+    if (cluster.size() != 1) return 1;
+  }
+  MPI_Finalize();
+}
+"""
 MPI_FLAGS = ["-DOMPI_SKIP_MPICXX=1", *output("pkg-config", "--cflags", "ompi").split()]
 
 
@@ -84,6 +95,51 @@ class Installed(unittest.TestCase):
                      for flag in self.flags("--libs", "--static")]
         program = self.compiled("static", libraries)
         self.assertIn("11 22 33", output(program, "--tasks", "3"))
+
+    def cmake_build(self, name, target, component=""):
+        """The program of that name, built by CMake from the package."""
+        source, build = self.folder / f"cmake_{name}", self.folder / f"cmake_{name}_build"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(mine CXX)\n"
+            f"find_package(ferry 0.1 CONFIG REQUIRED {component})\n"
+            f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE {target})\n")
+        program = MPI_PROGRAM if "mpi" in component else readme_program()
+        (source / f"{name}.cpp").write_text(program)
+        output("cmake", "-S", str(source), "-B", str(build), f"-DCMAKE_CXX_COMPILER={CXX}", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+               f"-DCMAKE_CXX_FLAGS={' '.join(WARNINGS)}")
+        output("cmake", "--build", str(build))
+        return str(build / name)
+
+    @unittest.skipUnless(shutil.which("cmake"), "no cmake here")
+    def test_cmake_finds_it(self):
+        self.assertIn("11 22 33", output(self.cmake_build("shared_too", "ferry::ferry"), "--tasks", "3", env=self.env))
+        self.assertIn("11 22 33", output(self.cmake_build("static_too", "ferry::ferry_static"), "--tasks", "3"))
+        if (self.libdir / "pkgconfig" / "ferry-mpi.pc").exists():
+            output(self.cmake_build("in_mpi", "ferry::mpi", "COMPONENTS mpi"), env=self.env)
+
+    def test_pkg_config_brings_mpi(self):
+        if not (self.libdir / "pkgconfig" / "ferry-mpi.pc").exists():
+            self.skipTest("built without MPI")
+        source = self.folder / "in_mpi.cpp"
+        source.write_text(MPI_PROGRAM)
+        flags = output("pkg-config", "--cflags", "--libs", "ferry-mpi", env=self.env).split()
+        output(CXX, *WARNINGS, str(source), "-o", str(self.folder / "in_mpi"), *flags)
+        output(str(self.folder / "in_mpi"), env=self.env)
+
+    def test_pages_of_all_commands(self):
+        man, share = self.prefix / "share" / "man" / "man1", self.prefix / "share"
+        commands = re.findall(r"^  ([a-z]+)  ", self.ferry("--help").partition("Subcommands:")[2].partition("Examples:")[0], re.M)
+        self.assertEqual(sorted(path.name for path in man.iterdir()), sorted(["ferry.1", *(f"ferry-{name}.1" for name in commands)]))
+        completion = share / "bash-completion" / "completions" / "ferry.bash"
+        for name in commands:
+            options = set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.ferry(name, "--help"), re.M))
+            page = (man / f"ferry-{name}.1").read_text().replace("\\-", "-")
+            self.assertEqual({option for option in options if option not in page}, set(), name)
+            script = f'. {completion}; COMP_WORDS=(ferry {name} --); COMP_CWORD=2; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
+            self.assertEqual(set(output("bash", "-c", script).split()), options, name)
+        script = f'. {completion}; COMP_WORDS=(ferry run --device g); COMP_CWORD=3; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
+        self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
 
     def ferry(self, *arguments, code=0):
         """What the installed command prints: its output, or where it fails its errors."""

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Man pages and completion for bash, of what `ferry --help` and `ferry COMMAND --help` say: make_pages.py FERRY VERSION FOLDER
+
+Writes ferry.1, ferry-COMMAND.1 for each command, and ferry.bash.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FILES = r"(?:FILE|\.npy|\.pbtxt|\.txt|\.json|\.jsonl|\.svg|\.plan|\.so)"
+
+
+def helped(ferry, *words):
+    return subprocess.run([ferry, *words, "--help"], check=True, capture_output=True, text=True).stdout
+
+
+def sections(text):
+    """The first line, the usage, and what stands below each heading."""
+    about, rest = text.split("\n", 1)
+    found, heading = {}, None
+    for line in rest.splitlines():
+        if match := re.match(r"(\w[\w ]*):(?: (\S.*))?$", line):
+            heading = match[1]
+            found[heading] = [match[2]] if match[2] else []
+        elif heading and line.strip():
+            found[heading].append(line)
+    return about, found
+
+
+def entries(lines):
+    """(what, text) of the lines of a section: two columns, or the text below."""
+    result = []
+    for line in lines:
+        if line.startswith("   "):
+            result[-1][1] = (result[-1][1] + " " + line.strip()).strip()
+        else:
+            what, _, text = line.strip().partition("  ")
+            result.append([what, text.strip()])
+    return result
+
+
+def shown(what):
+    """Without what only the parser of options means by it."""
+    return re.sub(r"\{\d+\}|\bTEXT:?| REQUIRED", "", what).replace("  ", " ").strip()
+
+
+def roff(text):
+    text = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace("…", "...")
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def man_page(name, about, found, others):
+    lines = [f'.TH {name.upper()} 1 "" "ferry {VERSION}" "ferry"', ".SH NAME", f"{roff(name)} \\- {roff(about.rstrip('.'))}",
+             ".SH SYNOPSIS", ".nf", *(roff(line.strip()) for line in found["Usage"]), ".fi"]
+    for heading in ("Positionals", "Options", "Subcommands"):
+        if heading not in found:
+            continue
+        lines.append(f".SH {'COMMANDS' if heading == 'Subcommands' else heading.upper()}")
+        for what, text in entries(found[heading]):
+            lines += [".TP", f"\\fB{roff(shown(what))}\\fR", roff(text)]
+    if "Examples" in found:
+        lines += [".SH EXAMPLES", ".nf", *(roff(line.strip()) for line in found["Examples"]), ".fi"]
+    if "Exit codes" in found:
+        lines.append(".SH EXIT STATUS")
+        for line in found["Exit codes"]:
+            code, text = line.split(maxsplit=1)
+            lines += [".TP", code, roff(text)]
+    if others:
+        lines += [".SH SEE ALSO", ", ".join(f"\\fB{roff(other)}\\fR(1)" for other in others)]
+    return "\n".join(lines) + "\n"
+
+
+def options_of(found):
+    return [(re.findall(r"--[a-z][a-z-]*", what.split(" Needs:")[0].split(" Excludes:")[0])[0], what) for what, _ in entries(found["Options"])]
+
+
+def completion(commands):
+    """Options of the command at hand; a set's members, files or folders where an option takes them."""
+    text = ["# Completion of ferry for bash; made of its help by scripts/make_pages.py.", "_ferry() {",
+            '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"',
+            f'  local commands="{" ".join(commands)}" options=""', "  compopt -o default", "  COMPREPLY=()",
+            '  if [ "$COMP_CWORD" = 1 ]; then',
+            '    COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))', "    return", "  fi",
+            '  case "$command $before" in']
+    for command, found in commands.items():
+        for option, what in options_of(found):
+            if members := re.search(r"\{([a-z][\w,]*)\}", what):
+                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -W "{members[1].replace(",", " ")}" -- "$word")); return ;;')
+            elif re.search(r" DIR\b", what):
+                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -d -- "$word")); return ;;')
+            elif re.search(FILES, what):
+                text.append(f'    "{command} {option}") return ;;')
+    text += ["  esac", '  case "$command" in']
+    for command, found in commands.items():
+        text.append(f'    {command}) options="{" ".join(option for option, _ in options_of(found))}" ;;')
+    return "\n".join([*text, "  esac", '  case "$word" in', '    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;',
+                      "  esac", "}", "complete -F _ferry ferry"]) + "\n"
+
+
+def main(ferry, folder):
+    about, found = sections(helped(ferry))
+    names = [what for what, _ in entries(found["Subcommands"])]
+    pages = {name: sections(helped(ferry, name)) for name in names}
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = [f"ferry-{name}" for name in names]
+    (folder / "ferry.1").write_text(man_page("ferry", about, found, whole))
+    for name, (text, parts) in pages.items():
+        (folder / f"ferry-{name}.1").write_text(man_page(f"ferry-{name}", text, parts, ["ferry"]))
+    (folder / "ferry.bash").write_text(completion({name: parts for name, (_, parts) in pages.items()}))
+
+
+VERSION = sys.argv[2]
+main(sys.argv[1], Path(sys.argv[3]))
