@@ -231,7 +231,6 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     log_warn(choice.warning +
              (processes > 1 ? "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)" : ""));
   state->options = std::move(options);
-  state->process = getpid();
   return state;
 }
 
@@ -274,6 +273,8 @@ void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   transports = std::move(fresh);
   kept.clear();
 }
+
+Cluster::State::State() : process(getpid()) {}
 
 bool Cluster::State::in_own_process() const {
   return process == getpid();

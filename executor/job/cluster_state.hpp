@@ -12,7 +12,7 @@
 namespace ferry {
 
 struct Cluster::State {
-  State() = default;
+  State();
   /// Leaves the job in order; while an exception unwinds the stack it does not, so that the others see a failed task.
   ~State();
   State(const State&) = delete;
@@ -35,7 +35,7 @@ struct Cluster::State {
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
   bool renewable = false;                              ///< made by inproc_transports() alone
-  std::int64_t process = 0;                            ///< id of the process that made this
+  const std::int64_t process;                          ///< id of the process that made this
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads

@@ -39,7 +39,8 @@ class Waiting {
   /// there twice as long each time in vain, so that a thousand tasks that wait leave the cores to those that do not.
   static constexpr std::chrono::microseconds kShortIdle{50};
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
-  /// Who waits in vain gives a task that is in a loop so much longer, at most, to say so: its loop is the cause.
+  /// Who waits in vain gives a task that is in a loop so much longer, or as long again, to say so: its loop is the
+  /// cause.
   static constexpr std::chrono::seconds kGrace{1};
   /// Of the turns that are worth while before sleeping; and how often one pauses. Messages come between two looks, so
   /// long pauses cost as much as short messages.
@@ -49,7 +50,7 @@ class Waiting {
   [[gnu::noinline]] void longer(const Ready& ready, const Resolved& r) {
     const auto spin = [&] { return workers_.spin(ready, workers_.spins() / kSpinShare, kPauseEvery); };
     if (spin()) return;
-    const Duration patience = deadline_ + std::min<Duration>(deadline_ / 8, kGrace);
+    const Duration patience = deadline_ + std::min<Duration>(deadline_, kGrace);
     TimePoint last = system_clock().now();
     std::chrono::microseconds nap = resolved_.single() ? kLongIdle : kShortIdle;
     const std::chrono::microseconds longest = resolved_.single() ? kLongestIdle : kShortIdle;

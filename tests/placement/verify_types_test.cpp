@@ -47,9 +47,11 @@ std::string refusal(std::string_view op, const std::function<void(Plan&, PlanCla
   const test::AllKernels kernels;
   REQUIRE(verify(plan, {nullptr, &kernels}).pass);
   PlanClass& c = plan.classes[plan.class_of[0]];
-  for (Instruction& i : c.instructions)
+  for (std::size_t k = c.instructions.size(); k > 0; --k) {  // a change may put one before it
+    Instruction& i = c.instructions[k - 1];
     if ((i.what == Opcode::kernel && plan.string(i.op) == op) || (i.what != Opcode::kernel && name_of(i.what) == op))
       change(plan, c, i);
+  }
   return verify(plan, {nullptr, &kernels}).reason;
 }
 
