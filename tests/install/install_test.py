@@ -28,6 +28,17 @@ def output(*command, env=None, code=0):
     return done.stdout
 
 
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+
+
+def in_text(said):
+    return re.sub(NUMBER, "#", said).rstrip()
+
+
+def numbers_in(said):
+    return [float(number) for number in re.findall(NUMBER, said)]
+
+
 def readme_program():
     """The first C++ program of the README, as a user would copy it."""
     return re.search(r"^```cpp\n(.*?)^```", Path(README).read_text(), re.MULTILINE | re.DOTALL)[1]
@@ -140,6 +151,35 @@ class Installed(unittest.TestCase):
             self.assertEqual(set(output("bash", "-c", script).split()), options, name)
         script = f'. {completion}; COMP_WORDS=(ferry run --device g); COMP_CWORD=3; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
         self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
+
+    def follow(self, page):
+        """Types what stands in a page: programs and the commands after them. What comes out must be what the page says."""
+        folder = self.folder / Path(page).stem
+        folder.mkdir()
+        env = dict(self.env, PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        text = (Path(README).parent / "docs" / page).read_text()
+        programs = re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        for name, program in programs:
+            (folder / f"{name}.cpp").write_text(program)
+            if f"g++ -std=c++20 {name}.cpp" not in text:  # the page says it once for all
+                output(CXX, *WARNINGS, str(folder / f"{name}.cpp"), "-o", str(folder / name), *self.flags("--cflags", "--libs"))
+        commands = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
+        for command, wanted in commands:
+            command = command.replace("g++ ", f"{CXX} ")
+            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
+            wanted = "".join(line[4:] for line in wanted.splitlines(keepends=True))
+            self.assertEqual(in_text(done.stdout), in_text(wanted), f"{page}: {command}")
+            for got, number in zip(numbers_in(done.stdout), numbers_in(wanted)):  # last digits are the processor's
+                self.assertAlmostEqual(got, number, delta=0.02 * abs(number) + 1e-6, msg=f"{page}: {command}\n{done.stdout}")
+        self.assertTrue(programs and commands, page)
+
+    def test_a_first_program(self):
+        self.follow("first_program.md")
+
+    def test_the_guide(self):
+        self.follow("guide.md")
 
     def ferry(self, *arguments, code=0):
         """What the installed command prints: its output, or where it fails its errors."""
