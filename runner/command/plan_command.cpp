@@ -21,7 +21,7 @@ namespace ferry {
 namespace {
 
 struct PrintedPlanOptions : PlanCommandOptions {
-  bool as_json = false, as_dot = false, times = false;
+  bool as_json = false, as_dot = false, whole = false, times = false;
   std::string svg, save, dump_after;
 };
 
@@ -73,14 +73,14 @@ int plan(PrintedPlanOptions options) {
   require_verified(result.plan);
   times.add("verify", std::chrono::duration<double>(system_clock().now() - start).count());
   for (const std::string& warning : result.warnings) log_warn(warning);
-  if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan)));
+  if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan, options.whole)));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
   if (!options.dump_after.empty())
     print(dumped);
   else if (options.as_json)
     print(plan_json(result.plan));
   else if (options.as_dot)
-    print(plan_dot(result.plan));
+    print(plan_dot(result.plan, options.whole));
   else if (options.svg.empty() && options.save.empty() && !options.times)
     print(text_of(result.plan));
   if (options.times) print(times.text());
@@ -96,6 +96,9 @@ void add_plan_command(CLI::App& app, Action& action) {
   auto* json = command->add_flag("--json", options->as_json, "As JSON");
   auto* dot = command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
   command->add_option("--svg", options->svg, "Draws it, with graphviz")->type_name("FILE.svg");
+  command->add_flag(
+      "--full", options->whole,
+      "Draws each op of each task, however many there are; else a large plan has a box for each line of the program");
   command->add_option("--save", options->save, "Writes the plan")->type_name("FILE.plan");
   std::vector<std::string> passes;
   for (const std::string_view pass : pass_names()) passes.emplace_back(pass);

@@ -76,24 +76,59 @@ struct Drawn {
   int task = -1;             ///< of collectives: none
   std::uint32_t region = 1;  ///< bodies and branches have a frame of their own
   bool kernel = false;       ///< may be drawn as one with the next
+  std::string what;          ///< its op, or kind; empty: it is never folded
+  std::string name;
+  std::uint32_t source = kNone;  ///< the user's line
+  std::uint64_t bytes = 0;       ///< of a variable or collective
 };
+
+/// Boxes of a picture that is legible, and that graphviz draws in a few seconds.
+constexpr std::size_t kMostBoxes = 120;
+/// Tasks that are drawn where boxes are folded, beside those whose like is not drawn yet.
+constexpr int kMostTasks = 4;
+
+constexpr std::string_view kOfGradients = "grad/";
+
+/// "encoder/layer1" of "encoder/layer1/add_3" for a depth of 2 or more.
+std::string scope_of(std::string_view name, std::size_t depth) {
+  if (name.starts_with(kOfGradients)) name.remove_prefix(kOfGradients.size());
+  std::size_t end = 0;
+  for (; depth > 0; --depth) {
+    const std::size_t slash = name.find('/', end == 0 ? 0 : end + 1);
+    if (slash == std::string_view::npos) break;
+    end = slash;
+  }
+  return std::string(name.substr(0, end));
+}
 
 struct Arrow {
   Index from, to;
   std::string look;
+  std::uint64_t bytes = 0;  ///< of a message
   bool operator<(const Arrow& other) const {
     return std::tie(from, to, look) < std::tie(other.from, other.to, other.look);
   }
 };
 
-/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box.
+/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box. Where there are too many boxes,
+/// those of one line of the program are one, and of many tasks that do the same a few are drawn.
 class Drawing {
  public:
-  explicit Drawing(const Plan& plan) : plan_(plan) {
-    for (int task = 0; task < plan_.topology.size(); ++task) draw(task);
-    for (const auto& [channel, from] : sent_)
-      arrows_.push_back({from, received_.at(channel), "label=" + label({bytes_text(plan_.channels[channel].bytes)})});
+  Drawing(const Plan& plan, bool whole) : plan_(plan) {
+    const bool few = whole || plan.topology.size() <= kMostTasks;
+    std::set<std::uint32_t> roles;
+    for (int task = 0; task < plan_.topology.size(); ++task)
+      if (roles.insert(plan_.class_of[static_cast<std::size_t>(task)]).second || few || task < kMostTasks) {
+        tasks_.push_back(task);
+        draw(task);
+      }
+    // Tasks that send or receive have classes of their own, so that both ends are drawn.
+    for (const auto& [channel, from] : sent_) {
+      const std::uint64_t bytes = plan_.channels[channel].bytes;
+      arrows_.push_back({from, received_.at(channel), "label=" + label({bytes_text(bytes)}), bytes});
+    }
     join_chains();
+    if (!whole) fold();
   }
 
   std::string text() const {
@@ -101,13 +136,13 @@ class Drawing {
         "digraph plan {\n  newrank=true;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
         "fontsize=12];\n"
         "  edge [color=\"#868e96\", fontname=\"sans-serif\", fontsize=11];\n";
-    for (int task = 0; task < plan_.topology.size(); ++task) out += box_of(task);
+    for (const int task : tasks_) out += box_of(task);
     for (Index i = 0; i < drawn_.size(); ++i)
-      if (drawn_[i].task < 0) out += "  " + line(i);
+      if (drawn_[i].task < 0 && box_[i] == i) out += "  " + line(i);
     std::set<std::string> once;
-    for (const Arrow& arrow : arrows_) {
+    for (const Arrow& arrow : folded_ ? joined_arrows() : arrows_) {
       const Index from = box_[arrow.from], to = box_[arrow.to];
-      if (from == to && drawn_[from].kernel) continue;
+      if (from == to && (folded_ || drawn_[from].kernel)) continue;
       const bool message = drawn_[from].task != drawn_[to].task;
       std::string look = message ? "penwidth=2, color=\"" + std::string(kOfMessages) + "\"" : "";
       if (!arrow.look.empty()) look += (look.empty() ? "" : ", ") + arrow.look;
@@ -131,6 +166,8 @@ class Drawing {
       makers_[variable.buffer] = kept_[variable.buffer] =
           add("v" + std::to_string(variable.buffer), task, 1,
               {std::string(plan_.string(variable.name)), sizes_text(buffer)}, "shape=cylinder", kOfVariables);
+      drawn_.back().what = "variable";
+      drawn_.back().bytes = buffer.bytes;
     }
     for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
       if (role.regions[region].kind == Region::Kind::tile) continue;  // drawn as one box where it is run
@@ -170,8 +207,12 @@ class Drawing {
   Index add(const std::string& id, int task, std::uint32_t region, std::vector<std::string> lines,
             const std::string& look, std::string_view colour) {
     const std::string whole = task < 0 ? id : "t" + std::to_string(task) + "_" + id;
-    drawn_.push_back({whole, std::move(lines),
-                      (look.empty() ? "" : look + ", ") + "fillcolor=\"" + std::string(colour) + "\"", task, region});
+    Drawn& drawn = drawn_.emplace_back();
+    drawn.id = whole;
+    drawn.lines = std::move(lines);
+    drawn.look = (look.empty() ? "" : look + ", ") + "fillcolor=\"" + std::string(colour) + "\"";
+    drawn.task = task;
+    drawn.region = region;
     return drawn_.size() - 1;
   }
 
@@ -182,6 +223,10 @@ class Drawing {
     if (what.what == Opcode::tiles) lines = titles(role, role.regions[what.target].instructions);
     const Index box = add(std::to_string(number), task, region, lines, "", kernel ? kOfKernels : kOfPorts);
     drawn_[box].kernel = kernel;
+    drawn_[box].source = what.line;
+    drawn_[box].name = plan_.string(what.name);
+    if (what.what != Opcode::loop && what.what != Opcode::branch)
+      drawn_[box].what = what.what == Opcode::kernel ? plan_.string(what.op) : name_of(what.what);
     return box;
   }
 
@@ -195,10 +240,16 @@ class Drawing {
     const Schedule& schedule = plan_.schedules[collective.schedule];
     const auto elements = std::accumulate(collective.parts.begin(), collective.parts.end(), std::int64_t{0});
     const auto bytes = static_cast<std::uint64_t>(elements) * size_of(collective.dtype);
-    return at->second = add("c" + std::to_string(number) + "_" + std::to_string(group), -1, 1,
-                            {std::string(name_of(schedule.kind)) + ", " + bytes_text(bytes),
-                             std::string(plan_.string(collective.name))},
-                            "shape=hexagon, style=filled", colour_of(schedule.kind));
+    const Index box = add(
+        "c" + std::to_string(number) + "_" + std::to_string(group), -1, 1,
+        {std::string(name_of(schedule.kind)) + ", " + bytes_text(bytes), std::string(plan_.string(collective.name))},
+        "shape=hexagon, style=filled", colour_of(schedule.kind));
+    drawn_[box].what = name_of(schedule.kind);
+    drawn_[box].name = std::to_string(collective.grouping) + "." + std::to_string(group) + "/" +
+                       std::string(plan_.string(collective.name));
+    drawn_[box].source = collective.line;
+    drawn_[box].bytes = bytes;
+    return at->second = box;
   }
 
   Index maker(const PlanClass& role, std::uint32_t buffer) const {
@@ -291,6 +342,85 @@ class Drawing {
     }
   }
 
+  // ---- Folds ----
+
+  [[nodiscard]] std::size_t boxes() const {
+    std::size_t count = 0;
+    for (Index i = 0; i < drawn_.size(); ++i) count += box_[i] == i ? 1 : 0;
+    return count;
+  }
+
+  /// What is drawn as one box, with scopes of names to a depth.
+  [[nodiscard]] std::string key_of(const Drawn& drawn, std::size_t depth) const {
+    const bool ports = !drawn.kernel || drawn.what == "variable";
+    const bool backward = drawn.name.starts_with(kOfGradients);
+    return std::to_string(drawn.task) + " " + std::to_string(drawn.region) + " " + std::to_string(drawn.source) +
+           (backward ? " backward " : " ") + (ports ? drawn.what + " " : "") +
+           scope_of(drawn.name, drawn.task < 0 ? 1 : depth);
+  }
+
+  void fold() {
+    if (boxes() <= kMostBoxes) return;
+    folded_ = true;
+    std::map<std::string, std::vector<Index>> folds;
+    for (std::size_t depth = 4; depth > 0 && (folds.empty() || folds.size() > kMostBoxes); --depth) {
+      folds.clear();
+      for (Index i = 0; i < drawn_.size(); ++i)
+        folds[drawn_[i].what.empty() ? drawn_[i].id : key_of(drawn_[i], depth - 1)].push_back(i);
+    }
+    for (const auto& [key, members] : folds) {
+      const std::vector<std::string> lines = folded_lines(members);
+      for (const Index i : members) box_[i] = members[0];
+      drawn_[members[0]].lines = lines;
+    }
+  }
+
+  /// "MatMul", "Add x 3", "and 8 more", "charlm.cpp:48, backward".
+  [[nodiscard]] std::vector<std::string> folded_lines(const std::vector<Index>& members) const {
+    constexpr std::size_t kNamed = 3;
+    const Drawn& first = drawn_[members[0]];
+    if (members.size() == 1) return first.lines;
+    std::uint64_t bytes = 0;
+    std::map<std::string, std::size_t> counts;
+    for (const Index i : members) {
+      ++counts[drawn_[i].what];
+      bytes += drawn_[i].bytes;
+    }
+    std::vector<std::pair<std::string, std::size_t>> most(counts.begin(), counts.end());
+    std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::vector<std::string> lines;
+    std::size_t left = members.size();
+    for (std::size_t k = 0; k < std::min(most.size(), kNamed); ++k) {
+      left -= most[k].second;
+      lines.push_back(most[k].first + (most[k].second > 1 ? " x " + std::to_string(most[k].second) : ""));
+    }
+    if (left > 0) lines.push_back("and " + std::to_string(left) + " more");
+    if (bytes > 0) lines.push_back(bytes_text(bytes));
+    const SourceLine source = plan_.line(first.source);
+    if (first.source != kNone && source.known())
+      lines.push_back(source.str().substr(source.str().find_last_of('/') + 1) +
+                      (first.name.starts_with(kOfGradients) ? ", backward" : ""));
+    return lines;
+  }
+
+  /// One for all messages, and one for all other values, between two boxes.
+  [[nodiscard]] std::vector<Arrow> joined_arrows() const {
+    std::map<std::tuple<Index, Index, bool>, Arrow> joined;
+    std::map<std::tuple<Index, Index, bool>, std::size_t> counts;
+    for (const Arrow& arrow : arrows_) {
+      const std::tuple key(box_[arrow.from], box_[arrow.to], arrow.bytes > 0);
+      const auto at = joined.try_emplace(key, arrow).first;
+      if (counts[key]++ > 0) at->second.bytes += arrow.bytes;
+    }
+    std::vector<Arrow> all;
+    for (auto& [key, arrow] : joined) {
+      if (counts[key] > 1 && arrow.bytes > 0)
+        arrow.look = "label=" + label({std::to_string(counts[key]) + " messages, " + bytes_text(arrow.bytes)});
+      all.push_back(arrow);
+    }
+    return all;
+  }
+
   // ---- Text ----
 
   std::string line(Index i) const {
@@ -322,6 +452,8 @@ class Drawing {
   std::vector<Index> box_;  ///< of each drawn: the one that shows it
   std::map<std::pair<std::uint32_t, Index>, Index> collectives_;
   std::map<std::uint32_t, Index> sent_, received_;  ///< of each channel: what makes the value, and where it arrives
+  std::vector<int> tasks_;                          ///< that are drawn
+  bool folded_ = false;
 
   // Of the task that is being drawn.
   std::vector<Index> makers_;  ///< of buffers
@@ -332,8 +464,8 @@ class Drawing {
 
 }  // namespace
 
-std::string plan_dot(const Plan& plan) {
-  return Drawing(plan).text();
+std::string plan_dot(const Plan& plan, bool whole) {
+  return Drawing(plan, whole).text();
 }
 
 }  // namespace ferry

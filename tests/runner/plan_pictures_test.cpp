@@ -90,5 +90,21 @@ TEST_CASE("a tile region is one box with all its kernels, and in JSON a region w
   CHECK(plan_json(plan).find("\"do\": \"tiles\"") != std::string::npos);
 }
 
+TEST_CASE("of a large plan each line of the program is a box, and of many tasks a few are drawn") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  Value x = g.variable("w", g.constant(Tensor(DType::float32, {64, 2}))).laid({split(0)});
+  for (int i = 0; i < 200; ++i) x = tanh(x) * x;
+  const Value end = sum(x);
+  const Plan plan = test::planned(g, {end}, 2);
+  CHECK(count(plan_dot(plan, true), "Tanh") == 400);
+  const std::string folded = plan_dot(plan);
+  CHECK(count(folded, "Tanh") == 2);  // one box on each task
+  CHECK(count(folded, R"(Mul x 200\nTanh x 200\nplan_pictures_test.cpp:)") == 2);
+  CHECK(count(folded, "subgraph cluster_") == 2);
+
+  CHECK(count(plan_dot(test::planned(g, {end}, 32)), "subgraph cluster_") < 8);
+}
+
 }  // namespace
 }  // namespace ferry
