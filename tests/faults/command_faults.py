@@ -230,7 +230,7 @@ def case_046_no_launcher():
     """MPI without a launcher sets some of a launcher's variables itself."""
     if not MPIRUN:
         return "no mpirun here"
-    bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME") if name in os.environ}
+    bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME", "LSAN_OPTIONS") if name in os.environ}
     done = subprocess.run([FERRY, "run", write("alone.pbtxt", add("", "", "")), "--tasks", "1", "--transport", "mpi"],
                           capture_output=True, text=True, timeout=SECONDS, env=bare)
     expect((done.returncode, done.stdout, done.stderr), 0)
