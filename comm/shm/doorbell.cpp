@@ -1,21 +1,12 @@
 #include "comm/shm/doorbell.hpp"
 
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ctime>
+#include "base/system/futex.hpp"
 
 namespace ferry::shm {
-namespace {
-
-long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, const timespec* at_most) noexcept {
-  static_assert(sizeof(word) == sizeof(std::uint32_t));
-  return syscall(SYS_futex, &word, what, value, at_most, nullptr, 0);
-}
-
-}  // namespace
 
 bool Doorbell::register_process() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -29,13 +20,11 @@ void Doorbell::lie_down(bool fenced) noexcept {
 }
 
 void Doorbell::sleep(std::chrono::microseconds at_most) noexcept {
-  const timespec time{static_cast<std::time_t>(at_most.count() / 1'000'000),
-                      static_cast<long>(at_most.count() % 1'000'000) * 1000};
-  futex(down_, FUTEX_WAIT, 1, &time);
+  futex_wait(down_, 1, at_most, Sleepers::of_all_processes);
 }
 
 void Doorbell::wake() noexcept {
-  if (down_.exchange(0) != 0) futex(down_, FUTEX_WAKE, 1, nullptr);
+  if (down_.exchange(0) != 0) futex_wake_one(down_, Sleepers::of_all_processes);
 }
 
 }  // namespace ferry::shm
