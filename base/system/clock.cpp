@@ -1,6 +1,7 @@
 #include "base/system/clock.hpp"
 
 #include <algorithm>
+#include <thread>
 
 namespace ferry {
 namespace {
@@ -11,6 +12,10 @@ class SystemClock final : public Clock {
 };
 
 }  // namespace
+
+void Clock::sleep(Duration time) {
+  std::this_thread::sleep_for(time);
+}
 
 Clock& system_clock() {
   static SystemClock clock;

@@ -15,6 +15,9 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual TimePoint now() = 0;
+  /// Returns when `time` has passed; at once when it is not positive. The calling thread sleeps, unless a clock that
+  /// moves by other means does it in its own way.
+  virtual void sleep(Duration time);
 };
 
 /// The machine's monotonic clock.

@@ -244,7 +244,7 @@ void MpiTransport::idle(microseconds at_most) {
   if (!idle_since_) idle_since_ = now;
   const auto idle_for = std::chrono::duration_cast<microseconds>(now - *idle_since_);
   if (idle_for < spin()) return;
-  std::this_thread::sleep_for(std::min(at_most, std::clamp(idle_for / 8, kShortestSleep, kLongestSleep)));
+  system_clock().sleep(std::min(at_most, std::clamp(idle_for / 8, kShortestSleep, kLongestSleep)));
 }
 
 std::vector<std::string> MpiTransport::exchange(std::string_view mine, const Deadline& deadline) {

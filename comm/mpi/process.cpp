@@ -42,7 +42,7 @@ bool await_peers(Control& job, const Deadline& grace) {
   while (!job.all_gone() || !job.drained()) {
     if (job.failure() && grace.expired()) return false;
     job.poll();
-    if (!job.all_gone()) std::this_thread::sleep_for(kPoll);
+    if (!job.all_gone()) system_clock().sleep(kPoll);
   }
   return true;
 }

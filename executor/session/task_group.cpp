@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/files/files.hpp"
+#include "base/system/clock.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/system/make_threads.hpp"
@@ -203,7 +204,7 @@ TaskGroup::~TaskGroup() {
       Transport& transport = state_->cluster.transport(task);
       if (transport.any_thread()) transport.abort({task, Code::interrupted, "the session was destroyed during a run"});
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    system_clock().sleep(std::chrono::milliseconds(1));
   }
   try {
     close();

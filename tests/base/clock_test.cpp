@@ -19,6 +19,17 @@ TEST_CASE("the system clock does not go back, and goes on") {
   }
 }
 
+TEST_CASE("sleeping takes its time, with a manual clock none of ours") {
+  const TimePoint start = system_clock().now();
+  system_clock().sleep(1ms);
+  CHECK(system_clock().now() - start >= 1ms);
+  system_clock().sleep(-1h);
+  test::ManualClock clock;
+  const Deadline deadline(clock, 1h);
+  clock.sleep(1h);
+  CHECK(deadline.expired());
+}
+
 TEST_CASE("a deadline expires when its time has passed") {
   test::ManualClock clock;
   const Deadline deadline(clock, 10s);

@@ -11,6 +11,7 @@ namespace ferry::test {
 class ManualClock final : public Clock {
  public:
   TimePoint now() override { return TimePoint(Duration(now_.load())); }
+  void sleep(Duration time) override { advance(time); }
   void advance(Duration time) {
     if (time > Duration::zero()) now_ += time.count();
   }
