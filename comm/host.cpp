@@ -3,21 +3,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <string>
 
 #include "base/hash.hpp"
 #include "base/system/host_name.hpp"
+#include "base/system/system_file.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
 /// Changes with every start of the kernel.
 std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  if (std::getline(file, id)) return id;
-  return "process " + std::to_string(getpid());
+  const std::string id = system_text("/proc/sys/kernel/random/boot_id");
+  return id.empty() ? "process " + std::to_string(getpid()) : std::string(trimmed(id));
 }
 
 }  // namespace

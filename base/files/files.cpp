@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -203,6 +204,16 @@ class LocalFiles final : public FileSystem {
     return std::filesystem::exists(path, none);
   }
 
+  bool is_folder(const std::string& path) override {
+    std::error_code none;
+    return std::filesystem::is_directory(path, none);
+  }
+
+  bool is_link(const std::string& path) override {
+    std::error_code none;
+    return std::filesystem::is_symlink(std::filesystem::symlink_status(path, none));
+  }
+
   std::vector<std::string> list(const std::string& path) override {
     std::error_code error;
     std::vector<std::string> names;
@@ -222,6 +233,15 @@ class LocalFiles final : public FileSystem {
     if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
   }
 
+  void exchange_folders(const std::string& one, const std::string& other) override {
+    int error = sync_folder(open_folder(one));
+    if (error == 0) error = sync_folder(open_folder(other));
+    if (error == 0 && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) error = errno;
+    for (const std::string& folder : {folder_of(one), folder_of(other)})
+      if (error == 0) error = sync_folder(open_folder(folder));
+    if (error != 0) throw cannot_change(one, "exchanged with " + in_quotes(other), error);
+  }
+
   void remove(const std::string& path) override {
     std::error_code error;
     std::filesystem::remove_all(path, error);
@@ -237,6 +257,12 @@ class LocalFiles final : public FileSystem {
 };
 
 }  // namespace
+
+std::string normal_path(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  while (normal.size() > 1 && normal.ends_with("/")) normal.pop_back();
+  return normal;
+}
 
 FileSystem& local_files() {
   static LocalFiles files;

@@ -67,16 +67,27 @@ class FileSystem {
   virtual void make_folders(const std::string& path) = 0;
   /// True for whatever has this name, but for a dangling symbolic link.
   [[nodiscard]] virtual bool exists(const std::string& path) = 0;
+  /// True for a folder, or a symbolic link to one.
+  [[nodiscard]] virtual bool is_folder(const std::string& path) = 0;
+  /// True for a symbolic link, whatever it names.
+  [[nodiscard]] virtual bool is_link(const std::string& path) = 0;
   /// The names in a folder, sorted by bytes, without "." and "..".
   [[nodiscard]] virtual std::vector<std::string> list(const std::string& path) = 0;
   /// Gives a folder a new name in the folder that it is in. Afterwards the new name and the folder's entries are
   /// synced. Code::usage when something other than an empty folder has that name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
+  /// Gives each of two folders the other's name, at once. Afterwards they and the folders that they are in are
+  /// synced.
+  virtual void exchange_folders(const std::string& one, const std::string& other) = 0;
   /// Removes a file or a folder with all that it holds; what is not there is no error. Links are not followed.
   virtual void remove(const std::string& path) = 0;
 };
 
 /// The machine's files.
 [[nodiscard]] FileSystem& local_files();
+
+/// "a/b" for "a//x/../b/": without what changes nothing, and without a slash at the end. As text: links are not
+/// followed.
+[[nodiscard]] std::string normal_path(const std::string& path);
 
 }  // namespace ferry

@@ -24,19 +24,15 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
+  blocks_.change([this] { stopped_ = true; });
   for (std::thread& thread : threads_) thread.join();
 }
 
 void Prefetcher::work() {
-  std::unique_lock lock(mutex_);
+  auto lock = blocks_.lock();
   const auto room = [this] { return started_ && next_ < taken_ + static_cast<std::int64_t>(slots_.size()); };
   for (;;) {
-    changed_.wait(lock, [&] { return stopped_ || room(); });
+    blocks_.wait(lock, [&] { return stopped_ || room(); });
     if (stopped_) return;
     const std::int64_t step = next_++;
     Slot& mine = slot(step);
@@ -54,25 +50,25 @@ void Prefetcher::work() {
     mine.failure = failure;
     mine.made = true;
     --making_;
-    changed_.notify_all();
+    blocks_.notify();
   }
 }
 
-void Prefetcher::begin_at(std::int64_t step, std::unique_lock<std::mutex>& lock) {
+void Prefetcher::begin_at(std::int64_t step, Monitor::Lock& lock) {
   started_ = false;
-  changed_.wait(lock, [this] { return making_ == 0; });
+  blocks_.wait(lock, [this] { return making_ == 0; });
   for (Slot& slot : slots_) slot.made = false;
   next_ = step;
   started_ = true;
 }
 
 std::span<const std::byte> Prefetcher::take(std::int64_t step) {
-  std::unique_lock lock(mutex_);
+  auto lock = blocks_.lock();
   if (!started_ || step != taken_ + 1) begin_at(step, lock);
   taken_ = step;
-  changed_.notify_all();
+  blocks_.notify();
   Slot& wanted = slot(step);
-  changed_.wait(lock, [&] { return next_ > step && wanted.made; });
+  blocks_.wait(lock, [&] { return next_ > step && wanted.made; });
   if (wanted.failure) std::rethrow_exception(wanted.failure);
   return std::as_const(wanted.bytes).span();
 }

@@ -1,17 +1,16 @@
 // Blocks of bytes that threads of their own make before they are wanted.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "base/files/bytes.hpp"
+#include "base/system/monitor.hpp"
 
 namespace ferry {
 
@@ -45,12 +44,11 @@ class Prefetcher {
   [[nodiscard]] Slot& slot(std::int64_t step) { return slots_[static_cast<std::size_t>(step) % slots_.size()]; }
   void work();
   void stop();
-  void begin_at(std::int64_t step, std::unique_lock<std::mutex>& lock);
+  void begin_at(std::int64_t step, Monitor::Lock& lock);
 
   const Make make_;
   std::vector<Slot> slots_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Monitor blocks_;           // guards what follows, and what is in the slots
   std::int64_t taken_ = -1;  // the step whose block is out
   std::int64_t next_ = 0;    // the first step that nobody makes
   int making_ = 0;           // blocks under way

@@ -5,16 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstdlib>
+
+#include "base/system/system_file.hpp"
 
 namespace ferry {
 namespace {
 
 /// The number that a file of the system begins with; 0: none.
 std::uint64_t number_in(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  return file >> number ? number : 0;
+  return std::strtoull(system_text(path).c_str(), nullptr, 10);
 }
 
 /// The installed memory; 0: not known.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/system/make_threads.hpp"
+#include "base/system/monitor.hpp"
 #include "executor/session/task_session.hpp"
 
 namespace ferry {
@@ -38,21 +38,19 @@ class TaskThreads {
   /// serve the relay; then nothing was called.
   void run(const std::function<void(std::size_t)>& body) {
     if (relay_ != nullptr) relay_->check_thread();
-    {
-      const std::lock_guard lock(mutex_);
+    running_ = threads_.size();  // nobody looks at it before the round has begun
+    begun_.change([&] {
       body_ = &body;
-      running_ = threads_.size();
       ++round_;
-    }
-    wake_.notify_all();
+    });
     if (relay_ == nullptr)
       failures_[0] = attempt(body, 0);
     else
       relay_->serve([this] {
-        const std::lock_guard lock(mutex_);
+        const auto lock = done_.lock();
         return running_ == 0;
       });
-    std::unique_lock lock(mutex_);
+    auto lock = done_.lock();
     done_.wait(lock, [this] { return running_ == 0; });
     rethrow_first();
   }
@@ -68,11 +66,7 @@ class TaskThreads {
 
  private:
   void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    wake_.notify_all();
+    begun_.change([this] { ending_ = true; });
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
@@ -91,16 +85,16 @@ class TaskThreads {
     for (;;) {
       const std::function<void(std::size_t)>* body = nullptr;
       {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return ending_ || round_ != seen; });
+        auto lock = begun_.lock();
+        begun_.wait(lock, [&] { return ending_ || round_ != seen; });
         if (ending_) return;
         seen = round_;
         body = body_;
       }
       failures_[i] = attempt(*body, i);
-      const std::lock_guard lock(mutex_);
+      const auto lock = done_.lock();
       if (--running_ > 0) continue;
-      done_.notify_all();
+      done_.notify();
       if (relay_ != nullptr) relay_->wake();
     }
   }
@@ -124,13 +118,13 @@ class TaskThreads {
   }
 
   HostRelay* const relay_;
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
   std::vector<std::exception_ptr> failures_;
+  Monitor begun_;  // guards what follows
   const std::function<void(std::size_t)>* body_ = nullptr;
   std::uint64_t round_ = 0;
-  std::size_t running_ = 0;
   bool ending_ = false;
+  Monitor done_;  // guards running_; apart, so that who is done does not wake those who wait for a round
+  std::size_t running_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -43,37 +43,31 @@ CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks) 
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  wake_.notify_all();
+  work_.change([this] { ending_ = true; });
   thread_.join();
 }
 
 void CheckpointWriter::write(Manifest head) {
-  {
-    const std::lock_guard lock(mutex_);
+  work_.change([&] {
     manifest_ = std::move(head);
     busy_ = true;
-  }
-  wake_.notify_all();
+  });
 }
 
 bool CheckpointWriter::idle(Duration at_most) {
-  std::unique_lock lock(mutex_);
-  return wake_.wait_for(lock, at_most, [this] { return !busy_; });
+  auto lock = work_.lock();
+  return work_.wait_for(lock, at_most, [this] { return !busy_; });
 }
 
 std::optional<Error> CheckpointWriter::failure() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = work_.lock();
   return failure_;
 }
 
 void CheckpointWriter::serve() {
-  std::unique_lock lock(mutex_);
+  auto lock = work_.lock();
   for (;;) {
-    wake_.wait(lock, [this] { return ending_ || busy_; });
+    work_.wait(lock, [this] { return ending_ || busy_; });
     if (!busy_) return;
     lock.unlock();
     std::optional<Error> failure;
@@ -92,7 +86,7 @@ void CheckpointWriter::serve() {
     lock.lock();
     if (failure) failure_ = failure;
     busy_ = false;
-    wake_.notify_all();
+    work_.notify();
   }
 }
 
@@ -127,8 +121,8 @@ void CheckpointWriter::write_shards() {
 SavedVariables CheckpointWriter::parts_of(int process) {
   const std::string path = temporary(checkpoint_name(manifest_.step)) + "/" + parts_file(process);
   while (!options_.files->exists(path)) {
-    std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, kLookForParts, [this] { return ending_; })) throw GivenUp();
+    auto lock = work_.lock();
+    if (work_.wait_for(lock, kLookForParts, [this] { return ending_; })) throw GivenUp();
   }
   SavedVariables parts = parse_parts(options_.files->read(path, kMaxPartsBytes).text(), path);
   options_.files->remove(path);

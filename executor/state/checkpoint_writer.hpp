@@ -1,8 +1,6 @@
 // CheckpointWriter: writes copies of variables to a folder, on a thread of its own.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -10,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/files/bytes.hpp"
-#include "base/system/clock.hpp"
+#include "base/system/monitor.hpp"
 #include "executor/state/checkpoint_format.hpp"
 #include "executor/state/variable_part.hpp"
 
@@ -67,8 +65,7 @@ class CheckpointWriter {
 
   const Options options_;
   std::vector<TaskCopy> copies_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Monitor work_;
   bool busy_ = false, ending_ = false;
   Manifest manifest_;
   std::optional<Error> failure_;

@@ -7,8 +7,8 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
 
+#include "base/system/system_file.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -16,10 +16,10 @@ namespace {
 
 /// The text after "key:" of the first line that begins with it.
 std::string field_of(const char* file, std::string_view key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
+  const std::string text = system_text(file);
+  for (const std::string_view line : split(text, '\n'))
     if (line.starts_with(key))
-      if (const auto colon = line.find(':'); colon != std::string::npos)
+      if (const auto colon = line.find(':'); colon != std::string_view::npos)
         return std::string(trimmed(line.substr(colon + 1)));
   return {};
 }

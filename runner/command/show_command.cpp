@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <ctime>
-#include <filesystem>
 #include <memory>
 
 #include "base/files/files.hpp"
@@ -159,7 +158,7 @@ void add_show_command(CLI::App& app, Action& action) {
     ferry show saved     the checkpoints of a run, and whether they can be loaded)");
   command->callback([&action, options] {
     action = [options] {
-      if (std::filesystem::is_directory(options->file))
+      if (local_files().is_folder(options->file))
         return has_checkpoints(options->file, local_files()) ? show_checkpoints(options->file)
                                                              : show_model(options->file);
       return is_plan_file(options->file) ? show_plan(options->file) : show_graph(*options);

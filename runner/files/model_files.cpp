@@ -1,12 +1,7 @@
 #include "runner/files/model_files.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files/files.hpp"
@@ -17,8 +12,6 @@
 
 namespace ferry {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kModelVersion = 1;
 constexpr std::uint64_t kMaxManifestBytes = 1 << 20;
@@ -51,26 +44,13 @@ Promised promised(const std::string& folder) {
   return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
-Error cannot(const std::string& what, const std::string& path, int error) {
-  return Error(error == ENOSPC || error == EDQUOT ? Code::resource : Code::usage,
-               "--save: " + what + " " + escaped(path) + ": " + std::strerror(error));
-}
-
-/// Makes the change of a folder's names survive a power cut.
-void sync_folder(const std::string& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw cannot("cannot open", folder, errno);
-  const int failed = fsync(descriptor) != 0 ? errno : 0;
-  close(descriptor);
-  if (failed != 0) throw cannot("cannot sync", folder, failed);
-}
-
 /// True when `folder` is a saved model or an empty folder; false when there is nothing. Else it is somebody's work.
 bool replaceable(const std::string& folder) {
-  if (fs::is_symlink(fs::symlink_status(folder)))
+  FileSystem& files = local_files();
+  if (files.is_link(folder))
     throw Error(Code::usage, "--save " + escaped(folder) + ": it is a symbolic link").hint("name the folder itself");
-  if (!local_files().exists(folder)) return false;
-  if (!fs::is_directory(folder) || (!fs::exists(join_path(folder, kManifest)) && !fs::is_empty(folder)))
+  if (!files.exists(folder)) return false;
+  if (!files.is_folder(folder) || (!files.exists(join_path(folder, kManifest)) && !files.list(folder).empty()))
     throw Error(Code::usage, "--save " + escaped(folder) + ": it is there, and no saved model")
         .hint("name another folder");
   return true;
@@ -81,8 +61,10 @@ class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) { local_files().make_folders(path_); }
   ~Temporary() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    try {
+      local_files().remove(path_);
+    } catch (const Error&) {  // it stays, beside the model
+    }
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
@@ -110,8 +92,7 @@ TensorMap read_model(const std::string& folder) {
 }
 
 void write_model(const std::string& given, const TensorMap& variables) {
-  std::string folder = fs::path(given).lexically_normal().string();
-  while (folder.size() > 1 && folder.ends_with("/")) folder.pop_back();
+  const std::string folder = normal_path(given);
   const bool replace = replaceable(folder);
   const Temporary fresh(folder + ".tmp-" + std::to_string(getpid()));
   write_tensors(local_files(), join_path(fresh.path(), kTensors), variables);
@@ -121,13 +102,11 @@ void write_model(const std::string& given, const TensorMap& variables) {
       {"hash", hex_digest(local_files().read(join_path(fresh.path(), kTensors)).span())},
       {"variables", variables.size()}};
   local_files().write(join_path(fresh.path(), kManifest), manifest.dump(2) + "\n");
-  sync_folder(fresh.path());
   // Exchanged, the old model is in the temporary folder, and goes with it.
-  if (renameat2(AT_FDCWD, fresh.path().c_str(), AT_FDCWD, folder.c_str(),
-                replace ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0)
-    throw cannot("cannot make", folder, errno);
-  const std::string parent = fs::path(folder).parent_path().string();
-  sync_folder(parent.empty() ? "." : parent);
+  if (replace)
+    local_files().exchange_folders(fresh.path(), folder);
+  else
+    local_files().rename_folder(fresh.path(), folder);
 }
 
 }  // namespace ferry

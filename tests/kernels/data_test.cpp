@@ -260,8 +260,13 @@ class Recording final : public FileSystem {
   void append(const std::string& path, std::string_view content) override { local_files().append(path, content); }
   void make_folders(const std::string& path) override { local_files().make_folders(path); }
   bool exists(const std::string& path) override { return local_files().exists(path); }
+  bool is_folder(const std::string& path) override { return local_files().is_folder(path); }
+  bool is_link(const std::string& path) override { return local_files().is_link(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
   void rename_folder(const std::string& from, const std::string& to) override { local_files().rename_folder(from, to); }
+  void exchange_folders(const std::string& one, const std::string& other) override {
+    local_files().exchange_folders(one, other);
+  }
   void remove(const std::string& path) override { local_files().remove(path); }
 
   [[nodiscard]] std::set<std::uint64_t> taken() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that nothing reads the wall clock or waits by it, since it may jump: prints each offending line as file:line and
-ends with 1 if there is any. clock_rule.py ROOT
+"""Checks that nothing reads the wall clock or waits by it, since it may jump; and that outside of base/ nothing waits, or
+touches files and sockets, but through base/, so that a simulation can take their place: prints each offending line as
+file:line and ends with 1 if there is any. clock_rule.py ROOT
 """
 import re
 import sys
@@ -18,6 +19,16 @@ FORBIDDEN = [
     (r"\bFUTEX_CLOCK_REALTIME\b", "a relative futex wait"),
     (r"\b(setitimer|alarm)\s*\(", "a Deadline"),
 ]
+# The same outside of base/.
+OF_BASE = [
+    (r"\bstd::condition_variable|\bpthread_cond_", "base/system/monitor.hpp or event_count.hpp"),
+    (r"\bSYS_futex\b|\bFUTEX_\w+", "base/system/futex.hpp"),
+    (r"\bsleep_(for|until)\b|\b(usleep|nanosleep|clock_nanosleep)\s*\(", "Clock::sleep() of base/system/clock.hpp"),
+    (r"\bstd::(basic_)?[io]?fstream\b|\bfopen\s*\(|\bstd::filesystem\b", "base/files/files.hpp"),
+    (r"(?<![\w.>])::(open|openat|creat|socket|connect|bind|listen|accept|poll|select)\s*\(", "base/files or base/system"),
+]
+# Shared memory is a transport's own: a segment is a file in /dev/shm, opened to be mapped.
+ALLOWED = {"comm/shm/segment.cpp": "::open"}
 
 
 def offences(root):
@@ -27,14 +38,15 @@ def offences(root):
                 continue
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 code = line.split("//")[0]
-                for pattern, instead in FORBIDDEN:
+                within = folder in ("base", "samples") or ALLOWED.get(str(path.relative_to(root)), "\0") in code
+                for pattern, instead in FORBIDDEN + ([] if within else OF_BASE):
                     if re.search(pattern, code):
                         yield f"{path.relative_to(root)}:{number}: {line.strip()}   use {instead}"
 
 
 def main(root):
     found = list(offences(Path(root)))
-    print("\n".join(found) if found else "no wall clock in " + ", ".join(FOLDERS))
+    print("\n".join(found) if found else "no wall clock, and no waits or files but those of base, in " + ", ".join(FOLDERS))
     return 1 if found else 0
 
 

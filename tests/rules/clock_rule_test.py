@@ -28,6 +28,18 @@ class ClockRule(unittest.TestCase):
             self.assertEqual(run(line)[0], 0, line)
         self.assertEqual(run("auto t = std::chrono::system_clock::now();", "tests")[0], 0)
 
+    def test_what_base_does_for_all(self):
+        for line in ["std::condition_variable wake_;", "syscall(SYS_futex, &word, FUTEX_WAIT, 1, &t);", "std::this_thread::sleep_for(kPoll);",
+                     "usleep(10);", 'std::ifstream file("/proc/x");', "std::filesystem::remove(path);", "int f = ::open(path, O_RDONLY);",
+                     "int s = ::socket(AF_INET, SOCK_STREAM, 0);", "FILE* f = fopen(path, mode);"]:
+            code, out = run(line)
+            self.assertEqual(code, 1, line)
+            self.assertIn("comm/wait.cpp:2: " + line, out)
+            self.assertEqual(run(line, "base/system")[0], 0, line)
+        self.assertEqual(run("auto segment = Segment::open(ticket); files.open(path); doors->open();")[0], 0)
+        self.assertEqual(planted.run(clock_rule, {"comm/shm/segment.cpp": "int file = ::open(path, O_RDWR);"})[0], 0)
+        self.assertEqual(planted.run(clock_rule, {"comm/shm/segment.cpp": "std::ifstream file(path);"})[0], 1)
+
 
 if __name__ == "__main__":
     unittest.main()

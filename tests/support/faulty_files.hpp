@@ -36,6 +36,8 @@ class FaultyFiles : public FileSystem {
     return local_files().open_beneath(root, relative);
   }
   bool exists(const std::string& path) override { return local_files().exists(path); }
+  bool is_folder(const std::string& path) override { return local_files().is_folder(path); }
+  bool is_link(const std::string& path) override { return local_files().is_link(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
 
   void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) override {
@@ -55,6 +57,9 @@ class FaultyFiles : public FileSystem {
   }
   void rename_folder(const std::string& from, const std::string& to) override {
     change([&] { local_files().rename_folder(from, to); }, [] {});
+  }
+  void exchange_folders(const std::string& one, const std::string& other) override {
+    change([&] { local_files().exchange_folders(one, other); }, [] {});
   }
   void remove(const std::string& path) override {
     change([&] { local_files().remove(path); },

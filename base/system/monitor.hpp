@@ -1,0 +1,52 @@
+// Monitor: how threads sleep until what a lock guards has changed.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/system/clock.hpp"
+
+namespace ferry {
+
+/// A lock, and a bell for those who wait for a change of what it guards. Where threads sleep and wake without a lock,
+/// EventCount is faster.
+///
+///     monitor.change([&] { ready_ = true; });
+///
+///     auto lock = monitor.lock();
+///     monitor.wait(lock, [&] { return ready_; });
+///
+/// Thread-safe.
+class Monitor {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  [[nodiscard]] Lock lock() { return Lock(mutex_); }
+  /// Calls change() under the lock, then wakes who waits.
+  template <class Change>
+  void change(const Change& change) {
+    {
+      const Lock lock(mutex_);
+      change();
+    }
+    notify();
+  }
+  /// Wakes who waits, to look again.
+  void notify() noexcept { changed_.notify_all(); }
+  /// Returns once ready() is true; it is called under the lock, which is given up for as long as the thread sleeps.
+  template <class Ready>
+  void wait(Lock& lock, const Ready& ready) {
+    changed_.wait(lock, ready);
+  }
+  /// The same, but for no longer than `at_most`: false when ready() is still false then.
+  template <class Ready>
+  [[nodiscard]] bool wait_for(Lock& lock, Duration at_most, const Ready& ready) {
+    return changed_.wait_for(lock, at_most, ready);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace ferry
