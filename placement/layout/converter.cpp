@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "ops/control/comm.hpp"
 
 namespace ferry {
@@ -28,21 +27,12 @@ Layout of(const Layout& layout, const Axes& axes) {
 
 }  // namespace
 
-void Converter::place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
+void Converter::place(PValueId value, WhereId where, Layout layout) {
   const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
   for (std::size_t axis = 0; axis < layout.size(); ++axis)
     if (axes[axis] == 1) layout[axis] = replicated();
   program_.values[value].where = where;
   program_.values[value].layout = program_.intern(std::move(layout));
-  if (!program_.options.reasons || causes.empty()) return;
-  for (std::size_t axis = 0; axis < causes.size(); ++axis)
-    if (program_.values[value].layout[axis] == replicated()) causes[axis] = kNone;
-  program_.causes.of_layout[value] = std::move(causes);
-}
-
-NodeId Converter::cause(PValueId value, std::size_t axis) const {
-  const auto found = program_.causes.of_layout.find(value);
-  return found == program_.causes.of_layout.end() ? kNone : found->second[axis];
 }
 
 PValueId Converter::current(PValueId value) const {
@@ -50,12 +40,12 @@ PValueId Converter::current(PValueId value) const {
   return found == replaced_.end() ? value : found->second;
 }
 
-void Converter::replace(PValueId value, WhereId where, const Layout& layout, const Why& why) {
-  const PValueId now = need(value, where, layout, why);
+void Converter::replace(PValueId value, WhereId where, const Layout& layout) {
+  const PValueId now = need(value, where, layout);
   if (now != value) replaced_[value] = now;
 }
 
-PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted, const Why& why) {
+PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted) {
   const PValueId value = current(original);
   Layout layout = wanted;
   for (std::size_t axis = 0; axis < layout.size(); ++axis)
@@ -64,46 +54,41 @@ PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted,
   if (v.where == where && v.layout == layout) return value;
   const auto key = std::make_tuple(value, where, str(layout));
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
-  const PValueId result =
-      v.where == kNone ? copy_constant(value, where, layout, why) : convert(value, where, layout, why);
-  if (program_.options.reasons) remember(value, result, why);
+  const auto bringing = reasons_.bringing(value);
+  const PValueId result = v.where == kNone ? copy_constant(value, where, layout) : convert(value, where, layout);
+  reasons_.brought(result);
   return made_[key] = result;
 }
 
-void Converter::remember(PValueId from, PValueId to, const Why& why) {
-  const PValue& before = program_.values[from];
-  const PValue& after = program_.values[to];
-  std::vector<NodeId> causes(after.layout.size(), kNone);
-  for (std::size_t axis = 0; axis < causes.size(); ++axis) {
-    if (after.layout[axis] == replicated()) continue;
-    const bool kept = before.where == after.where && before.layout[axis] == after.layout[axis];
-    causes[axis] = kept ? cause(from, axis) : of_axis(from, axis, why).node;
-  }
-  program_.causes.of_layout[to] = std::move(causes);
+PValueId Converter::whole(PValueId value) {
+  const auto asking = reasons_.asking_along({});
+  const WhereId where = program_.values[value].where;
+  return need(value, where, Layout(program_.wheres[where].axes.size()));
 }
 
-PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+PValueId Converter::laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes) {
+  const auto asking = reasons_.asking_along(axes);
+  return need(value, program_.values[value].where, layout);
+}
+
+PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
-  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout, why);
-  if (from.where == where) return convert_axes(value, layout, why);
+  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout);
+  if (from.where == where) return convert_axes(value, layout);
   const Where& source = program_.wheres[from.where];
   const Where& target = program_.wheres[where];
   if (!source.single()) {
     if (target.tasks.size() == 1) {
-      if (const PValueId joined = to_root(value, target.tasks[0], where, why); joined != kNone) return joined;
-      if (has_device(source, target))
-        return need(value, from.where, Layout(source.axes.size()), why.without_axes());  // its own copy
+      if (const PValueId joined = to_root(value, target.tasks[0], where); joined != kNone) return joined;
+      if (has_device(source, target)) return whole(value);  // its own copy
     }
-    const Layout all(source.axes.size());
-    if (const PValueId parts = across(value, where, layout, why); parts != kNone) return parts;
-    if (!target.single() && covers(source, target))
-      return cut_after_moving(need(value, from.where, all, why.without_axes()), where, layout);
+    if (const PValueId parts = across(value, where, layout); parts != kNone) return parts;
+    if (!target.single() && covers(source, target)) return cut_after_moving(whole(value), where, layout);
     const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
-    const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index), why);
-    return from_device(joined != kNone ? joined : need(value, from.where, all, why.without_axes()), task, where, layout,
-                       why);
+    const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index));
+    return from_device(joined != kNone ? joined : whole(value), task, where, layout);
   }
-  return from_device(value, source.tasks[0], where, layout, why);
+  return from_device(value, source.tasks[0], where, layout);
 }
 
 bool Converter::takes_extent(const PValue& from, WhereId where, const Layout& layout) const {
@@ -115,7 +100,7 @@ bool Converter::takes_extent(const PValue& from, WhereId where, const Layout& la
                              [](const ConversionStep& step) { return step.before == replicated(); });
 }
 
-PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
   Type known = from.type;
   known.shape[0] = known.shape[0].size();
@@ -123,10 +108,10 @@ PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout&
   for (AxisLayout& axis : extents) axis = axis == split(0) ? partial(Reduce::sum) : replicated();
   const PValueId elements = computed(kFillBound, {&value, 1}, known, from.where, from.layout);
   const PValueId extent = computed(kExtentOf, {&value, 1}, {DType::int64, Shape{1}}, from.where, extents);
-  if (const auto causes = program_.causes.of_layout.find(value); causes != program_.causes.of_layout.end())
-    program_.causes.of_layout[elements] = causes->second;
-  const PValueId parts[] = {need(elements, where, layout, why),
-                            need(extent, where, Layout(layout.size()), why.without_axes())};
+  reasons_.laid_like(elements, value);
+  const PValueId laid = need(elements, where, layout);
+  const auto asking = reasons_.asking_along({});
+  const PValueId parts[] = {laid, need(extent, where, Layout(layout.size()))};
   return computed(kWithExtent, parts, from.type, where, layout);
 }
 
@@ -139,13 +124,12 @@ bool Converter::covers(const Where& source, const Where& target) {
          std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
 }
 
-PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout,
-                                const Why& why) {
+PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout) {
   const Where& target = program_.wheres[where];
   const Where& source = program_.wheres[program_.values[value].where];
   if (target.single()) {
     const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
-    explain(moved, "transfer from /task:" + std::to_string(task) + " to " + target.str(), why, of_place(value, why));
+    reasons_.added(program_.values[moved].producer);
     return moved;
   }
   if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
@@ -153,13 +137,13 @@ PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where
   const Layout all(target.axes.size());
   if (layout == all) {
     const Members members = with_root(target.tasks, task);
-    return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all, why, of_place(value, why));
+    return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all);
   }
-  if (made(value, where, all)) return need(need(value, where, all, why), where, layout, why);
-  return spread(value, task, where, layout, why);
+  if (made(value, where, all)) return need(need(value, where, all), where, layout);
+  return spread(value, task, where, layout);
 }
 
-PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why) {
+PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout) {
   Axes reached(layout.size()), rest(layout.size(), true);
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     if (layout[axis].kind != Kind::split) continue;
@@ -170,32 +154,30 @@ PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, con
     reached[axis] = true;
     rest[axis] = false;
     const WhereId at = part_at(where, task, reached);
-    const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
     value = collective(cut, {CollectiveKind::scatter, Reduce::none, members, layout[axis].dim}, at,
-                       at == where ? layout : of(layout, reached), why,
-                       asked ? Cited{why.axes[axis], true} : of_place(value, why));
+                       at == where ? layout : of(layout, reached), axis);
     if (at == where) return value;
   }
   const ProgramCollective broadcast{CollectiveKind::broadcast, Reduce::none, along(where, task, reached, rest)};
-  return collective(value, broadcast, where, layout, why, of_place(value, why));
+  return collective(value, broadcast, where, layout);
 }
 
-PValueId Converter::across(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+PValueId Converter::across(PValueId value, WhereId where, const Layout& layout) {
   const WhereId at = program_.values[value].where;
   const std::vector<std::size_t> alike = axes_alike(value, where, layout);
   if (alike.empty()) return kNone;
   Layout there(program_.wheres[at].axes.size());
-  Why why_there{why.user, why.place, std::vector<NodeId>(there.size(), kNone)};
+  std::vector<std::uint32_t> asked(there.size(), kNone);
   Axes source_axes(there.size()), split_axes(layout.size()), copied(layout.size());
   for (std::size_t axis = 0, k = 0; axis < layout.size(); ++axis) {
     split_axes[axis] = layout[axis].kind == Kind::split;
     copied[axis] = !split_axes[axis];
     if (!split_axes[axis]) continue;
     source_axes[alike[k]] = true;
-    if (!why.axes.empty()) why_there.axes[alike[k]] = why.axes[axis];
+    asked[alike[k]] = static_cast<std::uint32_t>(axis);
     there[alike[k++]] = layout[axis];
   }
-  const PValueId cut = need(value, at, there, why_there);
+  const PValueId cut = laid_alike(value, there, asked);
   const Where &source = program_.wheres[at], &target = program_.wheres[where];
   const std::vector<std::size_t> givers = positions(source, 0, source_axes);
   const std::vector<std::size_t> first_getters = positions(target, 0, split_axes);
@@ -208,7 +190,7 @@ PValueId Converter::across(PValueId value, WhereId where, const Layout& layout, 
   }
   const auto root = static_cast<std::int32_t>(groups[0].size() - 1);
   const Members members{.grouping = program_.intern(std::move(groups)), .root = root, .guest_root = true};
-  return collective(cut, {CollectiveKind::broadcast, Reduce::none, members}, where, layout, why, of_place(value, why));
+  return collective(cut, {CollectiveKind::broadcast, Reduce::none, members}, where, layout);
 }
 
 std::vector<std::size_t> Converter::axes_alike(PValueId value, WhereId where, const Layout& layout) const {
@@ -246,7 +228,7 @@ PValueId Converter::cut_after_moving(PValueId whole, WhereId where, const Layout
   return take_part(whole, where, layout);
 }
 
-PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where, const Why& why) {
+PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where) {
   const PValue from = program_.values[original];
   const Layout layout = from.layout;
   if (layout == Layout(layout.size()) || made(original, from.where, Layout(layout.size()))) return kNone;
@@ -257,31 +239,29 @@ PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where,
     for (std::size_t axis = layout.size(); axis > 0; --axis) {
       if (layout[axis - 1].kind != kind) continue;
       left[axis - 1] = false;
-      const NodeId split_by = cause(original, axis - 1);
-      const Cited cited = why.place == kNone && split_by != kNone ? Cited{split_by, true} : of_place(original, why);
       const Members members = along(from.where, task, left, only(axis - 1, layout.size()));
       const bool last = std::find(left.begin(), left.end(), true) == left.end();
       const WhereId at = last ? where : part_at(from.where, task, left);
       value = join(value, layout[axis - 1], members, at,
-                   last ? Layout(program_.wheres[where].axes.size()) : of(layout, left), why, cited);
+                   last ? Layout(program_.wheres[where].axes.size()) : of(layout, left), axis - 1);
     }
   return value;
 }
 
 PValueId Converter::join(PValueId value, const AxisLayout& before, const Members& members, WhereId where,
-                         const Layout& layout, const Why& why, Cited cited) {
+                         const Layout& layout, std::size_t axis) {
   if (before.kind == Kind::partial)
-    return collective(value, {CollectiveKind::reduce, before.reduce, members}, where, layout, why, cited);
+    return collective(value, {CollectiveKind::reduce, before.reduce, members}, where, layout, axis);
   const auto guests = members.guest_root ? 1 : 0;
   const auto parts = static_cast<std::int64_t>(program_.groupings[members.grouping][0].size()) - guests;
   const ProgramCollective gather{CollectiveKind::gather, Reduce::none, members, before.dim};
-  return parts_op(kJoinParts, collective(value, gather, where, layout, why, cited), before.dim, parts, where, layout);
+  return parts_op(kJoinParts, collective(value, gather, where, layout, axis), before.dim, parts, where, layout);
 }
 
-PValueId Converter::convert_axes(PValueId original, const Layout& layout, const Why& why) {
+PValueId Converter::convert_axes(PValueId original, const Layout& layout) {
   PValueId value = nearest(original, layout);
   for (const ConversionStep& step : conversion(program_.values[value].layout, layout))
-    value = convert_axis(value, step, why, of_axis(original, step.axis, why));
+    value = convert_axis(value, step);
   return value;
 }
 
@@ -299,7 +279,7 @@ PValueId Converter::nearest(PValueId value, const Layout& layout) const {
   return best;
 }
 
-PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited) {
+PValueId Converter::convert_axis(PValueId value, const ConversionStep& step) {
   const PValue from = program_.values[value];
   const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
   const std::int64_t members = program_.wheres[from.where].axes[step.axis];
@@ -308,27 +288,26 @@ PValueId Converter::convert_axis(PValueId value, const ConversionStep& step, con
   const bool to_parts = step.after.kind == Kind::split;
   if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
   if (step.before.kind == Kind::partial && !to_parts)
-    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout, why,
-                      cited);
+    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout,
+                      step.axis);
   if (step.before.kind == Kind::partial) {
     const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
     return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim}, from.where,
-                      layout, why, cited);
+                      layout, step.axis);
   }
-  if (to_parts) return exchange(value, step, layout, why, cited);
+  if (to_parts) return exchange(value, step, layout);
   const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
-                                    from.where, layout, why, cited);
+                                    from.where, layout, step.axis);
   return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
 }
 
-PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why,
-                             Cited cited) {
+PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout) {
   const PValue from = program_.values[value];
   const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
   const std::int64_t members = program_.wheres[from.where].axes[step.axis];
   const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
   const PValueId blocks = collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim},
-                                     from.where, layout, why, cited);
+                                     from.where, layout, step.axis);
   return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
 }
 
@@ -371,15 +350,12 @@ PValueId Converter::computed(const OpDef& def, std::span<const PValueId> inputs,
 }
 
 PValueId Converter::collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
-                               const Why& why, Cited cited) {
+                               std::size_t axis) {
   Node node = added(NodeKind::collective, value);
   node.detail = static_cast<std::uint32_t>(program_.collectives.size());
   program_.collectives.push_back(what);
   const PValueId result = finish(node, value, where, layout);
-  explain(result,
-          std::string(name_of(what.kind)) + " over " +
-              std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks",
-          why, cited);
+  reasons_.added(program_.values[result].producer, axis);
   return result;
 }
 
@@ -428,10 +404,10 @@ PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int
   return finish(node, value, where, layout);
 }
 
-PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why) {
+PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
   const Layout whole(program_.wheres[where].axes.size());
-  if (layout != whole) return need(need(value, where, whole, why), where, layout, why);
+  if (layout != whole) return need(need(value, where, whole), where, layout);
   Node node = program_.nodes[from.producer];
   node.where = where;
   const NodeId id = program_.add(node, {}, {&from.type, 1});
@@ -440,47 +416,6 @@ PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& l
   place(result, where, whole);
   emit(id);
   return result;
-}
-
-Converter::Cited Converter::of_place(PValueId value, const Why& why) const {
-  const std::vector<NodeId>& causes = program_.causes.of_place;
-  if (why.place != kNone || causes.empty()) return {why.place, false};
-  NodeId producer = program_.values[value].producer;
-  while (producer >= causes.size()) producer = program_.values[program_.inputs(program_.nodes[producer])[0]].producer;
-  return {causes[producer], false};
-}
-
-Converter::Cited Converter::of_axis(PValueId value, std::size_t axis, const Why& why) const {
-  const bool asked = !why.axes.empty() && why.axes[axis] != kNone;
-  return {asked ? why.axes[axis] : cause(value, axis), true};
-}
-
-void Converter::explain(PValueId value, const std::string& what, const Why& why, Cited cited) {
-  if (!program_.options.reasons) return;
-  const Node& user = program_.nodes[why.user];
-  const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
-  Reason reason{program_.name(value),
-                what + ", " + std::to_string(program_.values[value].type.bytes()) + " bytes: " + use + " on " +
-                    program_.where(user).str() + text(why.user, cited),
-                program_.line(user), true};
-  if (cited.node != kNone) {
-    reason.constraint = program_.name(program_.nodes[cited.node]);
-    reason.of_layout = cited.layout;
-  }
-  program_.reason_of[program_.values[value].producer] = program_.reasons.size();
-  program_.reasons.push_back(std::move(reason));
-}
-
-std::string Converter::text(NodeId user, Cited cited) const {
-  if (cited.node == kNone) return "";
-  const Node& node = program_.nodes[cited.node];
-  const Annotation& annotation = node.graph->op(node.op).annotation();
-  if (cited.node == user && !cited.layout) return ", as annotated";
-  std::string how = cited.layout ? "laid" : "annotated " + program_.text(annotation);
-  for (std::size_t i = 0; cited.layout && i < annotation.layouts.size(); ++i)
-    how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
-  if (cited.node == user) return ", which is " + how;
-  return ", because " + program_.name(node) + " is " + how + " at " + escaped(program_.line(node).str());
 }
 
 }  // namespace ferry

@@ -10,17 +10,10 @@
 
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/mesh_parts.hpp"
+#include "placement/layout/reasons.hpp"
 #include "placement/program/program.hpp"
 
 namespace ferry {
-
-/// Who needs a value as it does not lie yet, and whose annotations that goes back to (Causes).
-struct Why {
-  NodeId user = 0;
-  NodeId place = kNone;           ///< of the devices where it is needed
-  std::vector<NodeId> axes = {};  ///< of the layout there, axis by axis; empty: of none
-  [[nodiscard]] Why without_axes() const { return {user, place, {}}; }
-};
 
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
@@ -30,71 +23,68 @@ struct Why {
 /// part along the bounded dim has what lies before the extent, which may be nothing.
 class Converter {
  public:
-  explicit Converter(Program& program) : program_(program) {}
+  /// `reasons` hears of all that is added; who asks for it is told to them.
+  Converter(Program& program, Reasons& reasons) : program_(program), reasons_(reasons) {}
 
   /// Nodes are added at the end of this region from now on; gives the region before.
   RegionId enter(RegionId region) { return std::exchange(region_, region); }
   /// Puts a node at the end of the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
-  /// Says where a value lies, and of each axis whose annotation its layout goes back to. An axis of one task is
-  /// replicated.
-  void place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes = {});
-  /// Whose annotation the value's layout along an axis goes back to; kNone: nobody's.
-  [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
+  /// Says where a value lies. An axis of one task is replicated.
+  void place(PValueId value, WhereId where, Layout layout);
   /// What now stands for `value`: itself, or what replaced it.
   [[nodiscard]] PValueId current(PValueId value) const;
   /// From now on `value` is read as it lies on `where`.
-  void replace(PValueId value, WhereId where, const Layout& layout, const Why& why);
-  /// The value with its bytes on `where` in that layout, for the node `why`; converted when nobody did it before.
-  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  void replace(PValueId value, WhereId where, const Layout& layout);
+  /// The value with its bytes on `where` in that layout; converted when nobody did it before.
+  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout);
 
  private:
-  /// What a reason cites: an op's layouts, or its place.
-  struct Cited {
-    NodeId node = kNone;
-    bool layout = false;
-  };
-
-  PValueId convert(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  /// All of the value on each of its own tasks, for nobody's layout.
+  PValueId whole(PValueId value);
+  /// On its own mesh, whose axes stand for these of the one that is asked for (Reasons::asking_along).
+  PValueId laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes);
+  PValueId convert(PValueId value, WhereId where, const Layout& layout);
   /// What brings the value there takes its extent along, or it is not bounded.
   [[nodiscard]] bool takes_extent(const PValue& from, WhereId where, const Layout& layout) const;
   /// A bounded value, its elements at the bound and its extent apart.
-  PValueId convert_bounded(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  PValueId convert_bounded(PValueId value, WhereId where, const Layout& layout);
   /// From a mesh to one of other tasks: the value is laid there as it shall lie here, and each part is sent once. kNone
   /// when the meshes share a task, or the source cannot be cut as the target wants.
-  PValueId across(PValueId value, WhereId where, const Layout& layout, const Why& why);
+  PValueId across(PValueId value, WhereId where, const Layout& layout);
   /// For each split axis of `layout` an axis of the source with as many tasks, in order, so that the value is there
   /// laid alike with the least to move; empty: there are none.
   [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
   static bool has_device(const Where& mesh, const Where& device);
   static bool covers(const Where& source, const Where& target);
   /// A value that `task` holds whole goes to a device or mesh.
-  PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why);
+  PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
   /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
   /// The parts go out along the split axes, one axis after another and each to more devices, then along the others.
-  PValueId spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout, const Why& why);
+  PValueId spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
   /// Reduces and gathers to one device, along one axis after another and each to fewer devices, when nobody made the
   /// whole value on the mesh yet.
-  PValueId to_root(PValueId original, std::int32_t task, WhereId where, const Why& why);
-  PValueId convert_axes(PValueId original, const Layout& layout, const Why& why);
+  PValueId to_root(PValueId original, std::int32_t task, WhereId where);
+  PValueId convert_axes(PValueId original, const Layout& layout);
   /// Of the value and what was made of it on its mesh, what takes the least to be laid so.
   [[nodiscard]] PValueId nearest(PValueId value, const Layout& layout) const;
-  PValueId convert_axis(PValueId value, const ConversionStep& step, const Why& why, Cited cited);
+  PValueId convert_axis(PValueId value, const ConversionStep& step);
   /// From parts along one dim to parts along another: each member gives each other one a block.
-  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout, const Why& why, Cited cited);
+  PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout);
   Node added(NodeKind kind, PValueId value) const;
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
   PValueId finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where, const Layout& layout);
   /// A kernel without attributes.
   PValueId computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
                     const Layout& layout);
+  /// `axis`: of the mesh, along which it does something; kNone: along all.
   PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
-                      const Why& why, Cited cited);
+                      std::size_t axis = kNone);
   /// Joins what the members have along one axis at their root.
   PValueId join(PValueId value, const AxisLayout& before, const Members& members, WhereId where, const Layout& layout,
-                const Why& why, Cited cited);
+                std::size_t axis);
   /// The task's position in the mesh; of a task outside, the first.
   [[nodiscard]] std::size_t corner(WhereId mesh, std::int32_t task) const;
   /// The part of the mesh along these axes that has the task's corner.
@@ -109,17 +99,10 @@ class Converter {
   /// Joins or cuts parts; nothing is to be done along dim 0, where parts lie one after another anyway.
   PValueId parts_op(const OpDef& def, PValueId value, int dim, std::int64_t parts, WhereId where, const Layout& layout);
   /// A constant without an annotation is made wherever it is used.
-  PValueId copy_constant(PValueId value, WhereId where, const Layout& layout, const Why& why);
-  /// Whose annotation brings the value elsewhere: its user's, else its own; of a layout, what asks for the new one or
-  /// else gave the old one.
-  [[nodiscard]] Cited of_place(PValueId value, const Why& why) const;
-  [[nodiscard]] Cited of_axis(PValueId value, std::size_t axis, const Why& why) const;
-  /// The layouts of a converted value go back to whoever asked, or to what the value had before.
-  void remember(PValueId from, PValueId to, const Why& why);
-  void explain(PValueId value, const std::string& what, const Why& why, Cited cited);
-  [[nodiscard]] std::string text(NodeId user, Cited cited) const;
+  PValueId copy_constant(PValueId value, WhereId where, const Layout& layout);
 
   Program& program_;
+  Reasons& reasons_;
   RegionId region_ = 0;
   std::map<PValueId, PValueId> replaced_;
   std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;

@@ -8,6 +8,7 @@
 #include "graph/op/core_ops.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/layout/converter.hpp"
+#include "placement/layout/reasons.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
 
@@ -18,7 +19,7 @@ using Kind = AxisLayout::Kind;
 
 class Resharder {
  public:
-  explicit Resharder(Program& program) : program_(program), to_(program), sums_(program) {}
+  explicit Resharder(Program& program) : program_(program), reasons_(program), to_(program, reasons_), sums_(program) {}
 
   void run() { region(0); }
 
@@ -120,16 +121,21 @@ class Resharder {
     const std::vector<Layout> wanted = annotated_layouts(node, where);
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
                                              : choose_strategy(program_, node, given, or_hinted(node, wanted));
-    const Why because = why(id, causes(id, strategy));
-    for (std::uint32_t i = 0; i < node.inputs; ++i)
-      if (!is_unread(program_, node, i)) set_input(i, node.where, strategy.inputs[i], because);
+    const std::vector<NodeId> causes = causes_of(id, strategy);
+    {
+      const auto asking = reasons_.asking(id, causes);
+      for (std::uint32_t i = 0; i < node.inputs; ++i)
+        if (!is_unread(program_, node, i)) set_input(id, i, node.where, strategy.inputs[i]);
+    }
     program_.nodes[id].once = node.once && inputs_once(id);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
-      to_.place(node.first_output + o, node.where, strategy.outputs[o], because.axes);
+      place(node.first_output + o, node.where, strategy.outputs[o], causes);
     to_.emit(id);
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (!wanted[o].empty())
-        to_.replace(node.first_output + o, node.where, wanted[o], why(id, std::vector<NodeId>(wanted[o].size(), id)));
+    for (std::uint32_t o = 0; o < node.outputs; ++o) {
+      if (wanted[o].empty()) continue;
+      const auto asking = reasons_.asking(id, std::vector<NodeId>(wanted[o].size(), id));
+      to_.replace(node.first_output + o, node.where, wanted[o]);
+    }
   }
 
   /// What is not annotated may have a hint.
@@ -140,29 +146,23 @@ class Resharder {
     return wanted;
   }
 
-  /// That `user` needs something; `axes`: as in Why.
-  Why why(NodeId user, std::vector<NodeId> axes = {}) const {
-    return program_.options.reasons ? Why{user, program_.causes.of_place[user], std::move(axes)} : Why{user};
+  /// Says where a value lies, for these causes of its axes.
+  void place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
+    to_.place(value, where, std::move(layout));
+    reasons_.laid(value, std::move(causes));
   }
 
   /// Whose annotations the choice goes back to, axis by axis.
-  std::vector<NodeId> causes(NodeId id, const Strategy& strategy) const {
+  std::vector<NodeId> causes_of(NodeId id, const Strategy& strategy) const {
     std::vector<NodeId> causes;
     if (!program_.options.reasons) return causes;
     for (std::size_t axis = 0; axis < strategy.asked.size(); ++axis) {
       const std::uint32_t asked = strategy.asked[axis];
       const bool input = asked < program_.nodes[id].inputs;
-      causes.push_back(input ? to_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
+      causes.push_back(input ? reasons_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
                              : asking_output(program_, id, strategy, axis));
     }
     return causes;
-  }
-
-  /// Whose annotations the value's layout on `where` goes back to.
-  std::vector<NodeId> causes_of(PValueId value, WhereId where) const {
-    const auto found = program_.causes.of_layout.find(value);
-    const bool known = found != program_.causes.of_layout.end() && program_.values[value].where == where;
-    return known ? found->second : std::vector<NodeId>();
   }
 
   /// What a collective gives, it gives in every step.
@@ -178,7 +178,7 @@ class Resharder {
     const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
     const bool stays = !moves && !wanted[0].empty();
     if (stays)
-      to_.place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
+      place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
       to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
     to_.emit(id);
@@ -188,27 +188,30 @@ class Resharder {
   void send_home(NodeId feed, WhereId home) {
     const Node node = program_.nodes[feed];
     Layout layout = annotated_layouts(node, program_.wheres[home])[0];
-    Why because{feed, feed, std::vector<NodeId>(layout.size(), feed)};
+    std::vector<NodeId> causes(layout.size(), feed);
     if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
     if (const auto hint = program_.hints.find(node.first_output); hint != program_.hints.end()) {
       layout = hint->second.layout;
-      because.axes = hint->second.causes;
+      causes = hint->second.causes;
     }
-    to_.replace(node.first_output, home, layout, because);
+    const auto asking = reasons_.asking_as_placed(feed, std::move(causes));
+    to_.replace(node.first_output, home, layout);
   }
 
   void assign(NodeId id) {
     const Node node = program_.nodes[id];
     const PValueId read = program_.inputs(node)[0];
     const PValue variable = program_.values[read];
-    set_input(1, variable.where, variable.layout, why(id, causes_of(read, variable.where)));
+    const auto asking = reasons_.asking(id, reasons_.causes(read, variable.where));
+    set_input(id, 1, variable.where, variable.layout);
     to_.place(node.first_output, variable.where, variable.layout);
     to_.emit(id);
   }
 
   void fetch(NodeId id) {
     const WhereId at = program_.nodes[id].where;
-    set_input(0, at, {}, Why{id});
+    const auto asking = reasons_.asking_anywhere(id);
+    set_input(id, 0, at, {});
     to_.emit(id);
   }
 
@@ -225,16 +228,18 @@ class Resharder {
                                         program_.regions[body].parameters.begin() + node.outputs);
     for (std::size_t i = 0; i < carried.size(); ++i) {
       const PValue parameter = program_.values[carried[i]];
-      const Why because = why(id, causes_of(carried[i], parameter.where));
+      std::vector<NodeId> causes = reasons_.causes(carried[i], parameter.where);
+      const auto asking = reasons_.asking(id, causes);
       PValueId& result = program_.regions[body].results[i];
-      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout, because); });
-      to_.place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout, because.axes);
+      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout); });
+      place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout, std::move(causes));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
+    const auto asking = reasons_.asking_anywhere(id);
     PValueId& predicate = program_.regions[condition].results[0];
-    predicate = in_region(
-        condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size()), Why{id}); });
+    predicate =
+        in_region(condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size())); });
     to_.emit(id);
   }
 
@@ -250,14 +255,15 @@ class Resharder {
       PValueId& else_result = program_.regions[first + 1].results[i];
       const WhereId at = place_of(then_result, else_result, node.where);
       const Layout layout = whole_layout(then_result, at);
-      const Why because = why(id, causes_of(then_result, at));
-      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout, because); });
-      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout, because); });
-      to_.place(node.first_output + i, at, layout, causes_of(then_result, at));
+      const auto asking = reasons_.asking(id, reasons_.causes(then_result, at));
+      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout); });
+      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout); });
+      place(node.first_output + i, at, layout, reasons_.causes(then_result, at));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
-    set_input(0, all, Layout(program_.wheres[all].axes.size()), Why{id});
+    const auto asking = reasons_.asking_anywhere(id);
+    set_input(id, 0, all, Layout(program_.wheres[all].axes.size()));
     to_.emit(id);
   }
 
@@ -268,11 +274,12 @@ class Resharder {
       const std::uint32_t input = program_.argument(program_.nodes[owner], region_id, i);
       const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
       const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
-      set_input(input, at, whole_layout(argument, at), why(owner, causes_of(argument, at)));
-      const PValue bound = program_.values[program_.inputs(program_.nodes[owner])[input]];
-      const bool here = bound.where == at;
-      to_.place(parameters[i], at, here ? bound.layout : Layout(program_.wheres[at].axes.size()),
-                causes_of(program_.inputs(program_.nodes[owner])[input], at));
+      const auto asking = reasons_.asking(owner, reasons_.causes(argument, at));
+      set_input(owner, input, at, whole_layout(argument, at));
+      const PValueId bound = program_.inputs(program_.nodes[owner])[input];
+      const bool here = program_.values[bound].where == at;
+      place(parameters[i], at, here ? Layout(program_.values[bound].layout) : Layout(program_.wheres[at].axes.size()),
+            reasons_.causes(bound, at));
     }
   }
 
@@ -325,13 +332,13 @@ class Resharder {
     return value;
   }
 
-  /// Input `i` of the user that `because` names.
-  void set_input(std::uint32_t i, WhereId where, const Layout& layout, const Why& because) {
-    const PValueId value = to_.need(program_.inputs(program_.nodes[because.user])[i], where, layout, because);
-    program_.inputs(program_.nodes[because.user])[i] = value;
+  void set_input(NodeId user, std::uint32_t i, WhereId where, const Layout& layout) {
+    const PValueId value = to_.need(program_.inputs(program_.nodes[user])[i], where, layout);
+    program_.inputs(program_.nodes[user])[i] = value;
   }
 
   Program& program_;
+  Reasons reasons_;
   Converter to_;
   Sums sums_;
 };

@@ -1,0 +1,119 @@
+#include "placement/layout/reasons.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace ferry {
+
+NodeId Reasons::cause(PValueId value, std::size_t axis) const {
+  const auto found = program_.causes.of_layout.find(value);
+  return found == program_.causes.of_layout.end() ? kNone : found->second[axis];
+}
+
+std::vector<NodeId> Reasons::causes(PValueId value, WhereId where) const {
+  const auto found = program_.causes.of_layout.find(value);
+  const bool known = found != program_.causes.of_layout.end() && program_.values[value].where == where;
+  return known ? found->second : std::vector<NodeId>();
+}
+
+void Reasons::laid(PValueId value, std::vector<NodeId> causes) {
+  if (!program_.options.reasons || causes.empty()) return;
+  for (std::size_t axis = 0; axis < causes.size(); ++axis)
+    if (program_.values[value].layout[axis] == replicated()) causes[axis] = kNone;
+  program_.causes.of_layout[value] = std::move(causes);
+}
+
+void Reasons::laid_like(PValueId value, PValueId other) {
+  laid(value, causes(other, program_.values[other].where));
+}
+
+Reasons::Why Reasons::along(std::span<const std::uint32_t> axes) const {
+  Why why{why_.user, why_.place};
+  if (!why_.axes.empty())
+    for (const std::uint32_t axis : axes) why.axes.push_back(axis == kNone ? kNone : why_.axes[axis]);
+  return why;
+}
+
+void Reasons::added(NodeId id, std::size_t axis) {
+  if (!program_.options.reasons) return;
+  const Node& message = program_.nodes[id];
+  const Node& user = program_.nodes[why_.user];
+  const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
+  const Cited cites = cited(message, axis);
+  Reason reason{program_.name(message.first_output),
+                text(message) + ", " + std::to_string(program_.values[message.first_output].type.bytes()) +
+                    " bytes: " + use + " on " + program_.where(user).str() + text(cites),
+                program_.line(user), true};
+  if (cites.node != kNone) {
+    reason.constraint = program_.name(program_.nodes[cites.node]);
+    reason.of_layout = cites.layout;
+  }
+  program_.reason_of[id] = program_.reasons.size();
+  program_.reasons.push_back(std::move(reason));
+}
+
+void Reasons::brought(PValueId result) {
+  if (!program_.options.reasons) return;
+  const PValue& before = program_.values[brought_];
+  const PValue& after = program_.values[result];
+  std::vector<NodeId> causes(after.layout.size(), kNone);
+  for (std::size_t axis = 0; axis < causes.size(); ++axis) {
+    if (after.layout[axis] == replicated()) continue;
+    const bool kept = before.where == after.where && before.layout[axis] == after.layout[axis];
+    causes[axis] = kept ? cause(brought_, axis) : of_axis(axis).node;
+  }
+  program_.causes.of_layout[result] = std::move(causes);
+}
+
+Reasons::Cited Reasons::cited(const Node& message, std::size_t axis) const {
+  if (message.kind == NodeKind::transfer) return of_place();
+  switch (program_.collectives[message.detail].kind) {
+    case CollectiveKind::broadcast:
+      return of_place();
+    case CollectiveKind::scatter:
+      return asks_for(axis) != kNone ? of_axis(axis) : of_place();
+    case CollectiveKind::reduce:
+    case CollectiveKind::gather:
+      return why_.place == kNone && cause(brought_, axis) != kNone ? Cited{cause(brought_, axis), true} : of_place();
+    default:
+      return of_axis(axis);
+  }
+}
+
+Reasons::Cited Reasons::of_place() const {
+  const std::vector<NodeId>& causes = program_.causes.of_place;
+  if (why_.place != kNone || causes.empty()) return {why_.place, false};
+  NodeId producer = program_.values[brought_].producer;
+  while (producer >= causes.size()) producer = program_.values[program_.inputs(program_.nodes[producer])[0]].producer;
+  return {causes[producer], false};
+}
+
+Reasons::Cited Reasons::of_axis(std::size_t axis) const {
+  return {asks_for(axis) != kNone ? asks_for(axis) : cause(brought_, axis), true};
+}
+
+std::string Reasons::text(const Node& message) const {
+  if (message.kind == NodeKind::transfer) {
+    const PValue& from = program_.values[program_.inputs(message)[0]];
+    return "transfer from /task:" + std::to_string(program_.wheres[from.where].tasks[0]) + " to " +
+           program_.where(message).str();
+  }
+  const ProgramCollective& what = program_.collectives[message.detail];
+  return std::string(name_of(what.kind)) + " over " +
+         std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks";
+}
+
+std::string Reasons::text(Cited cited) const {
+  if (cited.node == kNone) return "";
+  const Node& node = program_.nodes[cited.node];
+  const Annotation& annotation = node.graph->op(node.op).annotation();
+  if (cited.node == why_.user && !cited.layout) return ", as annotated";
+  std::string how = cited.layout ? "laid" : "annotated " + program_.text(annotation);
+  for (std::size_t i = 0; cited.layout && i < annotation.layouts.size(); ++i)
+    how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
+  if (cited.node == why_.user) return ", which is " + how;
+  return ", because " + program_.name(node) + " is " + how + " at " + escaped(program_.line(node).str());
+}
+
+}  // namespace ferry
