@@ -102,7 +102,7 @@ class Propagator {
   void branch(const Node& node) {
     bodies(node);
     for (std::uint32_t i = 0; i < node.outputs; ++i)
-      laid_[node.first_output + i] = joined(program_.regions[node.detail].results[i]);
+      laid_[node.first_output + i] = joined_at(program_.regions[node.detail].results[i]);
   }
 
   void bodies(const Node& owner) {
@@ -110,7 +110,7 @@ class Propagator {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const WhereId where = program_.nodes[program_.values[parameters[i]].producer].where;
-        laid_[parameters[i]] = joined(program_.inputs(owner)[program_.argument(owner, body, i)]);
+        laid_[parameters[i]] = joined_at(program_.inputs(owner)[program_.argument(owner, body, i)]);
         if (laid_[parameters[i]].where != where) put(parameters[i], where, whole(where), kNone);
       }
       forwards(body);
@@ -119,10 +119,9 @@ class Propagator {
 
   Layout whole(WhereId where) const { return Layout(program_.wheres[where].axes.size()); }
 
-  Laid joined(PValueId value) const {
+  Laid joined_at(PValueId value) const {
     Laid laid = laid_[value];
-    for (AxisLayout& axis : laid.layout)
-      if (axis.kind == Kind::partial) axis = replicated();
+    laid.layout = joined(std::move(laid.layout));
     return laid;
   }
 
@@ -227,11 +226,7 @@ class Propagator {
 
   /// Whose annotation the op's layouts along the axis go back to.
   NodeId cause(NodeId id, std::size_t axis) const {
-    const Node& node = program_.nodes[id];
-    const std::uint32_t asked = strategies_[id].asked[axis];
-    if (asked == kNone) return kNone;
-    if (asked != Strategy::kOutput) return laid_[program_.inputs(node)[asked]].causes[axis];
-    return asking_output(program_, id, strategies_[id], axis);
+    return cause_of(program_, id, strategies_[id], axis, [&](PValueId input) { return laid_[input].causes[axis]; });
   }
 
   Program& program_;

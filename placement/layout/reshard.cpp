@@ -156,12 +156,9 @@ class Resharder {
   std::vector<NodeId> causes_of(NodeId id, const Strategy& strategy) const {
     std::vector<NodeId> causes;
     if (!program_.options.reasons) return causes;
-    for (std::size_t axis = 0; axis < strategy.asked.size(); ++axis) {
-      const std::uint32_t asked = strategy.asked[axis];
-      const bool input = asked < program_.nodes[id].inputs;
-      causes.push_back(input ? reasons_.cause(to_.current(program_.inputs(program_.nodes[id])[asked]), axis)
-                             : asking_output(program_, id, strategy, axis));
-    }
+    for (std::size_t axis = 0; axis < strategy.asked.size(); ++axis)
+      causes.push_back(cause_of(program_, id, strategy, axis,
+                                [&](PValueId input) { return reasons_.cause(to_.current(input), axis); }));
     return causes;
   }
 
@@ -290,13 +287,8 @@ class Resharder {
 
   /// The layout of a value if it is on `at`, with partial axes replicated; else replicated.
   Layout whole_layout(PValueId value, WhereId at) const {
-    Layout layout(program_.wheres[at].axes.size());
     const PValue& v = program_.values[value];
-    if (v.where != at) return layout;
-    layout = v.layout;
-    for (AxisLayout& axis : layout)
-      if (axis.kind == Kind::partial) axis = replicated();
-    return layout;
+    return v.where == at ? joined(v.layout) : Layout(program_.wheres[at].axes.size());
   }
 
   /// All tasks that take part in the bodies or hold an input or output of the owner.

@@ -223,6 +223,12 @@ std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
   return layouts;
 }
 
+Layout joined(Layout layout) {
+  for (AxisLayout& axis : layout)
+    if (axis.kind == AxisLayout::Kind::partial) axis = replicated();
+  return layout;
+}
+
 NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
   if (strategy.asked[axis] != Strategy::kOutput) return kNone;
   const Node& node = program.nodes[id];

@@ -27,6 +27,20 @@ struct Strategy {
 /// or the one that its hint goes back to. kNone: nobody's.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
+/// Whose annotation the choice along an axis goes back to: of an input that asked for it, what `of_input` says of that
+/// value; kNone: nobody's.
+template <class OfInput>
+[[nodiscard]] NodeId cause_of(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis,
+                              const OfInput& of_input) {
+  const std::uint32_t asked = strategy.asked[axis];
+  if (asked == kNone) return kNone;
+  return asked == Strategy::kOutput ? asking_output(program, id, strategy, axis)
+                                    : of_input(program.inputs(program.nodes[id])[asked]);
+}
+
+/// The layout of a value once its partial results are joined.
+[[nodiscard]] Layout joined(Layout layout);
+
 /// What a task that is in it computes for the node, as its operands are laid, in picoseconds, roughly; rather too much:
 /// letters that are contracted count whole.
 [[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
