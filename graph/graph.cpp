@@ -5,7 +5,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/op/core_ops.hpp"
@@ -82,37 +81,34 @@ Value Value::laid(const Layout& layout) const {
 }
 
 const OpDef& Op::def() const {
-  return *graph_->ops_[id_].def;
+  return graph_->ops_.def(id_);
 }
 std::string_view Op::name() const {
-  return graph_->names_[graph_->ops_[id_].name];
+  return graph_->ops_.name(id_);
 }
 std::span<const ValueId> Op::inputs() const {
-  const auto& record = graph_->ops_[id_];
-  return {graph_->inputs_.data() + record.first_input, record.inputs};
+  return graph_->ops_.inputs(id_);
 }
 int Op::outputs() const {
-  return static_cast<int>(graph_->ops_[id_].outputs);
+  return static_cast<int>(graph_->ops_.outputs(id_));
 }
 ValueId Op::output(int i) const {
-  return graph_->ops_[id_].first_output + static_cast<ValueId>(i);
+  return graph_->ops_.first_output(id_) + static_cast<ValueId>(i);
 }
 std::span<const OpId> Op::after() const {
-  const auto& record = graph_->ops_[id_];
-  return {graph_->afters_.data() + record.first_after, record.afters};
+  return graph_->ops_.after(id_);
 }
 const Attrs& Op::attrs() const {
-  return graph_->attrs_[graph_->ops_[id_].attrs];
+  return graph_->ops_.attrs(id_);
 }
 std::uint32_t Op::remade() const {
-  return graph_->ops_[id_].remade;
+  return graph_->ops_.remade(id_);
 }
 const Annotation& Op::annotation() const {
-  return graph_->annotations_[graph_->ops_[id_].annotation];
+  return graph_->ops_.annotation(id_);
 }
 SourceLine Op::line() const {
-  const auto& record = graph_->ops_[id_];
-  return {graph_->files_[record.file], record.line};
+  return graph_->ops_.line(id_);
 }
 std::string Op::str() const {
   std::string text = escaped(name()) + " (" + std::string(def().name) + ")";
@@ -120,14 +116,12 @@ std::string Op::str() const {
 }
 
 Scope::~Scope() {
-  if (graph_ != nullptr) graph_->pop(what_);
+  if (graph_ != nullptr) graph_->leave(what_);
 }
 
 // ---- Graph: leaves ----
 
-Graph::Graph() {
-  files_.intern("");
-}
+Graph::Graph() = default;
 Graph::~Graph() = default;
 
 Value Graph::constant(Tensor value, const On& place, source_location at) {
@@ -174,78 +168,63 @@ Scope Graph::device(std::string_view spec) {
 
 Scope Graph::device(const DeviceSpec& spec) {
   if (!body_scopes_.empty()) return current().device(spec);
-  Annotation annotation = annotation_scopes_.empty() ? Annotation() : annotation_scopes_.back();
-  annotation.device = annotation.device.merged(spec);
-  if (spec.task || spec.job) annotation.mesh = kNoMesh;
-  annotation_scopes_.push_back(std::move(annotation));
-  return {this, Scope::What::annotation};
+  scopes_.enter_device(spec);
+  return {this, Scopes::Kind::annotation};
 }
 
 Scope Graph::on(MeshId mesh) {
   if (!body_scopes_.empty()) return current().on(mesh);
   if (mesh >= meshes().size()) throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh));
-  annotation_scopes_.push_back({{}, mesh, {}});
-  return {this, Scope::What::annotation};
-}
-
-Scope Graph::name(std::string_view name) {
-  if (!body_scopes_.empty()) return current().name(name);
-  name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
-  return {this, Scope::What::name};
-}
-
-Scope Graph::after(std::span<const Value> values) {
-  if (!body_scopes_.empty()) return current().after(values);
-  std::vector<OpId> ops = after_scopes_.empty() ? std::vector<OpId>() : after_scopes_.back();
-  for (const Value& value : values) ops.push_back(producer(capture(value).id()));
-  after_scopes_.push_back(std::move(ops));
-  return {this, Scope::What::after};
-}
-
-Scope Graph::line(const SourceLine& line) {
-  if (!body_scopes_.empty()) return current().line(line);
-  line_scopes_.push_back(line);
-  return {this, Scope::What::line};
-}
-
-SourceLine Graph::line_for(const SourceLine& given) const {
-  if (!body_scopes_.empty()) return body_scopes_.back()->line_for(given);
-  return line_scopes_.empty() ? given : line_scopes_.back();
+  return annotated({{}, mesh, {}});
 }
 
 Scope Graph::annotated(Annotation annotation) {
   if (!body_scopes_.empty()) return current().annotated(std::move(annotation));
-  annotation_scopes_.push_back(std::move(annotation));
-  return {this, Scope::What::annotation};
+  scopes_.enter(std::move(annotation));
+  return {this, Scopes::Kind::annotation};
+}
+
+Scope Graph::name(std::string_view name) {
+  if (!body_scopes_.empty()) return current().name(name);
+  scopes_.enter_name(name);
+  return {this, Scopes::Kind::name};
+}
+
+Scope Graph::after(std::span<const Value> values) {
+  if (!body_scopes_.empty()) return current().after(values);
+  std::vector<OpId> ops;
+  for (const Value& value : values) ops.push_back(producer(capture(value).id()));
+  scopes_.enter_after(ops);
+  return {this, Scopes::Kind::after};
+}
+
+Scope Graph::line(const SourceLine& line) {
+  if (!body_scopes_.empty()) return current().line(line);
+  scopes_.enter(line);
+  return {this, Scopes::Kind::line};
+}
+
+SourceLine Graph::line_for(const SourceLine& given) const {
+  return body_scopes_.empty() ? scopes_.line_for(given) : body_scopes_.back()->line_for(given);
 }
 
 Scope Graph::remade() {
   if (!body_scopes_.empty()) return current().remade();
-  remade_scopes_.push_back(++remade_count_);
-  return {this, Scope::What::remade};
+  scopes_.enter_remade();
+  return {this, Scopes::Kind::remade};
 }
 
 Scope Graph::build(Graph& body) {
   FERRY_ASSERT(body.parent_ == this, "only a subgraph of this graph can be built in its place");
   body_scopes_.push_back(&body);
-  return {this, Scope::What::body};
+  return {this, std::nullopt};
 }
 
-void Graph::pop(Scope::What what) {
-  switch (what) {
-    case Scope::What::annotation:
-      return annotation_scopes_.pop_back();
-    case Scope::What::name:
-      return name_scopes_.pop_back();
-    case Scope::What::after:
-      return after_scopes_.pop_back();
-    case Scope::What::line:
-      return line_scopes_.pop_back();
-    case Scope::What::body:
-      return body_scopes_.pop_back();
-    case Scope::What::remade:
-      return remade_scopes_.pop_back();
-  }
+void Graph::leave(std::optional<Scopes::Kind> what) {
+  if (what)
+    scopes_.leave(*what);
+  else
+    body_scopes_.pop_back();
 }
 
 MeshId Graph::mesh(std::string_view axis, std::string_view devices) {
@@ -288,84 +267,54 @@ Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attr
   if (!name.empty() && find(name))
     throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str()).at(given_line);
   const SourceLine line = line_for(given_line);
-  const auto first_input = static_cast<std::uint32_t>(inputs_.size());
   std::vector<ValueId> ids;
   ids.reserve(inputs.size());
   for (const Value& input : inputs) ids.push_back(capture(input).id());
-
-  const std::vector<Type>* types = nullptr;
-  try {
-    types = &inferred_.infer(def, GraphFacts(*this, ids, attrs));
-  } catch (const Error& error) {
-    Error named(error.code(), std::string(def.name) + ": " + error.text());
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      named.note("input " + std::to_string(i) + ": " + type(ids[i]).str() + " " + op(producer(ids[i])).str());
-    throw named.at(line);
-  }
-
-  inputs_.insert(inputs_.end(), ids.begin(), ids.end());
-  Record record{};
-  record.def = &def;
-  record.first_input = first_input;
-  record.inputs = static_cast<std::uint32_t>(ids.size());
-  record.first_after = static_cast<std::uint32_t>(afters_.size());
-  record.first_output = values();
-  record.outputs = static_cast<std::uint32_t>(types->size());
-  if (!attrs.empty()) {
-    record.attrs = static_cast<std::uint32_t>(attrs_.size());
-    attrs_.push_back(std::move(attrs));
-  }
-  if (!annotation_scopes_.empty()) record.annotation = intern_annotation(annotation_scopes_.back());
-  if (!after_scopes_.empty()) {
-    afters_.insert(afters_.end(), after_scopes_.back().begin(), after_scopes_.back().end());
-    record.afters = static_cast<std::uint32_t>(after_scopes_.back().size());
-  }
-  if (!remade_scopes_.empty()) record.remade = remade_scopes_.back();
-  record.name = names_.intern(name.empty() ? fresh_name(def) : name);
-  record.file = files_.intern(line.file);
-  record.line = line.line;
-  op_of_name_.resize(names_.size(), size());
-  op_of_name_[record.name] = size();
-
-  const OpId id = size();
-  ops_.push_back(record);
+  const std::vector<Type>& types = inferred(def, ids, attrs, line);
+  const std::string fresh = name.empty() ? ops_.fresh_name(scopes_.prefix() + lower(def.name)) : std::string();
+  const OpId id = ops_.append({.def = def,
+                               .inputs = ids,
+                               .attrs = std::move(attrs),
+                               .annotation = scopes_.annotation(),
+                               .after = scopes_.after(),
+                               .remade = scopes_.remade(),
+                               .name = name.empty() ? std::string_view(fresh) : name,
+                               .line = line,
+                               .types = types});
   Values outputs;
-  outputs.reserve(types->size());
-  for (const Type& type : *types) {
-    outputs.emplace_back(this, values());
-    value_types_.push_back(intern_type(type));
-    value_ops_.push_back(id);
-  }
+  outputs.reserve(types.size());
+  for (std::uint32_t i = 0; i < types.size(); ++i) outputs.emplace_back(this, ops_.first_output(id) + i);
   return outputs;
 }
 
-void Graph::annotate(OpId op, Annotation annotation) {
-  ops_[op].annotation = intern_annotation(std::move(annotation));
+const std::vector<Type>& Graph::inferred(const OpDef& def, std::span<const ValueId> inputs, const Attrs& attrs,
+                                         const SourceLine& line) {
+  try {
+    return inferred_.infer(def, GraphFacts(*this, inputs, attrs));
+  } catch (const Error& error) {
+    Error named(error.code(), std::string(def.name) + ": " + error.text());
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      named.note("input " + std::to_string(i) + ": " + type(inputs[i]).str() + " " + op(producer(inputs[i])).str());
+    throw named.at(line);
+  }
+}
+
+void Graph::annotate(OpId op, const Annotation& annotation) {
+  ops_.annotate(op, annotation);
 }
 
 void Graph::rename(OpId op, std::string_view name) {
-  const std::string full = (name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name);
+  const std::string full = scopes_.prefix() + std::string(name);
   if (name.empty()) throw Error(Code::plan, "an op's name is empty").at(this->op(op).line());
   if (full == this->op(op).name()) return;
   if (const auto other = find(full))
     throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str())
         .at(this->op(op).line());
-  op_of_name_[ops_[op].name] = kNoOp;
-  ops_[op].name = names_.intern(full);
-  op_of_name_.resize(names_.size(), kNoOp);
-  op_of_name_[ops_[op].name] = op;
+  ops_.rename(op, full);
 }
 
 void Graph::add_after(OpId op, std::span<const OpId> earlier) {
-  Record& record = ops_[op];
-  std::vector<OpId> all(afters_.begin() + record.first_after, afters_.begin() + record.first_after + record.afters);
-  for (OpId id : earlier) {
-    FERRY_ASSERT(id < op, "a control input must come before its op");
-    all.push_back(id);
-  }
-  record.first_after = static_cast<std::uint32_t>(afters_.size());
-  record.afters = static_cast<std::uint32_t>(all.size());
-  afters_.insert(afters_.end(), all.begin(), all.end());
+  ops_.add_after(op, earlier);
 }
 
 // ---- Subgraphs ----
@@ -375,9 +324,7 @@ Graph& Graph::add_subgraph(std::string_view name) {
   subgraphs_.push_back(std::make_unique<Graph>());
   Graph& body = *subgraphs_.back();
   body.parent_ = this;
-  body.name_scopes_.push_back((name_scopes_.empty() ? "" : name_scopes_.back()) + std::string(name) + "/");
-  if (!annotation_scopes_.empty()) body.annotation_scopes_.push_back(annotation_scopes_.back());
-  if (!line_scopes_.empty()) body.line_scopes_.push_back(line_scopes_.back());
+  body.scopes_ = scopes_.for_body(name);
   return body;
 }
 
@@ -443,12 +390,6 @@ std::string Graph::value_name(ValueId value) const {
   return std::string(op.name()) + (index == 0 ? "" : ":" + std::to_string(index));
 }
 
-std::optional<OpId> Graph::find(std::string_view name) const {
-  const std::uint32_t id = names_.find(name);
-  if (id == StringPool::kNone || op_of_name_[id] == kNoOp) return std::nullopt;
-  return op_of_name_[id];
-}
-
 ValueId Graph::value_named(std::string_view name) const {
   std::string_view op_name = name;
   std::uint32_t output = 0;
@@ -478,51 +419,8 @@ const Tensor* Graph::constant_value(ValueId value) const {
 std::vector<OpId> Graph::variables() const {
   std::vector<OpId> result;
   for (OpId i = 0; i < size(); ++i)
-    if (ops_[i].def == &kVariable) result.push_back(i);
+    if (&ops_.def(i) == &kVariable) result.push_back(i);
   return result;
-}
-
-// ---- Interning ----
-
-std::uint32_t Graph::intern_type(const Type& type) {
-  if (!value_types_.empty() && types_[value_types_.back()] == type) return value_types_.back();
-  Hasher hasher;
-  hasher.add(static_cast<std::uint64_t>(type.dtype));
-  for (const Dim& dim : type.shape.dims()) hasher.add(dim.size()).add(dim.symbol());
-  const std::uint64_t hash = hasher.digest();
-  const auto [first, last] = type_index_.equal_range(hash);
-  for (auto it = first; it != last; ++it)
-    if (types_[it->second] == type) return it->second;
-  const auto id = static_cast<std::uint32_t>(types_.size());
-  types_.push_back(type);
-  type_index_.emplace(hash, id);
-  return id;
-}
-
-std::uint32_t Graph::intern_annotation(Annotation annotation) {
-  if (annotations_.back() == annotation) return static_cast<std::uint32_t>(annotations_.size() - 1);
-  if (annotation == annotations_.front()) return 0;
-  Hasher hasher;
-  hasher.add(annotation.device.str()).add(annotation.mesh);
-  for (const Layout& layout : annotation.layouts) hasher.add(str(layout));
-  const std::uint64_t hash = hasher.digest();
-  const auto [first, last] = annotation_index_.equal_range(hash);
-  for (auto it = first; it != last; ++it)
-    if (annotations_[it->second] == annotation) return it->second;
-  const auto id = static_cast<std::uint32_t>(annotations_.size());
-  annotations_.push_back(std::move(annotation));
-  annotation_index_.emplace(hash, id);
-  return id;
-}
-
-std::string Graph::fresh_name(const OpDef& def) {
-  const std::string stem = (name_scopes_.empty() ? "" : name_scopes_.back()) + lower(def.name);
-  std::uint32_t& counter = name_counters_[stem];
-  for (;;) {
-    std::string name = counter == 0 ? stem : stem + "_" + std::to_string(counter);
-    ++counter;
-    if (!find(name)) return name;
-  }
 }
 
 }  // namespace ferry

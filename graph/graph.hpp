@@ -11,29 +11,18 @@
 #include <utility>
 #include <vector>
 
+#include "graph/annotation.hpp"
 #include "graph/op/attrs.hpp"
 #include "graph/op/infer.hpp"
 #include "graph/op/op_def.hpp"
+#include "graph/op_table.hpp"
+#include "graph/scopes.hpp"
 #include "graph/types/device_spec.hpp"
 #include "graph/types/layout.hpp"
-#include "graph/types/string_pool.hpp"
 #include "graph/types/tensor.hpp"
 #include "graph/value.hpp"
 
 namespace ferry {
-
-using MeshId = std::uint32_t;
-inline constexpr MeshId kNoMesh = 0xffffffffU;
-
-/// Where the user wants an op. A device or a mesh, or neither.
-struct Annotation {
-  DeviceSpec device;
-  MeshId mesh = kNoMesh;
-  std::vector<Layout> layouts;  ///< of each output, an empty one free; none at all: all are free
-
-  [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
-  bool operator==(const Annotation&) const = default;
-};
 
 /// Where a single op goes: g.constant({1, 2}, on("/task:0")).
 struct On {
@@ -63,10 +52,9 @@ class [[nodiscard]] Scope {
 
  private:
   friend class Graph;
-  enum class What { annotation, name, after, line, body, remade };
-  Scope(Graph* graph, What what) : graph_(graph), what_(what) {}
+  Scope(Graph* graph, std::optional<Scopes::Kind> what) : graph_(graph), what_(what) {}
   Graph* graph_;
-  What what_;
+  std::optional<Scopes::Kind> what_;  ///< none: of Graph::build()
 };
 
 /// A read-only view of one op. Valid until the graph changes.
@@ -180,7 +168,7 @@ class Graph {
   Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
              std::string_view name = {});
   /// What an op has from scopes, set afterwards.
-  void annotate(OpId op, Annotation annotation);
+  void annotate(OpId op, const Annotation& annotation);
   void rename(OpId op, std::string_view name);
   void add_after(OpId op, std::span<const OpId> earlier);
 
@@ -218,14 +206,14 @@ class Graph {
 
   // ---- Reading ----
 
-  [[nodiscard]] OpId size() const { return static_cast<OpId>(ops_.size()); }
-  [[nodiscard]] ValueId values() const { return static_cast<ValueId>(value_types_.size()); }
+  [[nodiscard]] OpId size() const { return ops_.size(); }
+  [[nodiscard]] ValueId values() const { return ops_.values(); }
   [[nodiscard]] Op op(OpId id) const { return {*this, id}; }
-  [[nodiscard]] OpId producer(ValueId value) const { return value_ops_[value]; }
-  [[nodiscard]] const Type& type(ValueId value) const { return types_[value_types_[value]]; }
+  [[nodiscard]] OpId producer(ValueId value) const { return ops_.producer(value); }
+  [[nodiscard]] const Type& type(ValueId value) const { return ops_.type(value); }
   [[nodiscard]] std::string value_name(ValueId value) const;
   /// The op of that name, if there is one.
-  [[nodiscard]] std::optional<OpId> find(std::string_view name) const;
+  [[nodiscard]] std::optional<OpId> find(std::string_view name) const { return ops_.find(name); }
   /// "c" or "split:2". Error(usage) names the nearest when there is none.
   [[nodiscard]] ValueId value_named(std::string_view name) const;
   /// The meshes; those of the outermost graph.
@@ -240,25 +228,13 @@ class Graph {
   friend class Scope;
   friend class Op;
 
-  static constexpr OpId kNoOp = 0xffffffffU;
-
-  struct Record {
-    const OpDef* def;
-    std::uint32_t first_input, inputs;
-    std::uint32_t first_after, afters;
-    ValueId first_output;
-    std::uint32_t outputs;
-    std::uint32_t name, attrs, annotation, file, remade;
-    int line;
-  };
-
   /// add(), to this graph even while a body is built.
   Values append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
                 std::string_view name);
-  std::uint32_t intern_type(const Type& type);
-  std::uint32_t intern_annotation(Annotation annotation);
-  std::string fresh_name(const OpDef& def);
-  void pop(Scope::What what);
+  /// The types of an op's outputs. Error(plan) names the op, its inputs and the line.
+  const std::vector<Type>& inferred(const OpDef& def, std::span<const ValueId> inputs, const Attrs& attrs,
+                                    const SourceLine& line);
+  void leave(std::optional<Scopes::Kind> what);
   [[nodiscard]] const Graph& root() const { return parent_ == nullptr ? *this : parent_->root(); }
 
   template <class T>
@@ -278,34 +254,15 @@ class Graph {
   }
 
   Graph* parent_ = nullptr;
-  std::vector<Record> ops_;
-  std::vector<ValueId> inputs_;
-  std::vector<OpId> afters_;
-  std::vector<std::uint32_t> value_types_;
-  std::vector<OpId> value_ops_;
-  std::vector<Type> types_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
+  OpTable ops_;
+  Scopes scopes_;
+  std::vector<Graph*> body_scopes_;
   InferCache inferred_;
-  std::vector<Attrs> attrs_{Attrs()};
-  std::vector<Annotation> annotations_{Annotation()};
-  std::unordered_multimap<std::uint64_t, std::uint32_t> annotation_index_;
-  StringPool names_;  // names_[i] belongs to op_of_name_[i]
-  std::vector<OpId> op_of_name_;
-  StringPool files_;
-  std::unordered_map<std::string, std::uint32_t> name_counters_;
   std::vector<Mesh> meshes_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::unique_ptr<Graph>> subgraphs_;
   std::vector<ValueId> parameters_, captures_, results_;
   std::unordered_map<ValueId, ValueId> parameter_of_capture_;
-
-  std::vector<Annotation> annotation_scopes_;
-  std::vector<std::string> name_scopes_;
-  std::vector<std::vector<OpId>> after_scopes_;
-  std::vector<SourceLine> line_scopes_;
-  std::vector<Graph*> body_scopes_;
-  std::vector<std::uint32_t> remade_scopes_;  // their numbers
-  std::uint32_t remade_count_ = 0;
 };
 
 }  // namespace ferry

@@ -1,0 +1,25 @@
+// Where the user wants an op.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/types/device_spec.hpp"
+#include "graph/types/layout.hpp"
+
+namespace ferry {
+
+using MeshId = std::uint32_t;
+inline constexpr MeshId kNoMesh = 0xffffffffU;
+
+/// A device or a mesh, or neither.
+struct Annotation {
+  DeviceSpec device;
+  MeshId mesh = kNoMesh;
+  std::vector<Layout> layouts;  ///< of each output, an empty one free; none at all: all are free
+
+  [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
+  bool operator==(const Annotation&) const = default;
+};
+
+}  // namespace ferry

@@ -1,0 +1,55 @@
+// Scopes: what holds for the ops that are made now (Graph::device, on, name, after, line, annotated, remade).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/annotation.hpp"
+#include "graph/value.hpp"
+
+namespace ferry {
+
+/// Stacks, of which the tops hold. Not thread-safe.
+class Scopes {
+ public:
+  enum class Kind { annotation, name, after, line, remade };
+
+  /// On the device, and in all else as the scopes around say.
+  void enter_device(const DeviceSpec& spec);
+  /// Exactly so.
+  void enter(Annotation annotation) { annotations_.push_back(std::move(annotation)); }
+  void enter_name(std::string_view name) { names_.push_back(prefix() + std::string(name) + "/"); }
+  /// After these ops, too.
+  void enter_after(std::span<const OpId> ops);
+  void enter(const SourceLine& line) { lines_.push_back(line); }
+  void enter_remade() { remade_.push_back(++remade_count_); }
+  void leave(Kind kind);
+
+  /// Null: none.
+  [[nodiscard]] const Annotation* annotation() const { return annotations_.empty() ? nullptr : &annotations_.back(); }
+  /// What names begin with: "encoder/layer1/".
+  [[nodiscard]] std::string prefix() const { return names_.empty() ? std::string() : names_.back(); }
+  [[nodiscard]] std::span<const OpId> after() const {
+    return afters_.empty() ? std::span<const OpId>() : std::span<const OpId>(afters_.back());
+  }
+  [[nodiscard]] SourceLine line_for(const SourceLine& given) const { return lines_.empty() ? given : lines_.back(); }
+  /// The number of the scope that is made again, counted from 1; 0: none.
+  [[nodiscard]] std::uint32_t remade() const { return remade_.empty() ? 0 : remade_.back(); }
+
+  /// What holds here, for a body of that name.
+  [[nodiscard]] Scopes for_body(std::string_view name) const;
+
+ private:
+  std::vector<Annotation> annotations_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<OpId>> afters_;
+  std::vector<SourceLine> lines_;
+  std::vector<std::uint32_t> remade_;
+  std::uint32_t remade_count_ = 0;
+};
+
+}  // namespace ferry
