@@ -107,6 +107,7 @@ std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
     count_of.push_back(&count);
   }
   std::vector<int> sharers;
+  sharers.reserve(count_of.size());
   for (const int* count : count_of) sharers.push_back(*count);
   return sharers;
 }
@@ -315,7 +316,8 @@ Cluster Cluster::connect(ClusterOptions options) {
     throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
   if (options.elsewhere) {
     options.tasks = options.elsewhere->size();
-    return over(inproc_transports(options.tasks), std::move(options));
+    std::vector<std::unique_ptr<Transport>> ends = inproc_transports(options.tasks);
+    return over(std::move(ends), std::move(options));
   }
   const auto launch = mpi_launch();
   const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);

@@ -264,8 +264,8 @@ TEST_CASE("boxes above a score, of which the best that do not overlap are kept")
       node("column", "Gather", "found, last", axis(1)) + node("keep", "Squeeze", "column, second") +
       node("best", "Slice", "keep, zero, last") + node("y", "Gather", "p, best");
   const Steps detected(chain);
-  CHECK(detected(floats({2, 3}, {0.5, 0.6, 0, 0.9, 0.8, 0.7})) == "[3 5]");
-  CHECK(detected(floats({2, 3}, {0.5, 0, 0.1, 0, 0, 0})) == "[0 2]");
+  CHECK(detected(floats({2, 3}, {0.5F, 0.6F, 0, 0.9F, 0.8F, 0.7F})) == "[3 5]");
+  CHECK(detected(floats({2, 3}, {0.5F, 0, 0.1F, 0, 0, 0})) == "[0 2]");
   CHECK(detected(floats({2, 3}, {0, 0, 0, 0, 0, 0})) == "[]");
 }
 
