@@ -76,7 +76,7 @@ Value Value::laid(const Layout& layout) const {
           .at(op.line());
   annotation.layouts.resize(static_cast<std::size_t>(op.outputs()));
   annotation.layouts[id_ - op.output(0)] = layout;
-  graph_->annotate(op.id(), std::move(annotation));
+  graph_->annotate(op.id(), annotation);
   return *this;
 }
 

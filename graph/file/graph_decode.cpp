@@ -370,7 +370,7 @@ class Decoder {
       annotation.mesh = op.mesh() - 1;
     }
     for (const file::Layout& layout : op.layout()) annotation.layouts.push_back(graph_read::layout(layout));
-    graph.annotate(id, std::move(annotation));
+    graph.annotate(id, annotation);
   }
 
   void set_results(Index number, Graph& graph, const OpList& list, const Places& places) {

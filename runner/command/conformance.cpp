@@ -95,7 +95,7 @@ void place_at_random(Graph& graph, std::uint64_t seed) {
     Annotation annotation = graph.op(id).annotation();
     const std::uint64_t draw = Hasher(seed).add(graph.op(id).name()).digest();
     annotation.device = DeviceSpec::parse(draw % 2 == 0 ? "/task:0" : "/task:1");
-    graph.annotate(id, std::move(annotation));
+    graph.annotate(id, annotation);
   }
   for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) place_at_random(graph.subgraph(SubgraphRef{i}), seed + i + 1);
 }

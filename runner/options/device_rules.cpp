@@ -181,7 +181,7 @@ void apply(Graph& graph, std::vector<Rule>& rules, std::vector<std::string>& nam
       Annotation annotation = rule.annotation;
       if (!annotation.layouts.empty())
         annotation.layouts.resize(static_cast<std::size_t>(graph.op(id).outputs()), rule.annotation.layouts[0]);
-      graph.annotate(id, std::move(annotation));
+      graph.annotate(id, annotation);
       placed = true;
     }
     names.push_back(name);

@@ -87,10 +87,10 @@ void on_all_kinds(const F& body) {
     int tasks;
     bool together;
   };
-  for (const auto [tasks, together] : {Kind{1, false}, Kind{2, false}, Kind{3, true}}) {
-    CAPTURE(tasks);
-    CAPTURE(together);
-    body(tasks, together);
+  for (const Kind& kind : {Kind{1, false}, Kind{2, false}, Kind{3, true}}) {
+    CAPTURE(kind.tasks);
+    CAPTURE(kind.together);
+    body(kind.tasks, kind.together);
   }
 }
 

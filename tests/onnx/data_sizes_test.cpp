@@ -20,7 +20,7 @@ void place_on_two(Graph& graph, Dice& dice) {
   for (OpId id = 0; id < graph.size(); ++id) {
     Annotation annotation = graph.op(id).annotation();
     annotation.device = DeviceSpec::parse(dice.below(2) == 0 ? "/task:0" : "/task:1");
-    graph.annotate(id, std::move(annotation));
+    graph.annotate(id, annotation);
   }
   for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) place_on_two(graph.subgraph(SubgraphRef{i}), dice);
 }

@@ -78,7 +78,7 @@ TEST_CASE("attributes that do not fit a kernel's inputs are refused") {
 TEST_CASE("what is put back into a slice must be as large as the slice") {
   Graph g;
   const Value x = g.variable("x", g.constant(Tensor(DType::float32, {6})));
-  const Value loss = sum(square(slice(x, {0}, {0}, {6}, {2})));
+  const Value loss = sum(square(slice(x, 0, 0, 6, 2)));
   Plan plan = test::planned(g, {gradients(loss, {x})[0]}, 1);
   const test::AllKernels kernels;
   REQUIRE(verify(plan, {nullptr, &kernels}).pass);
