@@ -59,12 +59,13 @@ Number steps_of(Graph& graph, const Number& a, std::int64_t step) {
 }
 
 std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& ranges) {
-  const Shape shape = x.shape();
+  const Shape& shape = x.shape();
   const auto is_open = [](const IntegerRange& range) { return range.is_open(); };
   if (!shape.fixed() || shape.rank() > 1 || std::any_of(ranges.begin(), ranges.end(), is_open)) return std::nullopt;
   std::vector<Number> numbers;
+  const std::int64_t count = shape.count();  // ops that are made move shapes
   const Value flat = reshape(x, {-1});
-  for (std::int64_t k = 0; k < shape.count(); ++k) {
+  for (std::int64_t k = 0; k < count; ++k) {
     const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
     if (range.is_known())
       numbers.emplace_back(range.least);
