@@ -10,10 +10,11 @@
 
 namespace ferry {
 
-/// Unwinds a walker whose task has failed in another one.
+/// Thrown to unwind a walker after another walker has failed.
 struct Stopped {};
 
-/// Of one task. Thread-safe.
+/// One per executor (Workers::cancel() ends the session). Thread-safe but for rethrow(), which is called when all
+/// walkers have returned.
 class Cancellation {
  public:
   explicit Cancellation(Workers& workers) : workers_(workers) {}

@@ -18,15 +18,15 @@ class Ledger {
   void send(const Resolved& r, Traffic& moved);
   void receive(const Resolved& r);
   void start_collective(const Resolved& r);
-  /// Whether the message of a receive that was not started (Resolved::kTaken) is here; its bytes are, then.
+  /// Of a receive that is not started (Resolved::kTaken): true once the message has arrived and lies in the output.
   [[nodiscard]] bool taken(const Resolved& r) {
     return transport_.take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }
-  /// Moves one transfer on; true when it has arrived, or was never started.
+  /// Moves one transfer on; true once nothing is pending on this link.
   bool arrived(Link& link);
   /// Moves all transfers on; true when one has arrived.
   bool poll();
-  /// Between chunks of a kernel, which is not to be disturbed: an error shows again at the next wait.
+  /// poll() without errors, called between the chunks of a kernel; the next wait reports them.
   void poll_quietly() noexcept;
   /// What the last run of a collective has moved.
   static void count_collective(const Link& link, Traffic& moved);

@@ -1,4 +1,4 @@
-// NumberChecks: looks at the numbers that each instruction is given and gives (SessionOptions::check_numerics).
+// NumberChecks: checks the inputs and outputs of each instruction for NaN and Inf (SessionOptions::check_numerics).
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace ferry {
 
-/// Of one task. Thread-safe, but for collectives, which are walker 0's.
+/// One per task. Thread-safe, but for collectives, which are walker 0's.
 class NumberChecks {
  public:
   explicit NumberChecks(const ResolvedPlan& resolved) : resolved_(resolved) {}
 
   void begin_step(std::int64_t step) { step_ = step; }
-  /// What an instruction that is about to run reads. What comes from another task was looked at there; of a sum over
-  /// tasks it is what this one gave.
+  /// Looks at what an instruction that is about to run reads, and sets its inputs' extents. Received values were
+  /// checked by their sender; of a collective only this task's contribution is looked at.
   [[nodiscard]] Given given_to(const Resolved& r);
-  /// Error(numeric) where an instruction that has run made NaN of none, or an infinity of finite numbers.
+  /// Error(numeric) where a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const Given& given) const;
 
  private:
   void require_finite(const Given& given, const NotFinite& result) const;
-  /// The first operand, of those that are here.
+  /// The first operand's bytes; empty if this task has none.
   [[nodiscard]] std::span<const std::byte> first_of(Range range, const std::byte* data) const;
   [[nodiscard]] DType dtype_of_collective(const Resolved& r) const;
 

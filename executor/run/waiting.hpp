@@ -26,7 +26,7 @@ class Waiting {
         deadline_(deadline) {}
 
   /// Returns when ready() is true, for the instruction `r`: spins a little, then sleeps as the transport can.
-  /// Error(stalled) when nothing has arrived for the deadline; Error(interrupted); Stopped.
+  /// Error(stalled) after the deadline and a grace without a transfer or a helped kernel; Error(interrupted); Stopped.
   template <class Ready>
   void until(const Ready& ready, const Resolved& r) {
     if (!ready()) longer(ready, r);
@@ -35,15 +35,13 @@ class Waiting {
   [[nodiscard]] Duration deadline() const { return deadline_; }
 
  private:
-  /// How long walker 0 sleeps at most where another walker may want its help, and where only transfers can wake it:
-  /// there twice as long each time in vain, so that a thousand tasks that wait leave the cores to those that do not.
+  /// Longest sleep while other walkers may want help.
   static constexpr std::chrono::microseconds kShortIdle{50};
+  /// First sleep when only a transfer can wake it; doubled up to the longest, to leave the cores to others.
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
-  /// Who waits in vain gives a task that is in a loop so much longer, or as long again, to say so: its loop is the
-  /// cause.
+  /// Added to the deadline, at most doubling it, so that a task in an endless loop reports first: it is the cause.
   static constexpr std::chrono::seconds kGrace{1};
-  /// Of the turns that are worth while before sleeping; and how often one pauses. Messages come between two looks, so
-  /// long pauses cost as much as short messages.
+  /// Spins 1/kSpinShare of Workers::spins(), with a pause every kPauseEvery turns: long pauses delay short messages.
   static constexpr int kSpinShare = 4, kPauseEvery = 8;
 
   template <class Ready>

@@ -19,7 +19,7 @@ namespace ferry {
 
 class Trace;
 
-/// How far a thread has come in this step, on a cache line of its own.
+/// Instructions that a walker has published in this region, on a cache line of its own.
 struct alignas(64) Progress {
   std::atomic<std::uint32_t> done{0};
 };
@@ -36,7 +36,7 @@ struct SharedWalk {
   NumberChecks* checks = nullptr;  ///< null: numbers are not checked
   Trace* trace = nullptr;          ///< null: nothing is traced
   std::uint64_t plan_id = 0;       ///< in traces
-  std::vector<Progress> progress;  ///< of threads
+  std::vector<Progress> progress;  ///< of walkers
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
 };
@@ -47,7 +47,7 @@ class alignas(64) Walker {
   Walker(SharedWalk& shared, std::size_t thread)
       : shared_(shared), resolved_(shared.resolved), thread_(thread), region_runs_(shared.resolved.regions()) {}
 
-  /// Before each run of a region by all walkers: counts anew.
+  /// Resets the counters; called before each run().
   void begin();
   /// The thread's part of the region, and of those nested in it. What fails goes to the cancellation.
   void run(std::uint32_t region);

@@ -20,7 +20,7 @@ class ExecutorFactory {
                   Trace* trace)
       : member_(member), options_(options), workers_(workers), variables_(variables), trace_(trace) {}
 
-  /// Of a plan whose variables are bound.
+  /// The plan's variables must be bound.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned) const;
   /// The same, for steps that leave nothing behind: neither effects nor a trace.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;

@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// Of one session; used by that task's thread, but for failed().
+/// One per task and session. Used by that task's thread; failed() may be read by others once its call has returned.
 class JobMember {
  public:
   JobMember(int task, Transport& transport, const Cluster::State& cluster)
@@ -30,8 +30,7 @@ class JobMember {
   }
   /// Task 0's number, on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);
-  /// With the code that came with it: Error on all tasks, with the first `problem` that is not empty. All tasks call
-  /// it.
+  /// Throws on all tasks the first task's problem that is not empty, with its code. All tasks call it.
   void agree_on_problem(const std::string& problem, Code code) const;
 
   /// f(). What fails in it ends the job: the others are told, and this session is not used again.
@@ -54,12 +53,11 @@ class JobMember {
       throw;
     }
   }
-  /// Of an error that all tasks have: whether the session cannot be used again.
+  /// After an error on all tasks: true if the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
   /// True once something has failed while the job was running.
   [[nodiscard]] bool failed() const { return failed_; }
-  /// This task had no memory to go on, and is not used again: tells the others, who may be waiting for it. Error to be
-  /// thrown.
+  /// Aborts the job, for lack of memory on this task; returns the error to throw.
   [[nodiscard]] Error out_of_memory();
 
  private:

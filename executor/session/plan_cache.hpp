@@ -15,7 +15,7 @@
 
 namespace ferry {
 
-/// SessionOptions::bucket_bytes.
+/// SessionOptions::bucket_bytes; none: by the links.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// Verified plans, by request and size of buckets. Thread-safe.
@@ -23,7 +23,7 @@ class PlanCache {
  public:
   struct Planned {
     PlanResult result;
-    std::uint64_t fingerprint = 0;  ///< of the plan, the ops' schemas and the kernels
+    std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the library of its kernels
     /// Of its variables; made when they are first asked for. Thread-safe.
     [[nodiscard]] const VariableLayouts& variables() const {
       std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
@@ -39,10 +39,10 @@ class PlanCache {
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
   /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
   [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options);
-  /// With buckets of that size. Errors as make_plan; an error is not kept.
+  /// With buckets of that size; planned once, others wait meanwhile. Errors as make_plan; an error is not kept.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
                            BucketBytes bucket_bytes);
-  /// Forgets the plans of other sizes.
+  /// Forgets plans with other bucket sizes.
   void keep(BucketBytes bucket_bytes);
 
  private:

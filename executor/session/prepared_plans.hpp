@@ -15,14 +15,14 @@
 
 namespace ferry {
 
-/// A plan ready to be run.
+/// A plan that all tasks agree on, and its executor once it has run.
 struct Prepared {
   PlanCache::Shared planned;
   std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
-  std::uint64_t bound = 0;                 ///< the state of the variables' storage that the executor knows
+  std::uint64_t bound = 0;                 ///< what VariableStore::bind() gave when the executor was made
 };
 
-/// What waits for other tasks is called by all of them.
+/// One per task. of() and candidates() are collective: all tasks call them.
 class PreparedPlans {
  public:
   PreparedPlans(JobMember& member, PlanCache& plans, BucketBytes bucket_bytes)
@@ -30,14 +30,14 @@ class PreparedPlans {
 
   /// Planned when it is not at hand. Errors as make_plan; Error(plan) where tasks have made different plans.
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
-  /// Of a plan that was made before.
+  /// Of the session's only plan, which was made before.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
-  /// The request's plans with buckets of several sizes, those that differ in what shares a message; first what the
-  /// session has.
+  /// The request's plans with buckets of several sizes, without those that send the same messages; the session's own
+  /// size first.
   [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
   /// All plans have buckets of that size from now on.
   void use(BucketBytes bucket_bytes);
-  /// Of a request in PlanCache.
+  /// The request's key in PlanCache; graphs without entries are those that restore variables.
   [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
 
  private:

@@ -11,14 +11,14 @@
 
 namespace ferry {
 
-/// Of one task.
+/// What a task keeps of its last run.
 struct LastRun {
   std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
   WireCount wire;                        ///< of its last step
   StepTimes times;
 };
 
-/// Those of all tasks. All tasks call it. Error(usage) when nothing has been run yet.
+/// The last run's stats of all tasks. All tasks call it. Error(usage) when nothing has been run yet.
 [[nodiscard]] RunStats stats_of_all(const LastRun& run, int threads, JobMember& member);
 
 }  // namespace ferry

@@ -26,6 +26,7 @@
 
 namespace ferry {
 
+/// Agrees with the other tasks, plans, runs steps, and keeps what lives from step to step: variables, counters, traces.
 class TaskSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
@@ -40,8 +41,8 @@ class TaskSession {
   void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. The fetches, defined where they arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
-  /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Variables that the plan
-  /// reads have a value.
+  /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Precondition:
+  /// variables that the plan reads have a value.
   std::vector<Tensor> run_plan(const PlanCache::Shared& planned, const TensorMap& feeds, std::int64_t steps,
                                const OnStep& on_step);
   [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
@@ -57,7 +58,7 @@ class TaskSession {
   [[nodiscard]] RunStats stats() { return stats_of_all(last_run_, workers_.threads(), member_); }
   /// Saves now; `graph` is the session's. All tasks call it.
   void save(const Graph& graph, CheckpointSaver& saver);
-  /// Steps of requests, by their texts.
+  /// Sets how many steps each request has made, by Agreed::request.
   void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();

@@ -25,8 +25,8 @@ class Tuner {
   Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
       : member_(member), executors_(executors), variables_(variables) {}
 
-  /// Measures the plans, which differ in the size of buckets, and chooses; `step` is the number of the next step, which
-  /// the first one measured has.
+  /// Measures the plans, which differ in the size of buckets, and chooses; measured steps are
+  /// numbered from `step`.
   [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                            const TuneOptions& options);
 

@@ -145,7 +145,7 @@ class Binder {
     return ellipsis_[k];
   }
 
-  /// Makes `size` the more precise of the two; false when they cannot be equal.
+  /// Joins the two; two different symbols become unknown; false when they cannot be equal.
   static bool unify(Dim& size, const Dim& dim) {
     if (!dim.known()) {
       if (!size.known() && size != dim) size = Dim::unknown();

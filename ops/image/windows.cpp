@@ -148,7 +148,7 @@ Value under_tap(const Value& x, int dim, const Move& move, std::int64_t tap) {
 
 // ---- Convolution ----
 
-/// Puts a batch of images and the first of their dims together: [n,c,d,h,w] to [n * d,c,h,w].
+/// Folds depth into the batch: [n,c,d,h,w] to [n * d,c,h,w].
 Value as_planes(const Value& x) {
   const Value planes = transpose(x, {0, 2, 1, 3, 4});
   return reshape(planes, {-1, x.shape()[1].size(), x.shape()[3].size(), x.shape()[4].size()});
