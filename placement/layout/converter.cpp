@@ -28,11 +28,8 @@ Layout of(const Layout& layout, const Axes& axes) {
 }  // namespace
 
 void Converter::place(PValueId value, WhereId where, Layout layout) {
-  const std::vector<std::int64_t>& axes = program_.wheres[where].axes;
-  for (std::size_t axis = 0; axis < layout.size(); ++axis)
-    if (axes[axis] == 1) layout[axis] = replicated();
   program_.values[value].where = where;
-  program_.values[value].layout = program_.intern(std::move(layout));
+  program_.values[value].layout = program_.intern(program_.wheres[where].laid_out(std::move(layout)));
 }
 
 PValueId Converter::current(PValueId value) const {
@@ -47,9 +44,7 @@ void Converter::replace(PValueId value, WhereId where, const Layout& layout) {
 
 PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted) {
   const PValueId value = current(original);
-  Layout layout = wanted;
-  for (std::size_t axis = 0; axis < layout.size(); ++axis)
-    if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
+  const Layout layout = program_.wheres[where].laid_out(wanted);
   const PValue& v = program_.values[value];
   if (v.where == where && v.layout == layout) return value;
   const auto key = std::make_tuple(value, where, str(layout));
@@ -63,7 +58,7 @@ PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted)
 PValueId Converter::whole(PValueId value) {
   const auto asking = reasons_.asking_along({});
   const WhereId where = program_.values[value].where;
-  return need(value, where, Layout(program_.wheres[where].axes.size()));
+  return need(value, where, program_.wheres[where].all_replicated());
 }
 
 PValueId Converter::laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes) {
@@ -134,7 +129,7 @@ PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where
   }
   if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
     return value;
-  const Layout all(target.axes.size());
+  const Layout all = target.all_replicated();
   if (layout == all) {
     const Members members = with_root(target.tasks, task);
     return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all);
@@ -166,7 +161,7 @@ PValueId Converter::across(PValueId value, WhereId where, const Layout& layout) 
   const WhereId at = program_.values[value].where;
   const std::vector<std::size_t> alike = axes_alike(value, where, layout);
   if (alike.empty()) return kNone;
-  Layout there(program_.wheres[at].axes.size());
+  Layout there = program_.wheres[at].all_replicated();
   std::vector<std::uint32_t> asked(there.size(), kNone);
   Axes source_axes(there.size()), split_axes(layout.size()), copied(layout.size());
   for (std::size_t axis = 0, k = 0; axis < layout.size(); ++axis) {
@@ -199,7 +194,7 @@ std::vector<std::size_t> Converter::axes_alike(PValueId value, WhereId where, co
   if (std::ranges::any_of(target.tasks, [&](std::int32_t task) { return source.has(task); })) return {};
   std::vector<std::size_t> chosen, best;
   std::int64_t least = 0;
-  Layout there(source.axes.size());
+  Layout there = source.all_replicated();
   const auto choose = [&](const auto& self, std::size_t axis, std::size_t next) -> void {
     while (axis < layout.size() && layout[axis].kind != Kind::split) ++axis;
     if (axis == layout.size()) {
@@ -243,7 +238,7 @@ PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where)
       const bool last = std::find(left.begin(), left.end(), true) == left.end();
       const WhereId at = last ? where : part_at(from.where, task, left);
       value = join(value, layout[axis - 1], members, at,
-                   last ? Layout(program_.wheres[where].axes.size()) : of(layout, left), axis - 1);
+                   last ? program_.wheres[where].all_replicated() : of(layout, left), axis - 1);
     }
   return value;
 }
@@ -406,7 +401,7 @@ PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int
 
 PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
-  const Layout whole(program_.wheres[where].axes.size());
+  const Layout whole = program_.wheres[where].all_replicated();
   if (layout != whole) return need(need(value, where, whole), where, layout);
   Node node = program_.nodes[from.producer];
   node.where = where;

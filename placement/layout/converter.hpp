@@ -31,7 +31,7 @@ class Converter {
   /// Puts a node at the end of the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
-  /// Says where a value lies. An axis of one task is replicated.
+  /// Says where a value lies (Where::laid_out).
   void place(PValueId value, WhereId where, Layout layout);
   /// What now stands for `value`: itself, or what replaced it.
   [[nodiscard]] PValueId current(PValueId value) const;

@@ -117,7 +117,7 @@ class Propagator {
     }
   }
 
-  Layout whole(WhereId where) const { return Layout(program_.wheres[where].axes.size()); }
+  Layout whole(WhereId where) const { return program_.wheres[where].all_replicated(); }
 
   Laid joined_at(PValueId value) const {
     Laid laid = laid_[value];
@@ -126,10 +126,8 @@ class Propagator {
   }
 
   void put(PValueId value, WhereId where, Layout layout, NodeId cause) {
-    for (std::size_t axis = 0; axis < layout.size(); ++axis)
-      if (program_.wheres[where].axes[axis] == 1) layout[axis] = replicated();
     const std::size_t axes = layout.size();
-    laid_[value] = {where, std::move(layout), std::vector<NodeId>(axes, cause)};
+    laid_[value] = {where, program_.wheres[where].laid_out(std::move(layout)), std::vector<NodeId>(axes, cause)};
   }
 
   std::vector<Layout> given(const Node& node) const {

@@ -109,7 +109,7 @@ class Resharder {
   /// The value's layout if it lies on `where`; else it will come there as a whole.
   Layout layout_on(PValueId id, WhereId where) const {
     const PValue& value = program_.values[to_.current(id)];
-    return value.where == where ? value.layout : Layout(program_.wheres[where].axes.size());
+    return value.where == where ? value.layout : program_.wheres[where].all_replicated();
   }
 
   /// Lays the node out and puts it in its place, after the conversions that it needs.
@@ -177,7 +177,7 @@ class Resharder {
     if (stays)
       place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
-      to_.place(node.first_output, node.where, Layout(program_.where(node).axes.size()));
+      to_.place(node.first_output, node.where, program_.where(node).all_replicated());
     to_.emit(id);
     if (moves && program_.feed_homes[node.detail] != kNone) send_home(id, program_.feed_homes[node.detail]);
   }
@@ -186,7 +186,7 @@ class Resharder {
     const Node node = program_.nodes[feed];
     Layout layout = annotated_layouts(node, program_.wheres[home])[0];
     std::vector<NodeId> causes(layout.size(), feed);
-    if (layout.empty()) layout.resize(program_.wheres[home].axes.size());
+    if (layout.empty()) layout = program_.wheres[home].all_replicated();
     if (const auto hint = program_.hints.find(node.first_output); hint != program_.hints.end()) {
       layout = hint->second.layout;
       causes = hint->second.causes;
@@ -236,7 +236,7 @@ class Resharder {
     const auto asking = reasons_.asking_anywhere(id);
     PValueId& predicate = program_.regions[condition].results[0];
     predicate =
-        in_region(condition, [&, p = predicate] { return to_.need(p, all, Layout(program_.wheres[all].axes.size())); });
+        in_region(condition, [&, p = predicate] { return to_.need(p, all, program_.wheres[all].all_replicated()); });
     to_.emit(id);
   }
 
@@ -260,7 +260,7 @@ class Resharder {
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
     const auto asking = reasons_.asking_anywhere(id);
-    set_input(id, 0, all, Layout(program_.wheres[all].axes.size()));
+    set_input(id, 0, all, program_.wheres[all].all_replicated());
     to_.emit(id);
   }
 
@@ -274,9 +274,7 @@ class Resharder {
       const auto asking = reasons_.asking(owner, reasons_.causes(argument, at));
       set_input(owner, input, at, whole_layout(argument, at));
       const PValueId bound = program_.inputs(program_.nodes[owner])[input];
-      const bool here = program_.values[bound].where == at;
-      place(parameters[i], at, here ? Layout(program_.values[bound].layout) : Layout(program_.wheres[at].axes.size()),
-            reasons_.causes(bound, at));
+      place(parameters[i], at, layout_on(bound, at), reasons_.causes(bound, at));
     }
   }
 
@@ -288,7 +286,7 @@ class Resharder {
   /// The layout of a value if it is on `at`, with partial axes replicated; else replicated.
   Layout whole_layout(PValueId value, WhereId at) const {
     const PValue& v = program_.values[value];
-    return v.where == at ? joined(v.layout) : Layout(program_.wheres[at].axes.size());
+    return v.where == at ? joined(v.layout) : program_.wheres[at].all_replicated();
   }
 
   /// All tasks that take part in the bodies or hold an input or output of the owner.

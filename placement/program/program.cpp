@@ -28,6 +28,12 @@ std::size_t Where::position(std::int32_t task) const {
   return static_cast<std::size_t>(std::find(tasks.begin(), tasks.end(), task) - tasks.begin());
 }
 
+Layout Where::laid_out(Layout layout) const {
+  for (std::size_t axis = 0; axis < layout.size(); ++axis)
+    if (axes[axis] == 1) layout[axis] = replicated();
+  return layout;
+}
+
 std::string Where::str() const {
   const std::string device = "/" + std::string(ferry::name_of(kind)) + ":" + std::to_string(index);
   if (single()) return "/task:" + std::to_string(tasks[0]) + device;

@@ -39,6 +39,10 @@ struct Where {
   std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
 
   [[nodiscard]] bool single() const { return axes.empty(); }
+  /// The layout of a value that each task has whole.
+  [[nodiscard]] Layout all_replicated() const { return Layout(axes.size()); }
+  /// The layout that a value gets here when it is asked for in this one: an axis of one task is replicated.
+  [[nodiscard]] Layout laid_out(Layout layout) const;
   [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
   /// Where the task stands in `tasks`; their number when it is not there. At once where they are consecutive.
   [[nodiscard]] std::size_t position(std::int32_t task) const;
