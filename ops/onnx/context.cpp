@@ -69,7 +69,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
 Ints Context::window_of(int i) {
   const Ints sizes = this->sizes(i);
   if (sizes.size() < 3) fail("its filter has " + std::to_string(sizes.size()) + " dims");
-  const Ints window(sizes.begin() + 2, sizes.end()), given = integers("kernel_shape", window);
+  Ints window(sizes.begin() + 2, sizes.end()), given = integers("kernel_shape", window);
   if (given != window)
     fail("kernel_shape is " + Shape(std::span<const std::int64_t>(given)).str() + ", and its filter has " +
          Shape(std::span<const std::int64_t>(sizes)).str());

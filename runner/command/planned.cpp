@@ -22,6 +22,7 @@ namespace {
 /// How --shape gives such a shape: "x=SIZE,784".
 std::string example_of(const std::string& name, const Shape& shape) {
   std::vector<std::string> sizes;
+  sizes.reserve(static_cast<std::size_t>(shape.rank()));
   for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d].known() ? std::to_string(shape[d].size()) : "SIZE");
   return escaped(name) + "=" + join(sizes, ",");
 }
