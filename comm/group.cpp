@@ -1,21 +1,19 @@
 #include "comm/group.hpp"
 
-#include <algorithm>
-#include <cstdint>
+#include <string>
 
 #include "comm/group_ways.hpp"
 
 namespace ferry {
 namespace {
 
-/// All-reduces that receive no more than this in one round: there a round costs more than its bytes.
-constexpr std::int64_t kOneRound = 16 << 10;
-
-bool fits_one_round(const GroupSpec& spec) {
-  const auto others = static_cast<std::int64_t>(spec.tasks.size()) - 1;
-  const std::int64_t elements = spec.schedule.input_elements(spec.parts, spec.member);
-  return spec.schedule.in_place() && others > 0 &&
-         elements * others * static_cast<std::int64_t>(size_of(spec.dtype)) <= kOneRound;
+/// Schedules that put or get are for tasks that share memory.
+void require_lending(const Transport& transport, const GroupSpec& spec) {
+  for (const std::int32_t task : spec.tasks)
+    if (task != transport.task() && !transport.lends(task))
+      throw Error(Code::plan, "the plan is for tasks that share memory, and tasks " + std::to_string(transport.task()) +
+                                  " and " + std::to_string(task) + " do not")
+          .hint("make the plan anew from its graph");
 }
 
 }  // namespace
@@ -35,12 +33,11 @@ std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& s
   FERRY_ASSERT(
       static_cast<std::int64_t>(spec.staging.size()) >= staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
       "staging is too small");
-  FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place(),
+  FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place,
                "a collective cannot write over its input");
-  const bool near = !spec.exact && std::ranges::all_of(spec.tasks, [&](std::int32_t task) {
-    return task == transport.task() || transport.lends(task);
-  });
-  return near && fits_one_round(spec) ? one_round_call(transport, spec) : stepwise_call(transport, spec, near);
+  if (schedule.via != Via::messages) require_lending(transport, spec);
+  const bool one_shot = schedule.in_place && schedule.whole && schedule.members > 1;
+  return one_shot ? one_shot_call(transport, spec) : stepwise_call(transport, spec);
 }
 
 }  // namespace ferry

@@ -30,12 +30,14 @@ struct GroupSpec {
   std::uint32_t channel = 0;            ///< on which no other call of these tasks is under way
   DType dtype = DType::float32;
   const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
-  /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where in_place().
+  /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where
+  /// schedule.in_place.
   std::byte* output = nullptr;
-  std::span<std::byte> staging;  ///< at least staging_bytes(schedule, parts, dtype, member)
-  Fold fold;                     ///< unused by kinds that add nothing; called by several threads when there is a split
-  SplitWork split = {};          ///< of large folds; empty: the calling thread alone
-  bool exact = false;            ///< between hosts the schedule's messages go and no others
+  /// At least staging_bytes(schedule, parts, dtype, member). Where others get the input and it does not lie in
+  /// Transport::memory(), room for it there.
+  std::span<std::byte> staging;
+  Fold fold;             ///< unused by kinds that add nothing; called by several threads when there is a split
+  SplitWork split = {};  ///< of large folds; empty: the calling thread alone
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -53,7 +55,7 @@ struct GroupCount {
 ///     while (!call->progress()) { check_deadline(); transport.idle(1ms); }
 ///
 /// The input must not change and the output must not be read between start() and the progress() that gives true. Where
-/// schedule.in_place() the output may be the input: it is taken part by part, as soon as nobody reads that. The bits of
+/// schedule.in_place the output may be the input: it is taken part by part, as soon as nobody reads that. The bits of
 /// the output depend on the inputs and the schedule alone.
 ///
 /// Used by one thread at a time, as its transport allows. Errors: those of the transport.
@@ -75,11 +77,10 @@ class GroupCall {
   GroupCount moved_;
 };
 
-/// Members that do not lend to each other send the schedule's messages and no others. Of those that do, three things
-/// differ from its letter, not from its result. A short direct all-reduce goes in one round: every member writes all
-/// that it has into the memory of every other, and says only that it has; each folds by itself. A longer one sends none
-/// of its input: it is folded from where it lies. And what a member folds for others is written into their memory at
-/// once, where the transport has a window to it.
+/// Carries out the schedule as it stands: its messages and no others, each with the bytes that it names, but for those
+/// of the input where schedule.via says otherwise (they say that it is there, or where). What a member folds for others
+/// is written into their memory at once, where the transport has a window to it. Error(plan) when the schedule is for
+/// members that share memory, and these do not lend to each other.
 [[nodiscard]] std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec);
 
 }  // namespace ferry

@@ -9,12 +9,11 @@
 
 namespace ferry {
 
-/// Step by step as the schedule says. `near`: all members lend to each other, and the spec is not `exact`.
-[[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near);
+/// Step by step as the schedule says.
+[[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec);
 
-/// A direct all-reduce in one round, for members that lend to each other and a spec that is not `exact`: each gives its
-/// whole input to every other.
-[[nodiscard]] std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec);
+/// A one-shot all-reduce: each member gives its whole input to every other.
+[[nodiscard]] std::unique_ptr<GroupCall> one_shot_call(Transport& transport, const GroupSpec& spec);
 
 /// Transfers in flight.
 class Tickets {

@@ -42,8 +42,9 @@ class Slots {
         places_(static_cast<std::size_t>(spec.schedule.slots)) {
     std::iota(places_.begin(), places_.end(), 0);
   }
-  /// The slot of that number, or that of `peer`.
+  /// The slot of that number, or that of `peer`; null where contributions do not come by message.
   [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
+    if (spec_.schedule.via != Via::messages) return nullptr;
     const int of_peer = peer > spec_.member ? peer - 1 : peer;
     return spec_.staging.data() + bytes_ * place(number == ScheduleStep::kOfPeer ? of_peer : number);
   }
@@ -114,7 +115,7 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
 
 class Stepwise : public GroupCall {
  public:
-  Stepwise(Transport& transport, const GroupSpec& spec, bool near);
+  Stepwise(Transport& transport, const GroupSpec& spec);
 
   void start() override;
   bool progress() override;
@@ -137,14 +138,14 @@ class Stepwise : public GroupCall {
   Tickets sends_, receives_;
 
   TiledFold fold_;
-  std::span<const std::byte> mine_;    ///< the input
-  bool folds_for_others_ = false;      ///< a direct all-reduce in two halves
-  bool lends_ = false;                 ///< its first half without messages
-  bool in_place_ = false;              ///< the results take the input's bytes
-  std::shared_ptr<std::byte> shared_;  ///< a copy of `mine_` to lend, where that is not in the transport's memory
+  std::span<const std::byte> mine_;  ///< the input
+  bool folds_for_others_ = false;    ///< a direct all-reduce in two halves
+  bool lends_ = false;               ///< its first half without messages
+  bool in_place_ = false;            ///< the results take the input's bytes
+  std::byte* staged_ = nullptr;      ///< a copy of `mine_` to lend, where that is not in the transport's memory
 };
 
-Stepwise::Stepwise(Transport& transport, const GroupSpec& spec, bool near)
+Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
       channel_(spec.channel),
       split_(spec.split),
@@ -156,27 +157,30 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec, bool near)
   next_ = steps_.size();
   sends_.reserve(steps_.size());
   receives_.reserve(steps_.size());
-  if (!spec.schedule.in_place() || spec.tasks.size() == 1) return;
+  if (!spec.schedule.in_place || spec.tasks.size() == 1) return;
   folds_for_others_ = true;
   in_place_ = spec.input == spec.output;
   mine_ = {spec.input, static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * fold_.element};
   fold_.contributions.reserve(spec.tasks.size());
   fold_.targets.reserve(spec.tasks.size());
-  if (near) prepare_lending(spec);
+  if (spec.schedule.via == Via::get) prepare_lending(spec);
 }
 
 /// What is not in the transport's memory is copied there by start().
 void Stepwise::prepare_lending(const GroupSpec& spec) {
   lends_ = true;
-  std::optional<std::uint64_t> number = transport_.lend(mine_);
+  std::optional<std::uint64_t> number = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);
   if (!number) {
-    shared_ = transport_.memory(mine_.size(), "the input of an all-reduce");
-    number = transport_.lend({shared_.get(), mine_.size()});
+    FERRY_ASSERT(spec.staging.size() >= mine_.size(), "no room to lend the input of a collective");
+    staged_ = spec.staging.data();
+    number = transport_.lend({staged_, mine_.size()});
   }
+  FERRY_ASSERT(number.has_value(), "the input of a collective lies where nobody else reads it");
   for (Step& step : steps_) {
     if (step.kind == Kind::send_input) step.lent = *number + static_cast<std::uint64_t>(step.source - spec.input);
+    const bool folds = (step.kind == Kind::copy || step.kind == Kind::fold) && step.peer != transport_.task();
     for (const Step& other : steps_)
-      if (other.kind == Kind::receive_slot && other.target == step.source) step.lender = &other;
+      if (folds && other.kind == Kind::receive_slot && other.peer == step.peer) step.lender = &other;
   }
 }
 
@@ -190,7 +194,7 @@ void Stepwise::find_lent() {
 void Stepwise::start() {
   FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
   next_ = 0;
-  if (lends_ && shared_) std::memcpy(shared_.get(), mine_.data(), mine_.size());
+  if (staged_ != nullptr && !mine_.empty()) std::memcpy(staged_, mine_.data(), mine_.size());
 }
 
 bool Stepwise::progress() {
@@ -310,8 +314,8 @@ void Stepwise::count(const Step& step) {
 
 }  // namespace
 
-std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec, bool near) {
-  return std::make_unique<Stepwise>(transport, spec, near);
+std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec) {
+  return std::make_unique<Stepwise>(transport, spec);
 }
 
 }  // namespace ferry

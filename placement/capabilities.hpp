@@ -28,6 +28,8 @@ class Capabilities {
   [[nodiscard]] virtual bool elementwise(std::string_view op, DeviceKind kind) const = 0;
   /// Whether the kernel tells of each piece of its output as soon as it is there.
   [[nodiscard]] virtual bool finishes(std::string_view, DeviceKind) const { return false; }
+  /// Whether the kernel writes its output from end to end, so that it may lie far away.
+  [[nodiscard]] virtual bool streams(std::string_view, DeviceKind) const { return false; }
   /// Whether row() may be other than 0.
   [[nodiscard]] virtual bool works_by_rows(std::string_view, DeviceKind) const { return false; }
   /// Elements of a row of input 0, if what the kernel makes of such a row (as many elements, or one) depends on that

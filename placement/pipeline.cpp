@@ -11,6 +11,7 @@
 #include "placement/class/pack_inputs.hpp"
 #include "placement/class/place_strands.hpp"
 #include "placement/class/plan_memory.hpp"
+#include "placement/class/share_memory.hpp"
 #include "placement/class/update_variables.hpp"
 #include "placement/layout/propagate.hpp"
 #include "placement/layout/reshard.hpp"
@@ -54,6 +55,7 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
     {"fuse_elements", fuse_elements},
     {"join_regions", [](ClassPlan& plan) { plan.join(); }},
     {"place_strands", place_strands},
+    {"share_memory", share_memory},
     {"plan_memory", plan_memory},
 };
 // clang-format on

@@ -25,6 +25,11 @@ bool KernelCapabilities::finishes(std::string_view op, DeviceKind kind) const {
   return kernel != nullptr && kernel->finishes;
 }
 
+bool KernelCapabilities::streams(std::string_view op, DeviceKind kind) const {
+  const Kernel* kernel = find(op, kind);
+  return kernel != nullptr && kernel->streams;
+}
+
 bool KernelCapabilities::works_by_rows(std::string_view op, DeviceKind kind) const {
   const Kernel* kernel = find(op, kind);
   return kernel != nullptr && kernel->row != nullptr;

@@ -14,6 +14,7 @@ class KernelCapabilities final : public Capabilities {
   [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] bool elementwise(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] bool finishes(std::string_view op, DeviceKind kind) const override;
+  [[nodiscard]] bool streams(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] bool works_by_rows(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] std::int64_t row(std::string_view op, DeviceKind kind, const Attrs& attrs, std::span<const Type> inputs,
                                  std::span<const Type> outputs) const override;

@@ -29,13 +29,21 @@ struct Introduction {
   int cores = 1;
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
+  std::vector<std::int64_t> lends;  ///< tasks that its transport lends to, ascending
 };
 
 Introduction introduce(const ClusterOptions& options) {
   const HostId host = host_id();
   const Cores cores = allowed_cores();
-  return {host.name,     host.proof,      cores.str(),          cores.whole_machine,
-          cores.count(), options.threads, options.memory_bytes, host_memory_bytes()};
+  return {host.name,
+          host.proof,
+          cores.str(),
+          cores.whole_machine,
+          cores.count(),
+          options.threads,
+          options.memory_bytes,
+          host_memory_bytes(),
+          {}};
 }
 
 /// The build comes first: what follows is read only by tasks that have the same.
@@ -52,6 +60,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.host_memory_bytes)
       .add(options.jobs)
       .add(options.invariant)
+      .add(task.lends)
       .take();
 }
 
@@ -75,6 +84,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
   common.jobs = reader.text();
   common.invariant = static_cast<int>(reader.number());
+  task.lends = reader.numbers();
   return task;
 }
 
@@ -112,6 +122,24 @@ std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
   return sharers;
 }
 
+/// Tasks that all lend to one another are a group.
+void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topology) {
+  const auto lends = [&](std::size_t from, std::size_t to) {
+    return std::ranges::binary_search(tasks[from].lends, static_cast<std::int64_t>(to));
+  };
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (tasks[task].lends.empty()) continue;
+    const auto fits = [&](const std::vector<std::size_t>& group) {
+      return std::ranges::all_of(group, [&](std::size_t other) { return lends(task, other) && lends(other, task); });
+    };
+    auto group = std::ranges::find_if(groups, fits);
+    if (group == groups.end()) group = groups.insert(group, std::vector<std::size_t>());
+    group->push_back(task);
+    topology.tasks[task].memory_group = static_cast<std::int32_t>(group - groups.begin());
+  }
+}
+
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
   Topology topology;
   std::map<std::string, std::int32_t> hosts;
@@ -130,6 +158,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     topology.tasks.push_back(std::move(info));
   }
   apply_jobs(options.jobs, topology.tasks);
+  find_memory_groups(tasks, topology);
   return topology;
 }
 
@@ -164,6 +193,7 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
     const int process = process_of_task(task, tasks, count);
     const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
     Introduction share = processes[static_cast<std::size_t>(process)];
+    if (count < tasks) share.lends.clear();  // messages between processes that have several tasks are passed on
     if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
     if (share.memory_bytes > 0)
       share.memory_bytes = std::max<std::uint64_t>(1, share.memory_bytes / static_cast<std::uint64_t>(here));
@@ -195,7 +225,7 @@ std::vector<int> processes_of(int tasks, int processes) {
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
-  const Introduction me = introduce(options);
+  Introduction me = introduce(options);
   const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
   std::vector<Introduction> tasks;
   if (processes == 1) {
@@ -203,6 +233,8 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     if (options.hosts > 0) spread(tasks, options.hosts);
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
+    for (int task = 0; task < processes; ++task)
+      if (task != local[0]->task() && local[0]->lends(task)) me.lends.push_back(task);
     tasks = introductions(*local[0], me, options);
   }
   if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);

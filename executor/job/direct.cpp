@@ -7,6 +7,7 @@
 #include "executor/job/cluster.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "kernels/kernel.hpp"
+#include "placement/plan/schedule.hpp"
 
 namespace ferry {
 namespace {
@@ -20,6 +21,13 @@ Transport& only_transport(const Cluster::State& state, std::string_view call) {
                                " of the job's " + std::to_string(state.topology.size()) +
                                " tasks, and one call cannot speak for all of them")
       .hint("start one process for each task, or use a graph");
+}
+
+Schedule all_reduce_schedule(const Cluster::State& state, std::size_t bytes) {
+  std::vector<std::int32_t> tasks(state.topology.tasks.size());
+  std::iota(tasks.begin(), tasks.end(), 0);
+  const bool share_memory = tasks.size() > 1 && state.topology.share_memory(tasks);
+  return ordered_all_reduce(state.topology.size(), static_cast<std::int64_t>(bytes), share_memory);
 }
 
 /// One collective of all tasks.
@@ -36,8 +44,13 @@ void run(const Cluster::State& state, const DirectCall& direct, std::string_view
   Transport& transport = *state.transports[0];
   std::vector<std::int32_t> tasks(static_cast<std::size_t>(transport.tasks()));
   std::iota(tasks.begin(), tasks.end(), 0);
-  std::vector<std::byte> staging(
-      static_cast<std::size_t>(staging_bytes(direct.schedule, direct.parts, direct.dtype, transport.task())));
+  const auto elements = direct.schedule.input_elements(direct.parts, transport.task());
+  const bool lends = direct.schedule.via == Via::get;
+  const auto room =
+      static_cast<std::size_t>(lends ? elements * static_cast<std::int64_t>(size_of(direct.dtype))
+                                     : staging_bytes(direct.schedule, direct.parts, direct.dtype, transport.task()));
+  const std::shared_ptr<std::byte> shared = lends && room > 0 ? transport.memory(room, std::string(call)) : nullptr;
+  std::vector<std::byte> own(shared ? 0 : room);
   const auto group = prepare_call(transport, {.schedule = direct.schedule,
                                               .parts = direct.parts,
                                               .tasks = tasks,
@@ -46,7 +59,7 @@ void run(const Cluster::State& state, const DirectCall& direct, std::string_view
                                               .dtype = direct.dtype,
                                               .input = direct.input,
                                               .output = direct.output,
-                                              .staging = staging,
+                                              .staging = {shared ? shared.get() : own.data(), room},
                                               .fold = direct.fold});
   const Deadline deadline(system_clock(), state.options.deadline);
   group->start();
@@ -66,11 +79,12 @@ void run(const Cluster::State& state, const DirectCall& direct, std::string_view
 void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce reduce) const {
   const Transport& transport = only_transport(*state_, "all_reduce");
   const auto count = static_cast<std::int64_t>(values.size() / size_of(dtype));
-  DirectCall direct{
-      .schedule = direct_schedule(CollectiveKind::all_reduce, transport.tasks()), .parts = {}, .dtype = dtype};
-  for (int task = 0; task < transport.tasks(); ++task) {
-    direct.parts.push_back(part_of(count, transport.tasks(), task).size);
-  }
+  DirectCall direct{.schedule = all_reduce_schedule(*state_, values.size()), .parts = {}, .dtype = dtype};
+  if (direct.schedule.whole)
+    direct.parts.push_back(count);
+  else
+    for (int task = 0; task < transport.tasks(); ++task)
+      direct.parts.push_back(part_of(count, transport.tasks(), task).size);
   direct.input = values.data();
   direct.output = values.data();
   direct.fold = [&](std::byte* output, const std::byte* left, const std::byte* right, std::int64_t elements) {

@@ -42,7 +42,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   lists_.resize(regions_ * threads_);
   for (std::uint32_t region = 0; region < regions_; ++region)
     if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, context);
-  find_windows(context.kernels);
+  link_puts();
   mark_waits();
 }
 
@@ -137,41 +137,24 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   }
 }
 
-/// Kernels whose output is read by one send alone: it can be written straight into the receiver's buffer.
-void ResolvedPlan::find_windows(const KernelTable& kernels) {
-  constexpr std::uint64_t kWorthwhile = 4096;
-  std::vector<std::uint32_t> touches(role_.buffers.size(), 0);
-  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b)
-    if (storage_of(role_, b) != b) ++touches[storage_of(role_, b)];
-  for (const Instruction& instruction : role_.instructions)
-    for (const Range range : {instruction.inputs, instruction.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) ++touches[storage_of(role_, operand(range, k))];
+/// Links what makes a value to the send that puts it.
+void ResolvedPlan::link_puts() {
   struct Maker {
     Resolved* resolved;
     std::uint32_t member;
   };
   for (std::uint32_t region = 0; region < regions_; ++region) {
     std::unordered_map<std::uint32_t, Maker> makers;
+    const auto puts = [&](const Resolved& r) { return r.what == Opcode::send && plan_.channels[r.target].put; };
+    if (std::ranges::none_of(list(region, 0), puts)) continue;
     for (Resolved& resolved : list(region, 0)) {
-      const Instruction& instruction = *resolved.plan;
-      if (instruction.what == Opcode::kernel && instruction.outputs.count == 1 && resolved.extents.empty() &&
-          kernels.find(plan_.string(instruction.op))->streams)
-        makers[operand(instruction.outputs, 0)] = {&resolved, 0};
-      for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m) {
-        const TileMember& member = resolved.tiles->members[m];
-        const std::uint32_t made = operand(member.plan->outputs, 0);
-        if (!member.streams) continue;
-        makers[made] = {&resolved, m};
-        --touches[made];  // by its member and by the region's owner: one of them counts
-      }
-      if (instruction.what != Opcode::send) continue;
-      const std::uint32_t b = operand(instruction.inputs, 0);
-      const Buffer& buffer = role_.buffers[b];
-      // Touched by its maker, the send and the send_wait.
-      if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.bytes < kWorthwhile || touches[b] != 3)
-        continue;
-      const auto maker = makers.find(b);
-      if (maker == makers.end()) continue;
+      if (resolved.what == Opcode::kernel && resolved.plan->outputs.count == 1)
+        makers[operand(resolved.plan->outputs, 0)] = {&resolved, 0};
+      for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m)
+        makers[operand(resolved.tiles->members[m].plan->outputs, 0)] = {&resolved, m};
+      if (!puts(resolved)) continue;
+      const auto maker = makers.find(operand(resolved.plan->inputs, 0));
+      FERRY_ASSERT(maker != makers.end() && maker->second.resolved->link == nullptr, "a put without a kernel");
       maker->second.resolved->link = resolved.link;
       maker->second.resolved->member = maker->second.member;
     }
@@ -432,8 +415,7 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
                   std::byte* output, const std::byte* left, const std::byte* right,
                   std::int64_t count) { fold(reduce, dtype, output, left, right, count); },
       .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
-                                              const Parallel::Body& body) { parallel.for_each(n, grain, body); },
-      .exact = !plan_.topology.on_one_host(*place.group)};
+                                              const Parallel::Body& body) { parallel.for_each(n, grain, body); }};
   calls_[instruction.target] = prepare_call(context.transport, spec);
   resolved.link = &links_[plan_.channels.size() + instruction.target];
   resolved.link->call = calls_[instruction.target].get();

@@ -72,8 +72,7 @@ struct Resolved {
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  /// What the instruction starts or waits for. Of a kernel or tile region: the send that alone reads its output, which
-  /// may therefore be computed straight into the receiver's memory.
+  /// What the instruction starts or waits for. Of a kernel or tile region: the send that puts its output.
   Link* link = nullptr;
   TileWork* tiles = nullptr;
   const Epilogue* epilogue = nullptr;  ///< what follows `kernel` on each piece of its output
@@ -137,7 +136,7 @@ class ResolvedPlan {
   void nest(std::uint32_t region, std::uint32_t depth);
   void resolve_region(std::uint32_t region, const ResolveContext& context);
   void mark_waits();
-  void find_windows(const KernelTable& kernels);
+  void link_puts();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
   /// Of the tasks that run this op, the one with the lowest number.
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;

@@ -1,7 +1,9 @@
 #include "executor/session/plan_session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <span>
 
 #include "base/text.hpp"
 #include "executor/job/cluster_state.hpp"
@@ -26,9 +28,25 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
   }
 }
 
+/// Error(plan) when the plan reaches from task to task through memory that they do not share here.
+void require_memory(const Plan& plan, const Cluster& cluster) {
+  const auto require = [&](std::span<const std::int32_t> group) {
+    if (cluster.topology().share_memory(group)) return;
+    throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
+                                std::to_string(group.back()) + " that share memory, and here they do not")
+        .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+  };
+  for (const Channel& channel : plan.channels)
+    if (channel.put) require(std::array{channel.from, channel.to});
+  for (const Collective& collective : plan.collectives)
+    if (plan.schedules[collective.schedule].via != Via::messages)
+      for (const auto& group : plan.groupings[collective.grouping]) require(group);
+}
+
 /// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
+  require_memory(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
   return PlanCache::verified({std::move(plan), {}, {}}, of_file, options);

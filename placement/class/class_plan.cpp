@@ -104,10 +104,13 @@ PlanClass ClassPlan::snapshot() const {
 std::vector<std::uint32_t> count_touches(const ClassPlan& plan) {
   const PlanClass& role = plan.role;
   std::vector<std::uint32_t> touches(role.buffers.size(), 0);
-  for (std::uint32_t r = 0; r < plan.regions(); ++r)
-    for (const Instruction& i : plan.list(r))
+  const auto count = [&](const std::vector<Instruction>& list) {
+    for (const Instruction& i : list)
       for (const Range range : {i.inputs, i.outputs})
         for (std::uint32_t k = 0; k < range.count; ++k) ++touches[role.operands[range.begin + k]];
+  };
+  count(role.instructions);
+  for (std::uint32_t r = 0; r < plan.regions() && !plan.joined(); ++r) count(plan.list(r));
   for (const Buffer& buffer : role.buffers)
     if (buffer.view_of != kNone) ++touches[buffer.view_of];
   return touches;

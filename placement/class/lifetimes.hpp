@@ -26,6 +26,11 @@ class Lifetimes {
 
   [[nodiscard]] const Lifetime& operator[](std::uint32_t buffer) const { return all_[buffer]; }
   [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
+  /// The storage is needed from step to step: a variable, or what the setup makes for the step.
+  [[nodiscard]] bool kept(std::uint32_t buffer) const {
+    const Lifetime& life = all_[buffer];
+    return plan_.buffers[buffer].space == Buffer::Space::state || (life.in_setup && life.in_step);
+  }
   /// Threads that have instructions.
   [[nodiscard]] std::uint32_t threads() const { return threads_; }
   /// The position of the last touch by that thread; 0 when there is none.

@@ -116,7 +116,7 @@ class MemoryPlanner {
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       Buffer& buffer = plan_.buffers[b];
       if (!is_root(b)) continue;
-      if (lifetimes_[b].in_setup && lifetimes_[b].in_step) buffer.space = Buffer::Space::state;
+      if (lifetimes_.kept(b)) buffer.space = Buffer::Space::state;
       if (!lifetimes_[b].touched() && buffer.space == Buffer::Space::step) buffer.space = Buffer::Space::none;
       if (buffer.space != Buffer::Space::state) continue;
       std::uint64_t& end = plan_.devices[buffer.device].state_bytes;

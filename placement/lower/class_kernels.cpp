@@ -108,6 +108,7 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
                     kernels.takes(def.name, kind)};
   if (facts.elementwise) plan_.facts.elementwise.insert(facts.op);
   if (facts.finishes) plan_.facts.heads.insert(facts.op);
+  if (kernels.streams(def.name, kind)) plan_.facts.streams.insert(facts.op);
   return facts;
 }
 

@@ -191,7 +191,7 @@ class ClassBuilder {
       const Schedule& schedule = shared_.plan.schedules[collective.schedule];
       Instruction instruction = named(Opcode::collective, node);
       instruction.target = number;
-      instruction.in_place = schedule.in_place() ? 1 : 0;
+      instruction.in_place = schedule.in_place ? 1 : 0;
       std::vector<std::uint32_t> in, out;
       std::vector<PValueId> brought;
       if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));

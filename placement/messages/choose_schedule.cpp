@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace ferry {
 namespace {
 
-/// On one host members read what others have where it lies (comm/group.hpp): a message less than the formulas count. Of
-/// more members than these the number of messages decides there, too.
+/// On one host members may get what others have where it lies: a message less than the formulas count. Of more members
+/// than these the number of messages decides there, too.
 constexpr std::size_t kDirectMembers = 64;
 
 /// Each member of a hierarchical all-reduce has steps of its own, for each mate and host: their number grows with the
@@ -107,16 +108,24 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
   }
 }
 
-}  // namespace
-
-Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
-  const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
-  if (one_host && call.hosts.size() <= kDirectMembers)
-    return direct_schedule(call.kind, static_cast<int>(call.hosts.size()), call.root, call.guest_root);
+Schedule cheapest(const CollectiveCall& call, const Topology& topology) {
   const std::vector<Choice> all = choices(call, Costs(call, topology));
   const auto best =
       std::min_element(all.begin(), all.end(), [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
   return best->make();
+}
+
+}  // namespace
+
+Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
+  const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
+  const auto members = static_cast<int>(call.hosts.size());
+  if (!one_host || call.hosts.size() > kDirectMembers) {
+    Schedule chosen = cheapest(call, topology);
+    return call.share_memory ? in_shared_memory(std::move(chosen)) : chosen;
+  }
+  return call.kind == CollectiveKind::all_reduce ? ordered_all_reduce(members, call.bytes, call.share_memory)
+                                                 : direct_schedule(call.kind, members, call.root, call.guest_root);
 }
 
 }  // namespace ferry

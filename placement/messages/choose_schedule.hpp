@@ -15,12 +15,15 @@ struct CollectiveCall {
   std::span<const std::int32_t> hosts;  ///< of each member, numbered in order of their first member
   std::int32_t root = 0;
   bool guest_root = false;
-  std::int64_t bytes = 0;  ///< of the whole vector
+  std::int64_t bytes = 0;     ///< of the whole vector
+  bool share_memory = false;  ///< its members do
 };
 
 /// The algorithm that takes the least time by the topology's links; at a tie the simpler one. Of up to 64 members on
-/// one host it is the direct one; of more the link on a host stands for both. A job in one process and one under MPI on
-/// a host have the same algorithm, and so the same bits.
+/// one host it is the direct one, or one-shot where a member of an all-reduce receives no more than 16 KB by that: a
+/// round costs more than its bytes then. Of more members the link on a host stands for both. A job in one process and
+/// one under MPI on a host have the same algorithm, and so the same bits. Members that share memory put or get (Via)
+/// what they give to a direct or one-shot all-reduce.
 ///
 /// A message costs its link's latency, its bytes the link's bandwidth, which the members on a host share to the
 /// outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds a byte on a host, A

@@ -188,8 +188,19 @@ class Numberer {
                                                           .hosts = hosts_.of(members.grouping).patterns[pattern],
                                                           .root = members.root,
                                                           .guest_root = members.guest_root,
-                                                          .bytes = bytes},
+                                                          .bytes = bytes,
+                                                          .share_memory = share_memory(members.grouping, pattern)},
                                                          *program_.topology));
+  }
+
+  /// The members of each group with that pattern do; a member alone has nobody to share with.
+  bool share_memory(std::uint32_t grouping, std::uint32_t pattern) const {
+    const Grouping& groups = program_.groupings[grouping];
+    const std::vector<std::uint32_t>& pattern_of = hosts_.of(grouping).of_group;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      if (pattern_of[g] == pattern && (groups[g].size() == 1 || !program_.topology->share_memory(groups[g])))
+        return false;
+    return true;
   }
 
   /// The parts have the same sizes in all groups.

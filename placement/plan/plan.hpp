@@ -20,7 +20,7 @@
 
 namespace ferry {
 
-inline constexpr std::uint32_t kPlanVersion = 2;
+inline constexpr std::uint32_t kPlanVersion = 3;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// A range of a table.
@@ -204,6 +204,9 @@ struct Channel {
   std::uint32_t slots = 1;     ///< steps by which the sender may be ahead
   std::uint32_t name = kNone;  ///< string: the value
   std::uint32_t line = kNone;
+  /// The tasks share memory, and the send alone reads what a kernel makes for it: the kernel may write that where the
+  /// receiver wants it, if it already does, and need not where the sender's buffer is.
+  bool put = false;
   bool operator==(const Channel&) const = default;
 };
 

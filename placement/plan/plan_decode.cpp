@@ -51,7 +51,7 @@ class Decoder {
     plan.feeds = list(*file_.feeds(), port);
     plan.fetches = list(*file_.fetches(), port);
     plan.channels = list(*file_.channels(), [](const fbs::Channel& c) {
-      return Channel{c.from(), c.to(), dtype(c.dtype()), c.bytes(), c.slots(), c.name(), c.line()};
+      return Channel{c.from(), c.to(), dtype(c.dtype()), c.bytes(), c.slots(), c.name(), c.line(), c.put()};
     });
     plan.schedules = list(*file_.schedules(), schedule);
     plan.collectives = list(*file_.collectives(), collective);
@@ -81,8 +81,9 @@ class Decoder {
   static Topology topology(const fbs::Topology& t) {
     Topology result;
     result.tasks = list(*t.tasks(), [](const fbs::Task& task) {
-      return TaskInfo{task.job()->str(), task.index_in_job(), task.host(),         task.host_name()->str(),
-                      task.threads(),    task.gpus(),         task.memory_bytes(), task.host_memory_bytes()};
+      return TaskInfo{task.job()->str(),       task.index_in_job(),      task.host(),
+                      task.host_name()->str(), task.threads(),           task.gpus(),
+                      task.memory_bytes(),     task.host_memory_bytes(), task.memory_group()};
     });
     result.on_host = link(*t.on_host());
     result.between_hosts = link(*t.between_hosts());
@@ -178,6 +179,8 @@ class Decoder {
     result.root = s.root();
     result.guest_root = s.guest_root();
     result.whole = s.whole();
+    result.in_place = s.in_place();
+    result.via = one_of(s.via(), Via::get);
     result.slots = s.slots();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
       return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::join),

@@ -64,7 +64,7 @@ class Encoder {
     const auto feeds = tables(plan.feeds, [&](const PlanPort& p) { return encode_port(p); });
     const auto fetches = tables(plan.fetches, [&](const PlanPort& p) { return encode_port(p); });
     const auto channels = structs(plan.channels, [](const Channel& c) {
-      return fbs::Channel(c.bytes, c.from, c.to, c.slots, c.name, c.line, number(c.dtype));
+      return fbs::Channel(c.bytes, c.from, c.to, c.slots, c.name, c.line, number(c.dtype), c.put);
     });
     const auto schedules = tables(plan.schedules, [&](const Schedule& s) { return encode_schedule(s); });
     const auto collectives = tables(plan.collectives, [&](const Collective& c) { return encode_collective(c); });
@@ -81,7 +81,7 @@ class Encoder {
       const auto job = out_.CreateString(t.job);
       const auto host_name = out_.CreateString(t.host_name);
       return fbs::CreateTask(out_, job, t.index_in_job, t.host, host_name, t.threads, t.gpus, t.memory_bytes,
-                             t.host_memory_bytes);
+                             t.host_memory_bytes, t.memory_group);
     });
     const fbs::Link on_host = link(topology.on_host);
     const fbs::Link between = link(topology.between_hosts);
@@ -171,7 +171,7 @@ class Encoder {
       return fbs::Step(number(s.kind), member(s.peer), member(s.part), s.only, s.except, s.slot, s.source);
     });
     return fbs::CreateSchedule(out_, number(schedule.kind), algorithm, schedule.members, schedule.root, schedule.slots,
-                               steps, schedule.guest_root, schedule.whole);
+                               steps, schedule.guest_root, schedule.whole, schedule.in_place, number(schedule.via));
   }
 
   Offset<fbs::Collective> encode_collective(const Collective& c) {

@@ -9,6 +9,11 @@ std::string_view name_of(Opcode what) {
   return kNames[static_cast<std::size_t>(what)];
 }
 
+std::string_view name_of(Via via) {
+  static constexpr std::string_view kNames[] = {"messages", "put", "get"};
+  return kNames[static_cast<std::size_t>(via)];
+}
+
 std::string_view name_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:

@@ -22,6 +22,8 @@ class PlanTables {
  public:
   explicit PlanTables(Plan& plan) : plan_(plan) {}
 
+  [[nodiscard]] Plan& plan() { return plan_; }
+
   std::uint32_t string(std::string_view text);
   [[nodiscard]] std::string_view text(std::uint32_t string) const { return plan_.strings[string]; }
   /// The string that is the op's name, or its first output's. Equal names of ops of different graphs have different

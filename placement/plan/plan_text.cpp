@@ -163,9 +163,12 @@ class Printer {
       const Channel& channel = plan_.channels[i];
       line("  " + std::to_string(i) + " " + name(plan_, channel.name) + " task " + std::to_string(channel.from) +
            " -> task " + std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
-           plural(channel.bytes, "byte") + " " + plural(channel.slots, "slot") + at(plan_, channel.line));
+           plural(channel.bytes, "byte") + " " + plural(channel.slots, "slot") + (channel.put ? " put" : "") +
+           at(plan_, channel.line));
     }
   }
+
+  static std::string by(Via via) { return via == Via::messages ? "" : " by " + std::string(name_of(via)); }
 
   void collectives() {
     if (!plan_.collectives.empty()) line("collectives");
@@ -176,7 +179,7 @@ class Printer {
       if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
       std::int64_t elements = 0;
       for (std::int64_t part : collective.parts) elements += part;
-      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + " " +
+      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule.via) + " " +
            std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
            " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
     }
@@ -280,8 +283,10 @@ std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& 
       text = std::string(name_of(instruction.what));
       if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
       if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
+      if (instruction.what == Opcode::send && plan.channels[instruction.target].put) text += " put";
   }
   if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
+  if (instruction.scratch != kNone) text += " with %" + std::to_string(instruction.scratch);
   return text;
 }
 

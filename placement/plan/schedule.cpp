@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "placement/plan/schedule_steps.hpp"
@@ -119,6 +120,14 @@ class Direct {
     each([&](int d) { add({send, next(d), own}); });
     wait();
   }
+  void one_shot() {
+    s_.slots = s_.members - 1;
+    each([&](int d) { add({StepKind::receive_slot, next(d), fixed(0)}); });
+    each([&](int d) { add({StepKind::send_input, next(d), fixed(0)}); });
+    wait();
+    if (s_.members > 1) add({StepKind::wait_sends, {}, {}});
+    add_in_order(fixed(0));
+  }
   void all_to_all() {
     each([&](int d) { add({StepKind::receive_output, next(d), next(d)}); });
     add({StepKind::copy, own, own});
@@ -168,6 +177,9 @@ class Direct {
   }
   void fold_in_order(MemberRef part, std::int32_t only = ScheduleStep::kAll) {
     wait(only);
+    add_in_order(part, only);
+  }
+  void add_in_order(MemberRef part, std::int32_t only = ScheduleStep::kAll) {
     StepKind kind = StepKind::copy;
     for (int member = 0; member < s_.members; ++member) {
       if (s_.guest_root && member == s_.root) continue;
@@ -249,11 +261,11 @@ std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int 
 
 std::int32_t Schedule::slots_of(int member) const {
   const auto uses = [&](const ScheduleStep& step) { return uses_slots(step) && step.concerns(member); };
-  return slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
+  return via == Via::messages && slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
 }
 
 bool Schedule::others_stage() const {
-  return slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
+  return via == Via::messages && slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
            return uses_slots(step) && !(is_rooted(kind) && step.only == root);
          });
 }
@@ -285,6 +297,7 @@ Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_
     case CollectiveKind::all_reduce:
       direct.reduce_own_part();
       direct.gather_parts(StepKind::send_output);
+      schedule.in_place = true;
       break;
     case CollectiveKind::reduce_scatter:
       direct.reduce_own_part();
@@ -309,6 +322,30 @@ Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_
       break;
   }
   return schedule;
+}
+
+Schedule one_shot_schedule(int members) {
+  FERRY_ASSERT(members >= 1, "a collective without members");
+  Schedule schedule{.kind = CollectiveKind::all_reduce,
+                    .algorithm = "one-shot",
+                    .members = members,
+                    .whole = true,
+                    .steps = {},
+                    .in_place = true};
+  Direct(schedule).one_shot();
+  return schedule;
+}
+
+Schedule in_shared_memory(Schedule schedule) {
+  if (schedule.in_place) schedule.via = schedule.whole ? Via::put : Via::get;
+  return schedule;
+}
+
+Schedule ordered_all_reduce(int members, std::int64_t bytes, bool share_memory) {
+  constexpr std::int64_t kOneShot = 16 << 10;
+  const bool one_shot = members > 1 && bytes <= kOneShot / (members - 1);
+  Schedule schedule = one_shot ? one_shot_schedule(members) : direct_schedule(CollectiveKind::all_reduce, members);
+  return share_memory ? in_shared_memory(std::move(schedule)) : schedule;
 }
 
 }  // namespace ferry

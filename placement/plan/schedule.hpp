@@ -35,6 +35,15 @@ enum class CollectiveKind : std::uint8_t {
          kind == CollectiveKind::reduce;
 }
 
+/// How contributions get from member to member.
+enum class Via : std::uint8_t {
+  messages,  ///< each step sends what it says
+  put,  ///< members share memory and write their input where the others take it from: messages say that it is there
+  get   ///< members share memory and read the others' input where it lies: messages of the input say where that is
+};
+
+[[nodiscard]] std::string_view name_of(Via via);
+
 /// A member or part.
 struct MemberRef {
   enum class By : std::uint8_t {
@@ -107,10 +116,10 @@ struct PartRange {
 /// - broadcast, reduce, a `whole` all_reduce: one, the whole vector;
 /// - all_to_all: members², what i gives to j is at i * members + j;
 /// - the others: one for each member; parts may be empty.
-/// Input and output of a member must not overlap; where in_place(), they may be the same bytes.
+/// Input and output of a member must not overlap; where `in_place`, they may be the same bytes.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::string algorithm;  ///< "direct", "ring", "doubling", "tree", "hierarchical"
+  std::string algorithm;  ///< "direct", "one-shot", "ring", "doubling", "tree", "hierarchical"
   std::int32_t members = 1;
   std::int32_t root = 0;  ///< of broadcast, scatter, gather and reduce
   /// The root is a guest: of a broadcast it has no output, of a reduce no input (of scatter and gather its part is
@@ -121,6 +130,10 @@ struct Schedule {
   /// peer they are members - 1: the slot of `peer` is number peer - (peer > self).
   std::int32_t slots = 0;
   std::vector<ScheduleStep> steps;
+  /// A member's output may take the bytes of its input: each byte of that is read by those alone who fold it, before
+  /// its member's output is written there.
+  bool in_place = false;
+  Via via = Via::messages;
 
   /// Messages that `member` sends and receives; those of empty parts count.
   [[nodiscard]] std::int64_t sends_of(int member) const;
@@ -132,8 +145,6 @@ struct Schedule {
   /// Whether `member` has an input, and an output.
   [[nodiscard]] bool gives(int member) const;
   [[nodiscard]] bool gets(int member) const;
-  /// Whether a member's output may take the bytes of its input: each of these is read and written by one member alone.
-  [[nodiscard]] bool in_place() const { return kind == CollectiveKind::all_reduce && algorithm == "direct"; }
   /// Entries of `parts`.
   [[nodiscard]] std::int32_t part_count() const;
   /// Where `part` lies in the input or output of `member`.
@@ -142,7 +153,7 @@ struct Schedule {
   /// Elements of the whole input or output of `member`; 0 where it has none.
   [[nodiscard]] std::int64_t input_elements(std::span<const std::int64_t> parts, int member) const;
   [[nodiscard]] std::int64_t output_elements(std::span<const std::int64_t> parts, int member) const;
-  /// Slots that `member` uses, and the elements of each.
+  /// Slots that `member` uses, and the elements of each: none where contributions do not come by message.
   [[nodiscard]] std::int32_t slots_of(int member) const;
   /// Some member uses slots; in kinds with a root, one that is not the root.
   [[nodiscard]] bool others_stage() const;
@@ -160,6 +171,17 @@ inline constexpr std::int64_t kSlotAlign = 64;
 /// Each member talks to each other member directly: on one host the fastest, and on few hosts. An all-reduce is a
 /// reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
 [[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
+
+/// An all-reduce in one round: each member sends all that it has to each other one, and folds by itself. It moves n/2
+/// times the bytes of a direct one in half its messages. The sums are folded in the same order, and so are the bits.
+[[nodiscard]] Schedule one_shot_schedule(int members);
+
+/// The schedule for members that share memory: they reach what others give in the quickest way that it knows.
+[[nodiscard]] Schedule in_shared_memory(Schedule schedule);
+
+/// An all-reduce of `bytes` bytes that is folded in the order of its members: one-shot where a member receives no more
+/// than 16 KB by that (a round costs more than its bytes then), else direct.
+[[nodiscard]] Schedule ordered_all_reduce(int members, std::int64_t bytes, bool share_memory);
 
 /// Each member talks to the next one only. An all_reduce sends 2 (n-1)/n of the vector and has 2 (n-1) rounds, an
 /// all_gather half of both. Part p of a sum is folded from member p + 1 on, round to p. (Patarasuk, Yuan 2009:

@@ -68,6 +68,12 @@ bool Topology::on_one_host(std::span<const std::int32_t> group) const {
   return std::ranges::all_of(group, [&](std::int32_t task) { return host(task) == host(group.front()); });
 }
 
+bool Topology::share_memory(std::span<const std::int32_t> group) const {
+  const auto memory = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].memory_group; };
+  return std::ranges::all_of(
+      group, [&](std::int32_t task) { return memory(task) >= 0 && memory(task) == memory(group.front()); });
+}
+
 Topology Topology::local(int tasks, int threads) {
   Topology topology;
   for (int i = 0; i < tasks; ++i) {

@@ -14,12 +14,14 @@ namespace ferry {
 struct TaskInfo {
   std::string job = "worker";
   std::int32_t index_in_job = 0;
-  std::int32_t host = 0;  ///< tasks of one host can open each other's memory
+  std::int32_t host = 0;
   std::string host_name;
   std::int32_t threads = 1;
   std::int32_t gpus = 0;
   std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
+  /// Tasks with the same number, 0 or more, read and write each other's memory; -1: no other task's.
+  std::int32_t memory_group = -1;
 
   bool operator==(const TaskInfo&) const = default;
 };
@@ -42,6 +44,8 @@ struct Topology {
   /// All tasks that `spec` names (its job, or all).
   [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
   [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
+  /// All of them read and write each other's memory.
+  [[nodiscard]] bool share_memory(std::span<const std::int32_t> group) const;
 
   /// n tasks of one host.
   [[nodiscard]] static Topology local(int tasks, int threads = 1);

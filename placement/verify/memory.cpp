@@ -395,7 +395,7 @@ class ClassMemory {
   [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
     if (o != 0 || !may_take(i, k)) return false;
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
-      return plan_.schedules[plan_.collectives[i.target].schedule].in_place();
+      return plan_.schedules[plan_.collectives[i.target].schedule].in_place;
     return i.what == Opcode::kernel;
   }
   /// As the collective that it waits for has taken it.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "placement/verify/verifier.hpp"
@@ -100,6 +101,7 @@ class Sizes {
   /// Members that use slots.
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
+    if (s_.via != Via::messages) return;  // what comes is put elsewhere, or read where it lies
     for (const ScheduleStep& step : s_.steps) {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
@@ -214,6 +216,72 @@ class Messages {
       reject(what + ": " + std::to_string(message_bytes(from)) + " bytes are sent, " +
              std::to_string(message_bytes(to)) + " received, the channel has " + std::to_string(channel.bytes));
     if (from.sizes != to.sizes) reject(what + ": sent and received with different dims");
+    if (channel.put) check_put(what, channel, e.sends[0]);
+  }
+
+  /// A kernel that puts its output may not write it here: it runs before the send, in its thread and as often, and
+  /// nobody else looks for its output.
+  void check_put(const std::string& what, const Channel& channel, const ChannelEnd& send) const {
+    const auto memory = [&](std::int32_t task) {
+      return plan_.topology.tasks[static_cast<std::size_t>(task)].memory_group;
+    };
+    if (memory(channel.from) < 0 || memory(channel.from) != memory(channel.to))
+      reject(what + ": it is put, and the tasks share no memory");
+    const std::uint32_t number = plan_.class_of[static_cast<std::size_t>(channel.from)];
+    const PlanClass& c = plan_.classes[number];
+    const Buffer& buffer = c.buffers[send.buffer];
+    const Maker maker = maker_of(c, send);
+    if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || maker.kernel == nullptr ||
+        maker.kernel->outputs.count != 1)
+      reject(what + ": it is put, and no kernel makes it for this message alone");
+    const std::vector<std::uint32_t>& touches = touches_of(number);
+    constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in tiles it is an output of the region, too
+    if (touches[send.buffer] != (maker.in_tiles ? kWithTiles : kWithSend))
+      reject(what + ": it is put, and others touch it");
+  }
+
+  struct Maker {
+    const Instruction* kernel = nullptr;
+    bool in_tiles = false;
+  };
+
+  /// The last kernel before the send, in its region and thread, that has the buffer as its first output.
+  Maker maker_of(const PlanClass& c, const ChannelEnd& send) const {
+    const auto makes = [&](const Instruction& i) {
+      return i.what == Opcode::kernel && i.outputs.count > 0 && c.operands[i.outputs.begin] == send.buffer;
+    };
+    Maker maker;
+    for (const Region& region : c.regions) {
+      const Range range = region.instructions;
+      if (send.index < range.begin || send.index >= range.begin + range.count) continue;
+      for (std::uint32_t k = range.begin; k < send.index; ++k) {
+        const Instruction& i = c.instructions[k];
+        if (i.thread != c.instructions[send.index].thread) continue;
+        if (makes(i)) maker = {&i, false};
+        if (i.what != Opcode::tiles || i.other == 0) continue;
+        const Range members = c.regions[i.target].instructions;
+        for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
+          if (makes(c.instructions[m])) maker = {&c.instructions[m], true};
+      }
+    }
+    return maker;
+  }
+
+  /// How often each buffer of a class is named, by its views too.
+  const std::vector<std::uint32_t>& touches_of(std::uint32_t plan_class) const {
+    std::vector<std::uint32_t>& touches = touches_[plan_class];
+    if (!touches.empty()) return touches;
+    const PlanClass& c = plan_.classes[plan_class];
+    touches.resize(c.buffers.size());
+    for (const Instruction& i : c.instructions) {
+      if (i.scratch != kNone) ++touches[i.scratch];
+      for (const Range range : {i.inputs, i.outputs})
+        for (std::uint32_t k = 0; k < range.count; ++k) ++touches[c.operands[range.begin + k]];
+    }
+    for (const Buffer& b : c.buffers)
+      if (b.view_of != kNone) ++touches[b.view_of];
+    for (const PlanVariable& variable : c.variables) ++touches[variable.buffer];
+    return touches;
   }
 
   static void check_pair(const std::string& what, const std::vector<ChannelEnd>& starts,
@@ -315,9 +383,21 @@ class Messages {
     const PlanClass& c = plan_.classes[arrival.plan_class];
     check_size(c, i, i.inputs, needs.input, collective, "gives");
     check_size(c, i, i.outputs, needs.output, collective, "gets");
+    if (plan_.schedules[collective.schedule].via == Via::get) check_reached(c, i);
     const std::uint64_t there = i.scratch == kNone ? 0 : c.buffers[i.scratch].bytes;
     if (there < static_cast<std::uint64_t>(needs.staging))
       reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
+  }
+
+  /// What others get lies in the step's arena, which they reach, or has room for a copy there.
+  static void check_reached(const PlanClass& c, const Instruction& i) {
+    if (i.inputs.count == 0) return;
+    const Buffer& input = c.buffers[c.operands[i.inputs.begin]];
+    if (input.space == Buffer::Space::step) return;
+    if (i.scratch == kNone || c.buffers[i.scratch].space != Buffer::Space::step ||
+        c.buffers[i.scratch].bytes < input.bytes)
+      reject("a collective whose input others get has no room for it where they reach: buffer " +
+             std::to_string(c.operands[i.inputs.begin]));
   }
 
   [[noreturn]] void reject_places(const std::string& what, const Arrival& a, const Arrival& b) const {
@@ -338,7 +418,8 @@ class Messages {
   const Tables& tables_;
   std::uint32_t class_ = 0;
   std::vector<Ends> ends_;
-  std::vector<std::vector<Arrival>> met_, waited_;  // of each collective
+  std::vector<std::vector<Arrival>> met_, waited_;                       // of each collective
+  mutable std::map<std::uint32_t, std::vector<std::uint32_t>> touches_;  // of classes
 };
 
 }  // namespace

@@ -114,6 +114,7 @@ class Reader {
         task.threads = static_cast<std::int32_t>(host.threads());
         task.gpus = static_cast<std::int32_t>(host.gpus());
         task.host_memory_bytes = host.memory_bytes();
+        task.memory_group = host.shared_memory() ? hosts_ : -1;
         topology.tasks.push_back(std::move(task));
       }
     }

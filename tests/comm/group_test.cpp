@@ -47,6 +47,13 @@ class Case {
     }
   }
 
+  /// The same, for members that reach into each other's memory.
+  Case by(Via via) const {
+    Case same = *this;
+    same.schedule_.via = via;
+    return same;
+  }
+
   const Schedule& schedule() const { return schedule_; }
   const std::vector<std::int64_t>& parts() const { return parts_; }
   std::vector<float> input(int member, int round) const {
@@ -106,25 +113,26 @@ class Case {
 
 /// Buffers and the call of this task.
 struct Member {
-  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool exact = false,
-         bool in_place = false)
+  Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool in_place = false)
       : tasks(std::move(group)),
         index(static_cast<int>(std::find(tasks.begin(), tasks.end(), end.task()) - tasks.begin())) {
     const Schedule& schedule = of.schedule();
     in.resize(static_cast<std::size_t>(schedule.input_elements(of.parts(), index)));
     out.resize(static_cast<std::size_t>(schedule.output_elements(of.parts(), index)));
-    staging.resize(static_cast<std::size_t>(staging_bytes(schedule, of.parts(), DType::float32, index)));
-    call = prepare_call(end, {.schedule = schedule,
-                              .parts = of.parts(),
-                              .tasks = tasks,
-                              .member = index,
-                              .channel = channel,
-                              .dtype = DType::float32,
-                              .input = bytes_of(in),
-                              .output = bytes_of(in_place ? in : out),
-                              .staging = staging,
-                              .fold = add,
-                              .exact = exact});
+    const bool lends = schedule.via == Via::get;
+    staging.resize(lends ? 0 : static_cast<std::size_t>(staging_bytes(schedule, of.parts(), DType::float32, index)));
+    if (lends && !in.empty()) shared = end.memory(in.size() * sizeof(float), "the test");
+    call =
+        prepare_call(end, {.schedule = schedule,
+                           .parts = of.parts(),
+                           .tasks = tasks,
+                           .member = index,
+                           .channel = channel,
+                           .dtype = DType::float32,
+                           .input = bytes_of(in),
+                           .output = bytes_of(in_place ? in : out),
+                           .staging = shared ? std::span(shared.get(), in.size() * sizeof(float)) : std::span(staging),
+                           .fold = add});
   }
   void start(const Case& of, int round) {
     const auto values = of.input(index, round);
@@ -137,6 +145,7 @@ struct Member {
   int index;
   std::vector<float> in, out;
   std::vector<std::byte> staging;
+  std::shared_ptr<std::byte> shared;  ///< in its place, where others reach
   std::unique_ptr<GroupCall> call;
 };
 
@@ -224,22 +233,44 @@ TEST_CASE("other schedules give the same values, run after run, with the traffic
   });
 }
 
-TEST_CASE("a direct all-reduce over its own input gives the same bits, run after run") {
+/// Of the ways in which `end` reaches the others, those that the schedule knows.
+std::vector<Via> ways(const Transport& end, const Schedule& schedule) {
+  std::vector<Via> all{Via::messages};
+  if (end.tasks() > 1 && end.lends((end.task() + 1) % end.tasks())) all.push_back(schedule.whole ? Via::put : Via::get);
+  return all;
+}
+
+TEST_CASE("direct and one-shot all-reduces give the same bits, over their own input too, run after run") {
   on_jobs([](Transport& end) {
-    for (const bool exact : {false, true})
-      for (const std::int64_t scale : {0, 5, 700, 3'000, 150'000}) {
-        CAPTURE(exact);
-        CAPTURE(scale);
-        const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, scale);
-        REQUIRE(collective.schedule().in_place());
-        Member member(end, collective, 4, everybody(end), exact, true);
-        for (int round = 0; round < 3; ++round) {
-          member.start(collective, round);
-          finish(end, *member.call);
-          CHECK(same_bits(member.in, collective.expected(member.index, round)));
-        }
-      }
+    for (const Schedule& schedule :
+         {direct_schedule(CollectiveKind::all_reduce, end.tasks()), one_shot_schedule(end.tasks())})
+      for (const Via via : ways(end, schedule))
+        for (const bool in_place : {false, true})
+          for (const std::int64_t scale : {0, 5, 700, 3'000, 150'000}) {
+            CAPTURE(schedule.algorithm);
+            CAPTURE(name_of(via));
+            CAPTURE(in_place);
+            CAPTURE(scale);
+            const Case collective = Case(schedule, scale).by(via);
+            Member member(end, collective, 4, everybody(end), in_place);
+            for (int round = 0; round < 3; ++round) {
+              member.start(collective, round);
+              finish(end, *member.call);
+              CHECK(same_bits(in_place ? member.in : member.out, collective.expected(member.index, round)));
+            }
+            CHECK(member.call->moved().sent_messages == 3 * schedule.sends_of(member.index));
+          }
   });
+}
+
+TEST_CASE("a call for members that share memory is refused where they do not") {
+  const auto ends = inproc_transports(2);
+  const Case collective = Case(one_shot_schedule(2), 9).by(Via::put);
+  const auto error = error_in([&] { Member(*ends[0], collective, 0, {0, 1}); });
+  REQUIRE(error.has_value());
+  CHECK(error->code() == Code::plan);
+  CHECK(error->text().find("tasks 0 and 1 do not") != std::string::npos);
+  for (const auto& end : ends) end->close();
 }
 
 TEST_CASE("the order of the members counts, not that of the tasks") {
@@ -254,24 +285,22 @@ TEST_CASE("the order of the members counts, not that of the tasks") {
   });
 }
 
-TEST_CASE("an exact call, and one between tasks that do not lend, sends the messages of its schedule and no others") {
+TEST_CASE("a call by messages sends those of its schedule and no others") {
   on_jobs([](Transport& end) {
-    const bool lends = end.lends((end.task() + 1) % end.tasks());
-    for (const bool exact : {true, false}) {
-      if (!exact && lends) continue;
+    for (const Schedule& schedule :
+         {direct_schedule(CollectiveKind::all_reduce, end.tasks()), one_shot_schedule(end.tasks())})
       for (const std::int64_t scale : {1, 9, 500}) {
-        const Case collective(CollectiveKind::all_reduce, end.tasks(), 0, scale);
-        Member member(end, collective, 0, everybody(end), exact);
+        const Case collective(schedule, scale);
+        Member member(end, collective, 0, everybody(end));
         const WireCount before = end.sent();
         member.start(collective, 0);
         finish(end, *member.call);
         const WireCount sent = end.sent() - before;
-        CHECK(sent.messages == collective.schedule().sends_of(member.index));
+        CHECK(sent.messages == schedule.sends_of(member.index));
         CHECK(sent.messages == member.call->moved().sent_messages);
         CHECK(sent.bytes == member.call->moved().sent_bytes);
         CHECK(same_bits(member.out, collective.expected(member.index, 0)));
       }
-    }
   });
 }
 
@@ -300,7 +329,7 @@ TEST_CASE("several collectives are under way at once, on channels of their own")
 
 TEST_CASE("progress goes on while messages are there, so that nobody sleeps in vain") {
   const auto ends = inproc_transports(2);
-  const Case collective(CollectiveKind::all_reduce, 2, 0, 10'000);  // too long for one round
+  const Case collective(CollectiveKind::all_reduce, 2, 0, 10'000);
   Member first(*ends[0], collective, 0, {0, 1}), second(*ends[1], collective, 0, {0, 1});
   first.start(collective, 0);
   second.start(collective, 0);

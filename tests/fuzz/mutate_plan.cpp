@@ -382,7 +382,7 @@ class PlanMutator {
     if (plan_.channels.empty()) return;
     Channel& channel = any(plan_.channels);
     const Channel other = any(plan_.channels);
-    switch (dice_.below(5)) {
+    switch (dice_.below(6)) {
       case 0:
         return number(channel.from, other.to, "a channel's sender");
       case 1:
@@ -391,6 +391,10 @@ class PlanMutator {
         return dtype(channel.dtype, "a channel's dtype");
       case 3:
         return number(channel.bytes, other.bytes, "a channel's bytes");
+      case 4:
+        note("whether a channel is put");
+        channel.put = !channel.put;
+        return;
       default:
         return number(channel.slots, other.slots, "a channel's slots");
     }
@@ -401,7 +405,7 @@ class PlanMutator {
     Collective& collective = any(plan_.collectives);
     const Collective other = any(plan_.collectives);
     Schedule& schedule = any(plan_.schedules);
-    switch (dice_.below(10)) {
+    switch (dice_.below(12)) {
       case 0:
         return number(collective.schedule, other.schedule, "a collective's schedule");
       case 1:
@@ -422,6 +426,12 @@ class PlanMutator {
         if (dice_.one_in(3)) schedule.algorithm = schedule.algorithm == "direct" ? "ring" : "direct";
         (dice_.one_in(2) ? schedule.whole : schedule.guest_root) ^= true;
         return;
+      case 8:
+        note("whether a schedule is in place");
+        schedule.in_place = !schedule.in_place;
+        return;
+      case 9:
+        return kind(schedule.via, 3, "how members reach each other");
       default:
         return change_step(schedule);
     }

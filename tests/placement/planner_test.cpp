@@ -297,7 +297,7 @@ TEST_CASE("memory: a direct sum takes the bytes of what it sums if nothing needs
   for (int task = 0; task < 4; ++task) hosts.tasks[static_cast<std::size_t>(task)].host = task / 2;
   const Plan apart = test::planned(g, {sums}, hosts);
   CHECK_NOTHROW(require_verified(apart));
-  for (const Schedule& schedule : apart.schedules) CHECK_FALSE(schedule.in_place());
+  for (const Schedule& schedule : apart.schedules) CHECK_FALSE(schedule.in_place);
   CHECK(in_place(apart, 1) == std::vector<bool>{false, false});
 }
 

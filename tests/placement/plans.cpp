@@ -121,6 +121,7 @@ Plan every_field() {
   plan.topology.tasks[1].gpus = 2;
   plan.topology.tasks[1].memory_bytes = 1ULL << 40;
   plan.topology.tasks[1].host_memory_bytes = 1ULL << 41;
+  plan.topology.tasks[1].memory_group = 3;
   plan.strings = {"model.cpp", "x", "y", "MatMul", "w"};
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};
@@ -128,8 +129,8 @@ Plan every_field() {
   plan.windows = {{{4, 3}, {{0, 0}}}};
   plan.feeds = {{kX, 0, DType::float32, {2, 3}, false}};
   plan.fetches = {{kY, 1, DType::int64, {4}, true}};
-  plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0}};
-  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}}};
+  plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0, true}};
+  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}, true, Via::get}};
   plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0}};
   plan.classes = {busy_class(), receiving_class()};
   plan.class_of = {0, 1};

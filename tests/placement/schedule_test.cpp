@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -242,15 +243,22 @@ std::vector<std::int64_t> uneven(int count, int shape) {
   return parts;
 }
 
-TEST_CASE("direct schedules give every member its result, folded in the order of the members") {
-  for (CollectiveKind kind : kKinds) {
-    for (int n = 1; n <= 8; ++n) {
-      for (int shape = 0; shape < 4; ++shape) {
-        const int root = shape % n;
+std::vector<Schedule> in_order(int n, int root) {
+  std::vector<Schedule> all{one_shot_schedule(n)};
+  for (const CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, root));
+  return all;
+}
+
+TEST_CASE("direct and one-shot schedules give every member its result, folded in the order of the members") {
+  for (int n = 1; n <= 8; ++n) {
+    for (int shape = 0; shape < 4; ++shape) {
+      const int root = shape % n;
+      for (const Schedule& schedule : in_order(n, root)) {
+        const CollectiveKind kind = schedule.kind;
         CAPTURE(name_of(kind));
+        CAPTURE(schedule.algorithm);
         CAPTURE(n);
         CAPTURE(shape);
-        const Schedule schedule = direct_schedule(kind, n, root);
         const auto parts = uneven(schedule.part_count(), shape);
         Simulation sim(schedule, parts);
         REQUIRE(sim.run());
@@ -333,7 +341,7 @@ TEST_CASE("ring, doubling, tree and hierarchical schedules give every member its
 TEST_CASE("the traffic of all members together is that of each") {
   for (int n = 1; n <= 9; ++n) {
     std::vector<Schedule> all = others(n);
-    for (const CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, n / 2));
+    std::ranges::move(in_order(n, n / 2), std::back_inserter(all));
     for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce})
       all.push_back(direct_schedule(kind, n, n / 2, true));
     for (const Schedule& schedule : all)
@@ -358,7 +366,7 @@ TEST_CASE("the traffic of all members together is that of each") {
 TEST_CASE("the verifier plays every schedule") {
   for (int n = 1; n <= 9; ++n) {
     std::vector<Schedule> all = others(n);
-    for (CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, n / 2));
+    std::ranges::move(in_order(n, n / 2), std::back_inserter(all));
     for (const Schedule& schedule : all) {
       Plan plan;
       plan.schedules = {schedule};
@@ -429,7 +437,8 @@ TEST_CASE("the algorithm is chosen by size and hosts") {
 
 TEST_CASE("of many members on one host the number of messages decides") {
   const std::vector<std::int32_t> few(64, 0), many(65, 0), thousand(1024, 0);
-  for (const CollectiveKind kind : kKinds) CHECK(chosen(kind, few, 64) == "direct");
+  for (const CollectiveKind kind : kKinds)
+    CHECK(chosen(kind, few, 64) == (kind == CollectiveKind::all_reduce ? "one-shot" : "direct"));
   for (const auto& hosts : {many, thousand}) {
     CHECK(chosen(CollectiveKind::all_reduce, hosts, 64) == "doubling");
     CHECK(chosen(CollectiveKind::all_reduce, hosts, 1 << 24) == "direct");
@@ -468,6 +477,69 @@ TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages
     CHECK(schedule.sent_elements(parts, m) == 1500);
     CHECK(staging_bytes(schedule, parts, DType::float32, m) == 3 * 1024);  // 1,000 bytes, aligned
   }
+}
+
+TEST_CASE("a one-shot all-reduce sends all to everybody, and is for little") {
+  const Schedule schedule = one_shot_schedule(4);
+  const std::vector<std::int64_t> parts{1000};
+  for (int m = 0; m < 4; ++m) {
+    CHECK(schedule.sends_of(m) == 3);
+    CHECK(schedule.sent_elements(parts, m) == 3000);
+    CHECK(staging_bytes(schedule, parts, DType::float32, m) == 3 * 4032);
+  }
+  CHECK(ordered_all_reduce(5, 4096, false).algorithm == "one-shot");
+  CHECK(ordered_all_reduce(5, 4097, false).algorithm == "direct");
+  CHECK(ordered_all_reduce(1, 4, false).algorithm == "direct");
+}
+
+TEST_CASE("members that share memory put what they give to a one-shot all-reduce, and get it from a direct one") {
+  CHECK(ordered_all_reduce(2, 4, true).via == Via::put);
+  CHECK(ordered_all_reduce(2, 1 << 20, true).via == Via::get);
+  CHECK(ordered_all_reduce(2, 1 << 20, false).via == Via::messages);
+  for (const std::int64_t bytes : {4, 1 << 20})
+    CHECK(staging_bytes(ordered_all_reduce(2, bytes, true), std::vector<std::int64_t>{1, 1}, DType::float32, 0) == 0);
+  const std::vector<std::int32_t> one_host(4, 0), two_hosts{0, 0, 1, 1};
+  const auto via = [](CollectiveKind kind, const std::vector<std::int32_t>& hosts) {
+    return choose_schedule({.kind = kind, .hosts = hosts, .bytes = 1 << 20, .share_memory = true}, Topology()).via;
+  };
+  CHECK(via(CollectiveKind::all_reduce, one_host) == Via::get);
+  CHECK(via(CollectiveKind::all_gather, one_host) == Via::messages);
+  CHECK(via(CollectiveKind::all_reduce, two_hosts) == Via::messages);
+}
+
+TEST_CASE("the verifier refuses to reach into memory in a way that the schedule does not allow") {
+  Plan plan;
+  plan.topology = Topology::local(3);
+  plan.groupings = {{{0, 1, 2}}};
+  plan.collectives.resize(1);
+  const auto passes = [&](const Schedule& schedule) {
+    plan.schedules = {schedule};
+    try {
+      verifier::check_schedules(plan);
+      return true;
+    } catch (const verifier::Rejected&) {
+      return false;
+    }
+  };
+  const auto with = [](Schedule schedule, Via via, bool in_place) {
+    schedule.via = via;
+    schedule.in_place = in_place;
+    return schedule;
+  };
+  const Schedule direct = direct_schedule(CollectiveKind::all_reduce, 3), one_shot = one_shot_schedule(3),
+                 ring = ring_schedule(CollectiveKind::all_reduce, 3);
+  CHECK_FALSE(passes(with(direct, Via::get, true)));  // the tasks share no memory
+  for (TaskInfo& task : plan.topology.tasks) task.memory_group = 0;
+  CHECK(passes(with(direct, Via::get, true)));
+  CHECK(passes(with(one_shot, Via::put, true)));
+  CHECK_FALSE(passes(with(direct, Via::put, true)));
+  CHECK_FALSE(passes(with(one_shot, Via::get, true)));
+  CHECK_FALSE(passes(with(direct, Via::get, false)));
+  CHECK_FALSE(passes(with(ring, Via::get, false)));
+  CHECK_FALSE(passes(with(ring, Via::messages, true)));
+  CHECK_FALSE(passes(with(direct_schedule(CollectiveKind::all_gather, 3), Via::messages, true)));
+  plan.topology.tasks[2].memory_group = 1;
+  CHECK_FALSE(passes(with(direct, Via::get, true)));
 }
 
 TEST_CASE("only the root of a reduce has slots") {

@@ -47,6 +47,26 @@ Plan good_plan() {
   return test::planned(g, {there, back}, 2);
 }
 
+/// Two tasks that share memory: what task 0 makes for task 1 alone is put, what it reads itself is not.
+Plan sharing_plan() {
+  Graph g;
+  Value alone, also, here, there;
+  {
+    auto on = g.device("/task:0");
+    const Value x = g.input("x", DType::float32, {2048});
+    alone = -x;
+    also = exp(x);
+    here = (-also).named("here");
+  }
+  {
+    auto on = g.device("/task:1");
+    there = sum(alone * also);
+  }
+  Topology topology = Topology::local(2);
+  for (TaskInfo& task : topology.tasks) task.memory_group = 0;
+  return test::planned(g, {here, there}, topology, {}, {{0, {2048}}});
+}
+
 std::string reason_after(const std::function<void(Plan&)>& change) {
   Plan plan = good_plan();
   change(plan);
@@ -68,6 +88,36 @@ void drop(Plan& plan, int task, Opcode what) {
   const auto at =
       std::find_if(c.instructions.begin(), c.instructions.end(), [&](const Instruction& i) { return i.what == what; });
   test::erase_instruction(c, static_cast<std::size_t>(at - c.instructions.begin()));
+}
+
+TEST_CASE("puts are proved: the tasks share memory, and nobody else looks for the value") {
+  Plan plan = sharing_plan();
+  REQUIRE(verify(plan).pass);
+  const auto put = [](const Channel& channel) { return channel.put; };
+  REQUIRE(std::ranges::count_if(plan.channels, put) == 1);
+  const auto refused = [&](const std::function<void(Plan&)>& change) {
+    Plan changed = plan;
+    change(changed);
+    return verify(changed).reason;
+  };
+  CHECK(refused([](Plan& p) { p.topology.tasks[1].memory_group = 1; }).find("share no memory") != std::string::npos);
+  CHECK(refused([](Plan& p) {
+          p.topology.tasks[0].memory_group = p.topology.tasks[1].memory_group = -1;
+        }).find("share no memory") != std::string::npos);
+  CHECK(refused([&](Plan& p) { std::ranges::find_if_not(p.channels, put)->put = true; }).find("it is put, and") !=
+        std::string::npos);
+  CHECK(refused([&](Plan& p) {  // the other value's kernel reads what may not be there
+          PlanClass& c = p.classes[p.class_of[0]];
+          const auto sends = [&](const Instruction& i) { return i.what == Opcode::send && p.channels[i.target].put; };
+          const auto negates = [&](const Instruction& i) {
+            return p.string(i.op) == "Neg" && p.string(i.name) == "here";
+          };
+          const auto send = std::ranges::find_if(c.instructions, sends);
+          const auto kernel = std::ranges::find_if(c.instructions, negates);
+          REQUIRE(kernel != c.instructions.end());
+          c.operands[kernel->inputs.begin] = c.operands[send->inputs.begin];
+        })
+            .find("it is put, and others touch it") != std::string::npos);
 }
 
 TEST_CASE("a good plan passes and says what was proved") {

@@ -5,8 +5,8 @@
     plans_test.py FERRY FOLDER --update   writes what comes out into the files
 
 A file has cases, apart by lines of "====". A case is a comment of lines that begin with "#" (what is to be seen), the
-options of `ferry plan` with --dump-after PASS, a graph as .pbtxt, a line "----", and the text that the pass leaves; every
-pass is checked by --check-passes. A case must be there for each pass, twice at least.
+options of `ferry plan` with --dump-after PASS (files that they name lie in FOLDER), a graph as .pbtxt, a line "----", and
+the text that the pass leaves; every pass is checked by --check-passes. A case must be there for each pass, twice at least.
 """
 import collections
 import difflib
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FERRY, FOLDER = sys.argv[1], Path(sys.argv[2])
+FERRY, FOLDER = os.path.abspath(sys.argv[1]), Path(sys.argv[2])
 UPDATE = "--update" in sys.argv[3:]
 
 
@@ -37,7 +37,7 @@ class Case:
         graph = Path(folder) / "graph.pbtxt"
         graph.write_text(self.graph + "\n")
         done = subprocess.run([FERRY, "plan", str(graph), *self.options.split(), "--check-passes"],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, cwd=FOLDER,
                               env=dict(os.environ, NO_COLOR="1"))
         return done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}".replace(str(graph), "graph.pbtxt")
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """--cluster: plans for what a file describes. cluster_test.py FERRY SAMPLES"""
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,6 +90,28 @@ class Clusters(unittest.TestCase):
             self.assertEqual(ferry("check", plan, "--cluster", path)[0], 2)
         with self.subTest("two that say how many tasks there are"):
             self.assertEqual(ferry("plan", SAMPLES / "add.pb", "--tasks", 3, "--cluster", self.described('host { name: "h" }'))[0], 2)
+
+    def test_tasks_that_share_memory_reach_into_it(self):
+        shares, apart = 'host { name: "h" tasks: 2 }', 'host { name: "h" tasks: 2 shared_memory: false }'
+        code, out, err = self.plan("conjugate_gradient.pb", shares)
+        self.assertEqual(code, 0, err)
+        self.assertIn(" one-shot by put ", out)
+        code, out, err = self.plan("conjugate_gradient.pb", apart)
+        self.assertEqual(code, 0, err)
+        self.assertNotIn(" by put ", out)
+        path = self.described(shares)
+        plan = path.parent / "shares.plan"
+        self.assertEqual(ferry("plan", SAMPLES / "conjugate_gradient.pb", "--cluster", path, "--save", plan)[0], 0)
+        code, out, err = ferry("run", plan, "--tasks", 2)
+        self.assertEqual((code, out), (4, ""))
+        self.assertIn("the plan is for tasks 0 and 1 that share memory, and here they do not", err)
+        if not shutil.which("mpirun"):
+            return
+        alone = ferry("run", SAMPLES / "conjugate_gradient.pb", "--tasks", 2)
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        done = subprocess.run(["mpirun", "--oversubscribe", "-np", "2", FERRY, "run", plan], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=120, env=env)
+        self.assertEqual((done.returncode, done.stdout), alone[:2], done.stderr)
 
 
 if __name__ == "__main__":

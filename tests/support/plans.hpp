@@ -23,6 +23,7 @@ class AllKernels final : public Capabilities {
     return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less" ||
            op == "Div" || op == "Square" || op == "Rsqrt";
   }
+  [[nodiscard]] bool streams(std::string_view op, DeviceKind kind) const override { return elementwise(op, kind); }
   [[nodiscard]] bool works_by_rows(std::string_view op, DeviceKind) const override {
     return op == "Sum" || op == "Softmax";
   }

@@ -117,12 +117,16 @@ bool wrong_kind(Plan& plan, Dice& dice) {
   schedule->kind = static_cast<CollectiveKind>((static_cast<int>(schedule->kind) + 1 + dice.below(7)) % 8);
   return true;
 }
-/// Members would do what a direct one's steps are known to be.
-bool called_direct(Plan& plan, Dice& dice) {
-  Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) {
-    return s.kind == CollectiveKind::all_reduce && s.members > 1 && s.algorithm != "direct";
-  });
-  if (schedule != nullptr) schedule->algorithm = "direct";
+/// Members may write over inputs that others still read.
+bool not_in_place(Plan& plan, Dice& dice) {
+  Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) { return s.members > 1 && !s.in_place; });
+  if (schedule != nullptr) schedule->in_place = true;
+  return schedule != nullptr;
+}
+/// Members reach into memory that they do not share.
+bool reaches(Plan& plan, Dice& dice) {
+  Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) { return s.members > 1; });
+  if (schedule != nullptr) schedule->via = schedule->via == Via::put ? Via::get : Via::put;
   return schedule != nullptr;
 }
 
@@ -137,7 +141,8 @@ constexpr Mutation kScheduleMutations[] = {
     {"fewer slots", fewer_slots},
     {"wrong number of members", wrong_members},
     {"wrong kind", wrong_kind},
-    {"another schedule called direct", called_direct},
+    {"a schedule that is not in place", not_in_place},
+    {"reaching into others' memory", reaches},
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace ferry {
 namespace {
 
-class OneRound : public GroupCall {
+class OneShot : public GroupCall {
  public:
-  OneRound(Transport& transport, const GroupSpec& spec);
+  OneShot(Transport& transport, const GroupSpec& spec);
 
   void start() override;
   bool progress() override;
@@ -28,6 +28,8 @@ class OneRound : public GroupCall {
     std::byte* window = nullptr;  ///< the latter
   };
 
+  [[nodiscard]] static bool takes(const Transport& transport, const GroupSpec& spec);
+  [[nodiscard]] std::byte* slots(std::size_t bytes);
   [[nodiscard]] bool meet();
   void send();
   void write_to_others();
@@ -49,19 +51,17 @@ class OneRound : public GroupCall {
   GroupCount each_;  ///< of a call, by the schedule
 };
 
-OneRound::OneRound(Transport& transport, const GroupSpec& spec)
+OneShot::OneShot(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
       channel_(spec.channel),
       fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {{spec.output}}},
       mine_(spec.input,
             static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * size_of(spec.dtype)),
       in_place_(spec.input == spec.output),
-      writes_(!transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], mine_.size())),
+      writes_(spec.schedule.via == Via::put && !takes(transport, spec)),
       slot_((mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign) {
-  const std::size_t of_each = writes_ ? 2 * slot_ : slot_, all = of_each * (spec.tasks.size() - 1);
-  if (all > 0) shared_ = transport_.memory(all, "the contributions to an all-reduce");
-  if (!shared_) plain_.resize(all);
-  std::byte* at = shared_ ? shared_.get() : plain_.data();
+  const std::size_t of_each = writes_ ? 2 * slot_ : slot_;
+  std::byte* at = spec.schedule.via == Via::put ? slots(of_each * (spec.tasks.size() - 1)) : spec.staging.data();
   for (const std::int32_t task : spec.tasks) {
     fold_.contributions.push_back(task == transport_.task() ? mine_.data() : at);
     if (task == transport_.task()) continue;
@@ -78,12 +78,25 @@ OneRound::OneRound(Transport& transport, const GroupSpec& spec)
   receives_.reserve(others_.size());
 }
 
-void OneRound::start() {
+/// What it gives comes along with the message that says so.
+bool OneShot::takes(const Transport& transport, const GroupSpec& spec) {
+  const auto size = static_cast<std::uint64_t>(spec.schedule.input_elements(spec.parts, spec.member));
+  return transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], size * size_of(spec.dtype));
+}
+
+/// Slots that nobody else uses: who is ahead writes into them before this member starts.
+std::byte* OneShot::slots(std::size_t bytes) {
+  if (bytes > 0) shared_ = transport_.memory(bytes, "the contributions to an all-reduce");
+  if (!shared_) plain_.resize(bytes);
+  return shared_ ? shared_.get() : plain_.data();
+}
+
+void OneShot::start() {
   FERRY_ASSERT(phase_ == Phase::done, "a collective was started twice");
   phase_ = Phase::started;
 }
 
-bool OneRound::progress() {
+bool OneShot::progress() {
   if (phase_ == Phase::started) {
     if (writes_ && !meet()) return false;
     send();
@@ -102,7 +115,7 @@ bool OneRound::progress() {
 }
 
 /// In the first call: members tell each other where to write.
-bool OneRound::meet() {
+bool OneShot::meet() {
   if (met_) return true;
   if (!std::exchange(asked_, true))
     for (Other& other : others_) {
@@ -114,7 +127,7 @@ bool OneRound::meet() {
   return met_ = true;
 }
 
-void OneRound::send() {
+void OneShot::send() {
   if (writes_) write_to_others();
   const auto bytes = writes_ ? std::span<const std::byte>() : mine_;
   for (const Other& other : others_)
@@ -123,7 +136,7 @@ void OneRound::send() {
 }
 
 /// To two slots in turn: what was written in the round before the last has been folded by whoever has sent in the last.
-void OneRound::write_to_others() {
+void OneShot::write_to_others() {
   const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
   for (const Other& other : others_) {
     copy_for_reader(other.window + slot, mine_.data(), mine_.size(),
@@ -135,8 +148,8 @@ void OneRound::write_to_others() {
 
 }  // namespace
 
-std::unique_ptr<GroupCall> one_round_call(Transport& transport, const GroupSpec& spec) {
-  return std::make_unique<OneRound>(transport, spec);
+std::unique_ptr<GroupCall> one_shot_call(Transport& transport, const GroupSpec& spec) {
+  return std::make_unique<OneShot>(transport, spec);
 }
 
 }  // namespace ferry

@@ -1,0 +1,102 @@
+#include "placement/class/share_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "placement/class/lifetimes.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kWorthwhile = 4096;
+
+class Sharing {
+ public:
+  explicit Sharing(ClassPlan& plan) : class_(plan), plan_(plan.tables().plan()), role_(plan.role) {}
+
+  void run() {
+    const auto& all = role_.instructions;
+    if (std::ranges::any_of(all, [this](const Instruction& i) { return may_put(i); })) put();
+    if (std::ranges::any_of(all, [this](const Instruction& i) { return gets(i); })) stage();
+  }
+
+ private:
+  /// By what is known without the kernel.
+  [[nodiscard]] bool may_put(const Instruction& i) const {
+    if (i.what != Opcode::send) return false;
+    const Channel& channel = plan_.channels[i.target];
+    if (channel.bytes < kWorthwhile || !plan_.topology.share_memory(std::array{channel.from, channel.to})) return false;
+    const std::uint32_t b = role_.operands[i.inputs.begin];
+    const Buffer& buffer = role_.buffers[b];
+    return buffer.space == Buffer::Space::step && !buffer.bounded && buffer.view_of == kNone;
+  }
+
+  void put() {
+    const std::vector<std::uint32_t> touches = count_touches(class_);
+    for (const Region& region : role_.regions) {
+      if (region.kind == Region::Kind::tile) continue;
+      std::unordered_map<std::uint32_t, std::uint32_t> made;  // how often it is touched with its send and that's wait
+      each(region, [&](const Instruction& i) {
+        if (i.thread != 0) return;
+        constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
+        if (i.what == Opcode::kernel) note(i, kAlone, made);
+        if (i.what == Opcode::tiles && i.other != 0)
+          each(role_.regions[i.target], [&](const Instruction& member) { note(member, kInTiles, made); });
+        if (!may_put(i)) return;
+        const std::uint32_t b = role_.operands[i.inputs.begin];
+        const auto found = made.find(b);
+        plan_.channels[i.target].put = found != made.end() && touches[b] == found->second;
+      });
+    }
+  }
+
+  void note(const Instruction& kernel, std::uint32_t touches, std::unordered_map<std::uint32_t, std::uint32_t>& made) {
+    if (kernel.outputs.count == 1 && class_.facts.streams.contains(kernel.op))
+      made[role_.operands[kernel.outputs.begin]] = touches;
+  }
+
+  template <class F>
+  void each(const Region& region, F f) {
+    for (std::uint32_t k = 0; k < region.instructions.count; ++k) f(role_.instructions[region.instructions.begin + k]);
+  }
+
+  [[nodiscard]] bool gets(const Instruction& i) const {
+    return (i.what == Opcode::collective || i.what == Opcode::collective_wait) && i.inputs.count > 0 &&
+           plan_.schedules[plan_.collectives[i.target].schedule].via == Via::get;
+  }
+
+  void stage() {
+    const Lifetimes lifetimes(role_);
+    std::unordered_map<std::uint32_t, std::uint32_t> rooms;  // by collective
+    for (Instruction& i : role_.instructions) {
+      if (!gets(i)) continue;
+      const std::uint32_t input = role_.operands[i.inputs.begin];
+      if (!lifetimes.kept(storage_of(role_, input))) continue;
+      const auto [at, fresh] = rooms.try_emplace(i.target, static_cast<std::uint32_t>(role_.buffers.size()));
+      if (fresh) add_room(role_.buffers[input].bytes, role_.buffers[input].device);
+      i.scratch = at->second;
+    }
+  }
+
+  void add_room(std::uint64_t bytes, std::uint32_t device) {
+    Buffer room;
+    room.dtype = DType::uint8;
+    room.sizes = {static_cast<std::int64_t>(bytes)};
+    room.bytes = bytes;
+    room.device = device;
+    role_.buffers.push_back(std::move(room));
+  }
+
+  ClassPlan& class_;
+  Plan& plan_;
+  PlanClass& role_;
+};
+
+}  // namespace
+
+void share_memory(ClassPlan& plan) {
+  Sharing(plan).run();
+}
+
+}  // namespace ferry
