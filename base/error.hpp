@@ -71,7 +71,7 @@ class Error : public std::exception {
   }
   Error&& note(std::string_view what) && { return std::move(note(what)); }
 
-  /// Sets job_code(): of an error that only echoes a failure elsewhere.
+  /// Sets job_code(), for an error that only echoes a failure elsewhere.
   Error& ends_job_with(Code code) & {
     job_code_ = code;
     return *this;
@@ -79,8 +79,8 @@ class Error : public std::exception {
   Error&& ends_job_with(Code code) && { return std::move(ends_job_with(code)); }
 
   [[nodiscard]] Code code() const noexcept { return code_; }
-  /// What a process that this error ends exits with. All tasks of a job end with the code of the one that failed first,
-  /// so it is that one's where code() is peer_lost; else code().
+  /// The exit code of a process that ends with this error. All tasks of a job end with the code of the one that failed
+  /// first, so where code() is peer_lost it is that task's code; else it is code().
   [[nodiscard]] Code job_code() const noexcept { return job_code_; }
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
@@ -90,8 +90,8 @@ class Error : public std::exception {
   std::string text_;
 };
 
-/// What was thrown as an Error: an Error is that itself, memory exhausted is Code::resource, and all else `code` with
-/// "`who` threw: what()".
+/// Makes an Error of what was thrown: an Error stays as it is, std::bad_alloc becomes Code::resource, and anything else
+/// becomes `code` with "`who` threw: what()".
 [[nodiscard]] Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who);
 
 /// Thrown by FERRY_ASSERT: a bug in ferry, exit code 9.

@@ -9,7 +9,7 @@ namespace ferry {
 #if defined(__cpp_lib_source_location)
 using source_location = std::source_location;
 #else
-/// What std::source_location is, for clang++-14, whose standard library has none for it.
+/// A substitute for std::source_location with clang++-14, for which the standard library has none.
 class source_location {
  public:
   static constexpr source_location current(const char* file = __builtin_FILE(),

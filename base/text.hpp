@@ -23,8 +23,8 @@ namespace ferry {
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// The candidate most like `name`, for "did you mean": the fewest insertions, deletions, replacements and swaps of
-/// neighbours (optimal string alignment), letters compared without case. "" when none is near: more than a third of
-/// the longer name would change. Of equally near ones, the first.
+/// neighbours (optimal string alignment), letters compared without case. "" when none is near: more than a third of the
+/// longer name would change. The first one where several are equally near.
 [[nodiscard]] std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// 0 → "0 B", 1536 → "1.5 KiB", 3·2³⁰ → "3 GiB"; powers of 1024, at most one decimal.

@@ -1,4 +1,4 @@
-// Where an array lies in a file, so that parts of it can be read.
+// The place of an array in a file, so that parts of it can be read.
 #pragma once
 
 #include <algorithm>

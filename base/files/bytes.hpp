@@ -14,7 +14,7 @@ namespace ferry {
 class FileBytes {
  public:
   FileBytes() = default;
-  /// `size` bytes of whatever. Throws Code::resource, with the size, when there is no memory.
+  /// `size` bytes, not initialised. Throws Code::resource, with the size, when there is no memory.
   explicit FileBytes(std::uint64_t size);
   /// A copy of `bytes`.
   explicit FileBytes(std::span<const std::byte> bytes);

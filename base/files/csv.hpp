@@ -19,7 +19,7 @@ struct CsvTable {
   std::vector<double> values;  ///< rows × columns, row after row
 };
 
-/// Where in its file a piece of text lies.
+/// The place of a piece of text in its file.
 struct CsvPart {
   bool begins_file = true;      ///< its first line may be a header
   std::int64_t first_line = 1;  ///< for messages

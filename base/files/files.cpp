@@ -27,7 +27,8 @@ std::uint64_t total_size(Pieces pieces) {
   return total;
 }
 
-// What a full disk, quota or file size limit, and a lack of descriptors say; all else is the user's choice of place.
+// Whether the errno tells of a full disk or quota, a file size limit, or a lack of memory or descriptors. For any other
+// the path that the user chose is at fault.
 bool is_scarcity(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EMFILE || error == ENFILE ||
          error == ENOMEM;
@@ -43,7 +44,7 @@ Error cannot_write(const std::string& path, std::uint64_t bytes, std::string_vie
   return e;
 }
 
-// 0, or the errno.
+// Writes all pieces. Returns 0 or the errno.
 int write_pieces(int descriptor, Pieces pieces) {
   constexpr std::size_t kMostAtOnce = 1u << 30;
   for (std::span<const std::byte> piece : pieces) {
@@ -63,7 +64,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Names of this process's own, in the folder of the target, so that renaming stays within one file system.
+// A name that only this process uses, in the folder of the target, so that renaming stays within one file system.
 std::string temporary_beside(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
   return folder_of(path) + "/.ferry-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
@@ -81,10 +82,10 @@ Descriptor open_folder(const std::string& folder) {
   return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// 0, or the errno.
+// Returns 0 or the errno.
 int sync_folder(const Descriptor& folder) {
   if (!folder.open()) return errno;
-  // EINVAL: a file system that has no such thing for folders.
+  // EINVAL: the file system cannot sync folders.
   return ::fsync(folder.get()) != 0 && errno != EINVAL ? errno : 0;
 }
 
@@ -126,11 +127,12 @@ class Temporary {
   const std::string& path_;
   std::uint64_t bytes_;
   std::string name_;
-  Descriptor folder_;  // open from the start: who sees the file at its place may give the folder another name
+  Descriptor folder_;  // open from the start: whoever sees the file in its place may rename the folder
   Descriptor descriptor_;
 };
 
-// Names of what this process has open already: a file there belongs to whoever redirected it, and is added to.
+// Whether the path names something that this process has open already: such a file belongs to whoever redirected it,
+// and is appended to.
 bool names_a_descriptor(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }

@@ -22,9 +22,9 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 class FileReader {
  public:
   virtual ~FileReader() = default;
-  /// As it was opened, for messages.
+  /// The path by which it was opened, for messages.
   [[nodiscard]] virtual const std::string& name() const = 0;
-  /// In bytes, when it was opened.
+  /// The size in bytes at the time it was opened.
   [[nodiscard]] virtual std::uint64_t size() const = 0;
   /// Fills `target` with the bytes from `begin` on. Code::file, naming file and offset, when they cannot be read, are
   /// not all there, or the file has changed since it was opened.
@@ -36,8 +36,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// The whole content of a regular file. Refused by name: no such file, a folder, FIFO, socket or device, more than
-  /// `limit` bytes, a file that changes while it is read.
+  /// The whole content of a regular file. Code::file for a path that is no regular file (missing, a folder, FIFO,
+  /// socket or device), for more than `limit` bytes, and for a file that changes while it is read.
   [[nodiscard]] virtual FileBytes read(const std::string& path, std::uint64_t limit = kNoLimit) = 0;
 
   /// Opens such a file, to read parts of it.
@@ -53,19 +53,19 @@ class FileSystem {
   [[nodiscard]] virtual std::unique_ptr<FileReader> open_beneath(const std::string& root,
                                                                  std::string_view relative) = 0;
 
-  /// Makes or replaces a file with the pieces one after another: afterwards there is the whole new content, on the
-  /// disk, or after an error (a crash too) what was there before. A symbolic link is followed; a terminal, pipe or
-  /// device (/dev/stdout) is written directly, since it cannot be replaced.
+  /// Makes or replaces a file; its content is the pieces, one after another. Afterwards the whole new content is on the
+  /// disk, or after an error or a crash what was there before. A symbolic link is followed; a terminal, pipe or device
+  /// (/dev/stdout) is written directly, since it cannot be replaced.
   virtual void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) = 0;
   void write(const std::string& path, std::span<const std::byte> content) { write(path, std::span(&content, 1)); }
   void write(const std::string& path, std::string_view content) { write(path, std::as_bytes(std::span(content))); }
 
-  /// Adds to the end of a file, which is made when it is not there. A crash may leave a part of `content` there.
+  /// Appends to a file, which is made when it is not there. A crash may leave a part of `content` there.
   virtual void append(const std::string& path, std::string_view content) = 0;
 
   /// Makes the folder and those above it; it may exist.
   virtual void make_folders(const std::string& path) = 0;
-  /// True for whatever has this name, but for a dangling symbolic link.
+  /// True when there is anything of this name, except for a dangling symbolic link.
   [[nodiscard]] virtual bool exists(const std::string& path) = 0;
   /// True for a folder, or a symbolic link to one.
   [[nodiscard]] virtual bool is_folder(const std::string& path) = 0;
@@ -76,8 +76,7 @@ class FileSystem {
   /// Gives a folder a new name in the folder that it is in. Afterwards the new name and the folder's entries are
   /// synced. Code::usage when something other than an empty folder has that name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
-  /// Gives each of two folders the other's name, at once. Afterwards they and the folders that they are in are
-  /// synced.
+  /// Exchanges the names of two folders atomically. Afterwards they and the folders that they are in are synced.
   virtual void exchange_folders(const std::string& one, const std::string& other) = 0;
   /// Removes a file or a folder with all that it holds; what is not there is no error. Links are not followed.
   virtual void remove(const std::string& path) = 0;
@@ -86,8 +85,8 @@ class FileSystem {
 /// The machine's files.
 [[nodiscard]] FileSystem& local_files();
 
-/// "a/b" for "a//x/../b/": without what changes nothing, and without a slash at the end. As text: links are not
-/// followed.
+/// The path in its lexically normal form, without a slash at the end: "a/b" for "a//x/../b/". Works on the text alone:
+/// links are not followed.
 [[nodiscard]] std::string normal_path(const std::string& path);
 
 }  // namespace ferry

@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// Takes the content of an IDX file (not packed: see maybe_decompress) apart. The array's descr is one of "|u1", "|i1",
+/// Parses the content of an IDX file (not packed: see maybe_decompress). The array's descr is one of "|u1", "|i1",
 /// "<i2", "<i4", "<f4", "<f8"; its elements are turned to little-endian. Throws Code::file, naming `name`, for whatever
 /// is not exactly a whole file of this kind: bad magic or type, no dims, sizes that overflow, missing or trailing
 /// bytes.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kBlanks = " \t\r";
 
-/// The lines of a text that hold a row, without comments.
+/// Walks over the lines of a text that hold a row, without their comments.
 class Lines {
  public:
   explicit Lines(std::string_view text, std::int64_t first_line = 1) : rest_(text), number_(first_line - 1) {
@@ -31,7 +31,7 @@ class Lines {
     }
     return false;
   }
-  /// Of the line given last, from 1.
+  /// The number of the line given last, counted from 1.
   [[nodiscard]] std::int64_t number() const { return number_; }
 
  private:
@@ -114,8 +114,8 @@ class Parser {
   std::string_view name_;
   const LibsvmBounds& bounds_;
   std::string_view line_;
-  std::size_t at_ = 0;     // behind the word read last
-  std::size_t begin_ = 0;  // of the word or number read last
+  std::size_t at_ = 0;     // where the word read last ends
+  std::size_t begin_ = 0;  // where the word or number read last begins
   LibsvmRows rows_;
 };
 

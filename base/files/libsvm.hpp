@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What a caller has room for; a file with more is refused at the line that has it.
+/// The most that a caller has room for; a file with more is refused at the line that exceeds it.
 struct LibsvmBounds {
   std::int64_t rows = std::numeric_limits<std::int64_t>::max();
   std::int64_t entries = std::numeric_limits<std::int64_t>::max();   ///< of one row
@@ -35,7 +35,7 @@ struct LibsvmRows {
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// Lines that hold a row: empty ones, and those that hold a comment alone, do not.
+/// The number of lines that hold a row; empty lines, and those that hold a comment alone, do not.
 [[nodiscard]] std::int64_t libsvm_rows(std::string_view text);
 
 /// Reads the rows of `range`; those outside of it are passed over unread. `first_line` is where in a file the text

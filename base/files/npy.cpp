@@ -200,7 +200,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "(" + join(sizes, ", ") + (sizes.size() == 1 ? ",)" : ")");
 }
 
-// What the header says, once it fits the size of the file.
+// The facts in a header that fits the size of the file.
 struct Described {
   std::string descr;
   std::vector<std::int64_t> shape;

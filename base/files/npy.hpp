@@ -35,12 +35,12 @@ struct NpyArray {
   FileBytes storage;
 };
 
-/// Takes a file's content apart. `name` is for messages. Fortran order is transposed. Throws Code::file for whatever is
-/// not exactly a whole file of this kind: bad magic, newer version, damaged header, sizes that overflow, missing or
+/// Parses a file's content. `name` is for messages. Fortran order is transposed. Throws Code::file for whatever is not
+/// exactly a whole file of this kind: bad magic, newer version, damaged header, sizes that overflow, missing or
 /// trailing bytes, a dtype above.
 [[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
 
-/// Called with what a file's header says, after that was checked against the file's size; throws to refuse the file.
+/// Called with the facts in a file's header, once they are checked against the file's size; throws to refuse the file.
 using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
 
 /// Reads a file of at most `limit` bytes: first its header alone, and the rest when `accept` has returned.
@@ -50,7 +50,7 @@ using AcceptNpy = std::function<void(std::string_view descr, std::span<const std
 /// Where the array lies in a file; only the header is read. Errors as above, and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 
-/// All that stands before the bytes, a multiple of 64: what NumPy itself writes. At most 64 dims (asserted).
+/// The header of a file, padded to a multiple of 64 bytes as NumPy writes it. At most 64 dims (asserted).
 [[nodiscard]] std::string npy_header(std::string_view descr, std::span<const std::int64_t> shape);
 
 /// Writes a file, whole or not at all; `bytes` are in C order, of the size that shape and descr say (asserted).

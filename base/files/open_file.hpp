@@ -53,7 +53,7 @@ class OpenFile {
  private:
   OpenFile(Descriptor descriptor, std::string shown, bool single_link);
   [[nodiscard]] bool changed() const;
-  /// As many of the bytes from `begin` on as there are.
+  /// Reads as many of the bytes from `begin` on as there are. Returns their number.
   [[nodiscard]] std::uint64_t read_some(std::uint64_t begin, std::span<std::byte> target) const;
 
   Descriptor descriptor_;

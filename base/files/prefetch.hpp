@@ -1,4 +1,4 @@
-// Blocks of bytes that threads of their own make before they are wanted.
+// Blocks of bytes, made by background threads before they are wanted.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,26 @@
 
 namespace ferry {
 
-/// Makes the block of each step, up to `ahead` steps before it is taken. Memory: `ahead` + 1 blocks. Taken from by one
-/// thread at a time.
+/// Makes the block of each step on threads of its own, up to `ahead` steps before it is taken. Memory: `ahead` + 1
+/// blocks. Only one thread at a time may call take().
 ///
 ///     Prefetcher blocks(1 << 20, 4, [&](std::int64_t step, std::span<std::byte> block) { … });
 ///     const std::span<const std::byte> first = blocks.take(0);
 class Prefetcher {
  public:
-  /// Fills the block of a step; called from several threads at once, for other steps. What it throws, the take of that
-  /// step throws.
+  /// Fills the block of a step; called from several threads at once, each for another step. What it throws comes out of
+  /// take() for that step.
   using Make = std::function<void(std::int64_t step, std::span<std::byte> block)>;
 
-  /// Error(resource) when there is no memory or no thread. At least one step ahead, and one thread.
+  /// `ahead` and `threads` are at least 1. Error(resource) when memory or a thread cannot be had.
   Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make);
-  /// Waits for what is being made.
+  /// Waits for the blocks that are being made.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The block of a step, until the next call. The step after the one before is there soon; any other begins anew.
+  /// The block of a step, valid until the next call. Steps taken in order are made ahead; any other step makes it start
+  /// anew from there.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step);
 
  private:
@@ -48,10 +49,10 @@ class Prefetcher {
 
   const Make make_;
   std::vector<Slot> slots_;
-  Monitor blocks_;           // guards what follows, and what is in the slots
-  std::int64_t taken_ = -1;  // the step whose block is out
-  std::int64_t next_ = 0;    // the first step that nobody makes
-  int making_ = 0;           // blocks under way
+  Monitor blocks_;           // guards the members below and the slots
+  std::int64_t taken_ = -1;  // the step whose block was taken last
+  std::int64_t next_ = 0;    // the first step that no thread has begun
+  int making_ = 0;           // blocks that are being made
   bool started_ = false, stopped_ = false;
   std::vector<std::thread> threads_;
 };

@@ -148,7 +148,7 @@ void check_bools(const SafeTensor& tensor, std::string_view file) {
                       " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
 }
 
-// Where a tensor's bytes lie behind the header.
+// A tensor of the header; `begin` is where its bytes lie behind the header.
 struct Extent {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
@@ -184,7 +184,7 @@ Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, st
   return {std::move(entry.name), std::move(*entry.dtype), std::move(*entry.shape), from, to - from};
 }
 
-// Those of all tensors, in the order of their bytes.
+// The extents of all tensors, in the order of their bytes.
 std::vector<Extent> extents_of(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
   for (const Entry& entry : entries) {
     if (entry.dtype && entry.shape && entry.offsets && entry.offsets->size() == 2) continue;
@@ -254,7 +254,7 @@ void parse_header(HeaderReader& reader, std::string_view text, std::string_view 
   nlohmann::json::sax_parse(json_text(text), &reader);
 }
 
-/// Where the tensors' bytes begin in the file, and where each lies behind that; only the header is read.
+/// Returns where the tensors' bytes begin in the file, and where each tensor lies from there on. Reads only the header.
 std::pair<std::uint64_t, std::vector<Extent>> described(const FileReader& file) {
   char head[8] = {};
   if (file.size() >= sizeof head) file.read(0, std::as_writable_bytes(std::span(head)));

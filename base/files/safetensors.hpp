@@ -39,10 +39,10 @@ struct SafeTensors {
 /// Bytes of one element of a dtype above; 0 for any other.
 [[nodiscard]] int safetensors_item_size(std::string_view dtype);
 
-/// Takes a file's content apart. `file_name` is for messages. Throws Code::file for whatever is not exactly a whole
-/// file of this kind: a header above 100 MB, damaged JSON, names as above or twice, unknown dtypes, sizes that
-/// overflow, bytes ≠ shape × dtype, offsets that overlap, leave holes, are misaligned for the dtype, or do not end with
-/// the file, bools that are neither 0 nor 1.
+/// Parses a file's content. `file_name` is for messages. Throws Code::file for whatever is not exactly a whole file of
+/// this kind: a header above 100 MB, damaged JSON, names as above or twice, unknown dtypes, sizes that overflow, bytes
+/// ≠ shape × dtype, offsets that overlap, leave holes, are misaligned for the dtype, or do not end with the file, bools
+/// that are neither 0 nor 1.
 [[nodiscard]] SafeTensors parse_safetensors(FileBytes file, std::string_view file_name);
 
 /// Reads a file of at most `limit` bytes.
@@ -52,8 +52,8 @@ struct SafeTensors {
 /// Code::file when there is none of that name.
 [[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 
-/// Looks at the header alone: what parse_safetensors() refuses because of it, and of the file's size, is refused before
-/// the bytes are read.
+/// Checks the header and the file's size alone, before the bytes are read: refuses what parse_safetensors() would
+/// refuse because of them.
 void check_safetensors(const FileReader& file);
 
 /// Writes a file, whole or not at all. The same tensors in any order give the same file: larger elements first (so that

@@ -22,7 +22,7 @@ struct Line {
 
 TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments, std::int64_t most) {
   Line line;
-  std::int64_t empty = 0;  // the first line that holds nothing
+  std::int64_t empty = 0;  // the first empty line; 0: none so far
   const auto end_line = [&](std::uint64_t next) {
     if (!line.holds && empty == 0 && line.number > skip) empty = line.number;
     if (line.holds && empty > 0 && !comments)

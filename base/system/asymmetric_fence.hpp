@@ -5,8 +5,8 @@
 
 namespace ferry {
 
-/// Who often writes something and then looks whether somebody sleeps calls light(); who is about to sleep and looks
-/// once more calls heavy():
+/// A fence that is cheap on one side. A thread that often writes something and then looks whether another sleeps calls
+/// light(); a thread that is about to sleep and looks once more calls heavy():
 ///
 ///     written.store(1);                 sleepers.store(1);
 ///     fence.light();                    fence.heavy();

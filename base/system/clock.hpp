@@ -15,8 +15,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual TimePoint now() = 0;
-  /// Returns when `time` has passed; at once when it is not positive. The calling thread sleeps, unless a clock that
-  /// moves by other means does it in its own way.
+  /// Returns when `time` has passed; at once when it is not positive. The calling thread sleeps; a clock that moves by
+  /// other means overrides this.
   virtual void sleep(Duration time);
 };
 
@@ -36,7 +36,7 @@ class Deadline {
   [[nodiscard]] static Deadline never(Clock& clock) { return {clock, Duration::max()}; }
 
   [[nodiscard]] bool expired() const { return remaining() == Duration::zero(); }
-  /// What is left, at least 0; Duration::max() when it never comes.
+  /// The time left, at least 0; Duration::max() when the deadline never comes.
   [[nodiscard]] Duration remaining() const;
 
  private:

@@ -15,8 +15,8 @@ namespace ferry {
 ///       events.wait(seen, at_most);
 ///     }
 ///
-/// Thread-safe. notify() costs one atomic addition while nobody sleeps; what was written before it is seen by who
-/// returns from wait() because of it.
+/// Thread-safe. notify() costs one atomic addition while nobody sleeps; what was written before it is seen by a thread
+/// that returns from wait() because of it.
 class EventCount {
  public:
   [[nodiscard]] std::uint32_t now() const noexcept { return count_.load(std::memory_order_acquire); }

@@ -7,14 +7,15 @@
 
 namespace ferry {
 
-/// Who sleeps on a word: threads of this process alone, which costs less, or of all that share the memory it lies in.
+/// The threads that sleep on a word: those of this process alone, which costs less, or of all processes that share its
+/// memory.
 enum class Sleepers { of_this_process, of_all_processes };
 
 /// Sleeps if `word` is `value`, until a wake, for `at_most` (an hour is the most), or for no reason. Thread-safe.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::microseconds at_most,
                 Sleepers sleepers) noexcept;
 
-/// Wakes one who sleeps on `word`, or all. Thread-safe.
+/// Wakes one thread that sleeps on `word`, or all. Thread-safe.
 void futex_wake_one(std::atomic<std::uint32_t>& word, Sleepers sleepers) noexcept;
 void futex_wake_all(std::atomic<std::uint32_t>& word, Sleepers sleepers) noexcept;
 

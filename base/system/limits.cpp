@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The number that a file of the system begins with; 0: none.
+/// The number at the beginning of a system file (/proc, /sys); 0: there is none.
 std::uint64_t number_in(const char* path) {
   return std::strtoull(system_text(path).c_str(), nullptr, 10);
 }
@@ -46,7 +46,7 @@ std::uint64_t most_threads() {
   for (const char* limit : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max",
                             "/sys/fs/cgroup/pids/pids.max"})
     at_most(number_in(limit));
-  at_most(number_in("/proc/sys/vm/max_map_count") / 2);  // a stack and the page that guards it
+  at_most(number_in("/proc/sys/vm/max_map_count") / 2);  // a thread maps its stack and a guard page
   const auto limit_of = [](auto what) {
     rlimit limit{};
     return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? std::uint64_t{limit.rlim_cur} : 0;

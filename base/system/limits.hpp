@@ -1,4 +1,4 @@
-// What this machine has of memory and threads, and what of it its processes may have.
+// How much memory and how many threads this machine has, and how much of them its processes may have.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@ namespace ferry {
 /// group where that is less. 0: not known. Thread-safe.
 [[nodiscard]] std::uint64_t host_memory_bytes();
 
-/// Bytes of memory and swap that are installed: what is larger can never be had. UINT64_MAX: not known. Thread-safe.
+/// Bytes of memory and swap that are installed: nothing larger can ever be allocated. UINT64_MAX: not known.
+/// Thread-safe.
 [[nodiscard]] std::uint64_t memory_and_swap_bytes();
 
 /// Threads that this process may have at most, by the limits of the system, of this process's control group and of its

@@ -53,7 +53,7 @@ std::string with_task(int task, LogLevel level, std::string_view message) {
   return lines;
 }
 
-// spdlog's lock and level filter around ferry's sinks.
+// Hands spdlog's messages on to a LogSink, under spdlog's lock, and counts those that are lost.
 class Relay final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LogSink replace(LogSink sink) {
@@ -86,7 +86,7 @@ class Relay final : public spdlog::sinks::base_sink<std::mutex> {
 
   LogSink sink_;
   LogSink stderr_ = descriptor_sink(STDERR_FILENO);
-  std::uint64_t owed_ = 0;  // lost, and not yet told
+  std::uint64_t owed_ = 0;  // lost and not yet reported
 };
 
 struct Log {

@@ -17,7 +17,7 @@ enum class LogLevel : int { error, warn, info, debug };
 /// at a time. It must not log.
 using LogSink = std::function<bool(LogLevel level, std::string_view lines)>;
 
-/// Writes one message; of several lines, each gets the task. Thread-safe; messages of several threads do not mix.
+/// Writes one message; each of its lines gets the task's number. Thread-safe; messages of several threads do not mix.
 void log(LogLevel level, std::string_view message) noexcept;
 inline void log_error(std::string_view message) noexcept {
   log(LogLevel::error, message);
@@ -32,13 +32,14 @@ inline void log_debug(std::string_view message) noexcept {
   log(LogLevel::debug, message);
 }
 
-/// Messages below this are dropped before they cost anything. The default is info. Thread-safe.
+/// Sets the lowest level that is written; messages below it are dropped before they cost anything. The default is info.
+/// Thread-safe.
 void log_level(LogLevel lowest);
 /// True when a message of this level would be written: guards the building of costly ones.
 [[nodiscard]] bool logs(LogLevel level);
-/// The task whose number stands before each line; negative (the default): none. Thread-safe.
+/// Sets the task whose number stands before each line; negative (the default): none. Thread-safe.
 void log_task(int task);
-/// Where the lines go from now on; an empty function: back to stderr. Returns what was there before. Thread-safe.
+/// Sets where the lines go from now on; an empty function sets it back to stderr. Returns the sink before. Thread-safe.
 LogSink log_sink(LogSink sink);
 /// Messages lost since the program began. The next one that can be written is preceded by a warning with their number.
 [[nodiscard]] std::uint64_t log_messages_lost();

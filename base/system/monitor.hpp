@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-/// A lock, and a bell for those who wait for a change of what it guards. Where threads sleep and wake without a lock,
-/// EventCount is faster.
+/// A lock, and a signal for threads that wait for a change of what it guards. Where threads sleep and wake without a
+/// lock, EventCount is faster.
 ///
 ///     monitor.change([&] { ready_ = true; });
 ///
@@ -31,7 +31,7 @@ class Monitor {
     }
     notify();
   }
-  /// Wakes who waits, to look again.
+  /// Wakes all threads that wait, to look again.
   void notify() noexcept { changed_.notify_all(); }
   /// Returns once ready() is true; it is called under the lock, which is given up for as long as the thread sleeps.
   template <class Ready>

@@ -13,19 +13,20 @@
 namespace ferry {
 namespace {
 
-constexpr int kLookMs = 50;  // how long a request to stop is not noticed
+constexpr int kLookMs = 50;  // a request to stop is noticed after at most this time
 
 bool stopping() {
   return preemption_requested() || interrupt_requested() != 0;
 }
 
-/// Above 0: a pipe takes PIPE_BUF bytes, or says at once why it does not.
+/// Waits until the descriptor can be written. Above 0: it takes PIPE_BUF bytes, or a write fails at once; 0: the time
+/// is over; below 0: errno.
 int wait_for(int descriptor, int milliseconds) {
   pollfd waiting{descriptor, POLLOUT, 0};
   return ::poll(&waiting, 1, milliseconds);
 }
 
-/// Writes `text` piece by piece, each once `wait()` gives 0. Gives 0, or the errno's number that ended it.
+/// Writes `text` piece by piece, each after `wait()` has returned 0. Returns 0, or the errno that ended it.
 template <class Wait>
 int write_pieces(int descriptor, std::string_view text, Wait wait) {
   while (!text.empty()) {
