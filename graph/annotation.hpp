@@ -1,4 +1,4 @@
-// Where the user wants an op.
+// The place and layout that the user wants for an op.
 #pragma once
 
 #include <cstdint>

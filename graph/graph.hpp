@@ -24,7 +24,7 @@
 
 namespace ferry {
 
-/// Where a single op goes: g.constant({1, 2}, on("/task:0")).
+/// The device of a single op: g.constant({1, 2}, on("/task:0")).
 struct On {
   DeviceSpec device;
 };
@@ -43,7 +43,7 @@ struct Entry {
   std::vector<OpId> targets;  ///< run for their effect (assigns, prints)
 };
 
-/// Removes what it stands for when it goes out of scope: `auto here = g.device("/task:1");`
+/// Holds for the ops made while it lives, and ends when it goes out of scope: `auto here = g.device("/task:1");`
 class [[nodiscard]] Scope {
  public:
   Scope(Scope&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), what_(other.what_) {}
@@ -142,7 +142,7 @@ class Graph {
   [[nodiscard]] SourceLine line_for(const SourceLine& given) const;
   /// Ops made while the scope lives have exactly this annotation, whatever the scopes around say.
   Scope annotated(Annotation annotation);
-  /// What ops made while the scope lives give is not kept for the backward pass: gradients() makes these ops again
+  /// Results of ops made while the scope lives are not kept for the backward pass: gradients() makes these ops again
   /// where it needs their values, from what comes into the scope (rematerialization; checkpoints of Chen et al., 2016).
   /// So memory is saved for computing, and for messages where a layout is changed within. Each scope is a part of its
   /// own: what one gives to another is kept. Ops with state, and constants, are not made again. Only for gradients() of
@@ -151,9 +151,9 @@ class Graph {
   ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
   Scope remade();
   /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs, so that the
-  /// function that builds a branch puts there also what uses values of this graph only.
+  /// function that builds a branch also puts ops there that use values of this graph only.
   Scope build(Graph& body);
-  /// Where ops are made now: this graph, or the body that is being built.
+  /// The graph in which ops are made now: this one, or the body that is being built.
   [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
 
   /// A mesh of one axis over all tasks ("/task:*"), or over those that `devices` names.
@@ -167,7 +167,7 @@ class Graph {
   /// op, inputs with their types, and the line. The op gets an automatic name, or exactly `name`.
   Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
              std::string_view name = {});
-  /// What an op has from scopes, set afterwards.
+  /// Sets afterwards what an op otherwise gets from scopes: annotation, name, and ops that it runs after.
   void annotate(OpId op, const Annotation& annotation);
   void rename(OpId op, std::string_view name);
   void add_after(OpId op, std::span<const OpId> earlier);
@@ -188,7 +188,7 @@ class Graph {
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
   /// Values of the parent that were captured; they are the last parameters, and must be the owner's last inputs.
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
-  /// Of a parameter: the value of the parent that it captures; nothing of a declared one.
+  /// The value of the parent that the parameter captures; nothing if the parameter is a declared one.
   [[nodiscard]] std::optional<ValueId> captured_by(ValueId parameter) const;
   [[nodiscard]] const std::vector<ValueId>& results() const { return results_; }
   void set_results(std::span<const Value> results);

@@ -19,7 +19,7 @@ void require(bool holds, const Op& op, const char* why) {
   if (!holds) fail(op, why);
 }
 
-/// Equal as far as sizes are known.
+/// Whether the types are equal as far as sizes are known.
 bool compatible(const Type& a, const Type& b) {
   if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
   for (int d = 0; d < a.shape.rank(); ++d)
@@ -124,7 +124,8 @@ class GraphCheck {
     if (may_own) check_arguments(op, captures);
   }
 
-  /// Inputs of a loop: the carried values, then what its bodies capture. Of a branch: the predicate, then the same.
+  /// Checks the inputs of a loop, the carried values and then what its bodies capture, or those of a branch, the
+  /// predicate and then the same.
   void check_arguments(const Op& op, std::size_t captures) const {
     const std::int64_t carried = op.attrs().get_or<std::int64_t>("carried", 0);
     const std::size_t own = carried > 0 ? static_cast<std::size_t>(carried) : 1;

@@ -1,4 +1,5 @@
-// What holds of every legal graph, however it was made. The loader, the runner, planning and the tests all ask here.
+// The rules that every legal graph keeps, however it was made. The loader, the runner, planning and the tests all ask
+// here.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace ferry {
 
 /// Longest name of an op, entry, feed or fetch, in bytes: with a little around it, it fits a safetensors file.
 inline constexpr std::size_t kMaxNameBytes = 4000;
-/// Bodies of control flow within each other.
+/// How deep bodies of control flow may be nested.
 inline constexpr int kMaxNesting = 32;
 
 /// Throws Error(plan), naming the op and its line, unless

@@ -38,9 +38,9 @@ class OpTable {
   OpTable() { files_.intern(""); }
   OpId append(NewOp op);
   void annotate(OpId op, const Annotation& annotation);
-  /// `name` is taken by no other.
+  /// Precondition: no other op has `name`.
   void rename(OpId op, std::string_view name);
-  /// Ops that come before it, to run before it.
+  /// Makes the op run after `earlier`, which come before it in the table.
   void add_after(OpId op, std::span<const OpId> earlier);
   /// "matmul", "matmul_1", …: the first that is free.
   [[nodiscard]] std::string fresh_name(const std::string& stem);

@@ -13,25 +13,25 @@
 
 namespace ferry {
 
-/// Stacks, of which the tops hold. Not thread-safe.
+/// A stack for each kind of scope; what is on top holds. Not thread-safe.
 class Scopes {
  public:
   enum class Kind { annotation, name, after, line, remade };
 
-  /// On the device, and in all else as the scopes around say.
+  /// Puts ops on the device; the rest of their annotation stays as the scopes around say.
   void enter_device(const DeviceSpec& spec);
-  /// Exactly so.
+  /// Gives ops exactly this annotation.
   void enter(Annotation annotation) { annotations_.push_back(std::move(annotation)); }
   void enter_name(std::string_view name) { names_.push_back(prefix() + std::string(name) + "/"); }
-  /// After these ops, too.
+  /// Ops also run after these.
   void enter_after(std::span<const OpId> ops);
   void enter(const SourceLine& line) { lines_.push_back(line); }
   void enter_remade() { remade_.push_back(++remade_count_); }
   void leave(Kind kind);
 
-  /// Null: none.
+  /// The annotation that holds; null: none.
   [[nodiscard]] const Annotation* annotation() const { return annotations_.empty() ? nullptr : &annotations_.back(); }
-  /// What names begin with: "encoder/layer1/".
+  /// The beginning of names: "encoder/layer1/".
   [[nodiscard]] std::string prefix() const { return names_.empty() ? std::string() : names_.back(); }
   [[nodiscard]] std::span<const OpId> after() const {
     return afters_.empty() ? std::span<const OpId>() : std::span<const OpId>(afters_.back());
@@ -40,7 +40,7 @@ class Scopes {
   /// The number of the scope that is made again, counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const { return remade_.empty() ? 0 : remade_.back(); }
 
-  /// What holds here, for a body of that name.
+  /// The scopes with which a body of that name begins: the annotation, the line and the names that hold here.
   [[nodiscard]] Scopes for_body(std::string_view name) const;
 
  private:

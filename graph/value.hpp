@@ -53,17 +53,17 @@ class Value {
   ValueId id_ = 0;
 };
 
-/// C++ would make a bool of it, at once.
+/// Not there for handles, since it would give a bool at once.
 template <class T>
 bool operator==(const Value&, const T&) = delete;  // elements are compared by equal(a, b), handles by a.is(b)
 
 using Values = std::vector<Value>;
 
-/// What C++ counts with; a bool is none.
+/// The arithmetic types of C++ except bool.
 template <class T>
 concept Number = (std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>;
 
-/// A number as it was written: of integers all 64 bits are kept.
+/// A number as it was written; an integer keeps all its 64 bits.
 class Literal {
  public:
   template <class T>
@@ -77,9 +77,9 @@ class Literal {
   }
 
   [[nodiscard]] bool is_integer() const { return integer_; }
-  /// Rounded to float64, where it is an integer beyond 2^53.
+  /// The number as float64; an integer beyond 2^53 is rounded.
   [[nodiscard]] double real() const { return real_; }
-  /// Of an element's type, which must hold it (fits).
+  /// The number as T, the type of an element, which must be able to hold it (fits).
   template <class T>
   [[nodiscard]] T as() const {
     if constexpr (std::integral<T> && !std::same_as<T, bool>)

@@ -20,7 +20,7 @@
 namespace ferry {
 namespace {
 
-/// Messages within messages; the format itself needs seven.
+/// How deep messages may be nested; the format itself needs seven.
 constexpr int kMaxDepth = 16;
 
 [[noreturn]] void fail(const std::string& why) {
@@ -200,7 +200,7 @@ class Decoder {
   }
 
  private:
-  /// Parents come before their bodies, so nothing contains itself.
+  /// Checks that parents come before their bodies, so that no graph contains itself.
   void check_graphs() {
     if (file_.graph_size() == 0) fail("there is no graph in it");
     const auto count = static_cast<std::size_t>(file_.graph_size());

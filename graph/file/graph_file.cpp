@@ -29,7 +29,7 @@ FileBytes part_of(const FileReader& file, std::uint64_t begin, std::uint64_t mos
   throw Error(Code::file, escaped(path, 300) + ": " + why);
 }
 
-/// Of a large text: its head is a graph's, and all of it is text.
+/// Checks a large text before it is read whole: its head must be that of a graph, and no byte may be 0.
 void check_text(const FileReader& file, const std::string& path) {
   constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
   for (std::uint64_t begin = 0; begin < file.size(); begin += kPart) {
@@ -46,7 +46,8 @@ void check_text(const FileReader& file, const std::string& path) {
   }
 }
 
-/// Of what is no graph no more is read than shows that: decode_graph() says what does not begin as one.
+/// Reads a file, but of one that is no graph only so much as shows it. A head that is no graph's is returned alone:
+/// decode_graph() reports it.
 FileBytes content_of(FileSystem& files, const std::string& path) {
   const auto file = files.open(path);
   if (format_of(path) == GraphFormat::binary) {

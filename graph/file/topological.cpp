@@ -22,7 +22,8 @@ Grouped by_from(std::uint32_t count, std::span<const Need> needs) {
   return grouped;
 }
 
-/// Every item that is left needs another that is left: going back from one, a cycle closes.
+/// Finds a cycle among the items that are left. Each needs another that is left, so going back from any of them closes
+/// one.
 std::vector<Need> cycle_among(const std::vector<std::uint32_t>& open, std::span<const Need> needs) {
   std::vector<const Need*> back(open.size(), nullptr);
   for (const Need& need : needs)

@@ -21,7 +21,7 @@ struct Sorted {
   std::vector<Need> cycle;  ///< not empty: there is no order; each `to` is the next one's `from`
 };
 
-/// Time O(needs + count log count), no recursion.
+/// Sorts the items in time O(needs + count log count), without recursion.
 [[nodiscard]] Sorted sort_by_need(std::uint32_t count, std::span<const Need> needs);
 
 }  // namespace ferry

@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 struct Letter {
-  char name;  // 0 stands for "..."
+  char name;  // 0: the ellipsis "..."
   bool whole;
 };
 using Term = std::vector<Letter>;
@@ -46,7 +46,8 @@ bool has_ellipsis(const Term& term) {
   return std::any_of(term.begin(), term.end(), [](const Letter& l) { return l.name == 0; });
 }
 
-/// Gives letters to dims. The ellipsis has letters of its own, counted from its right end.
+/// Gives letters to the dims of inputs and outputs. The dims of an ellipsis get letters of their own, from its right
+/// end on.
 class Binder {
  public:
   Binder(std::string_view notation, const OpFacts& facts) : facts_(facts) {
@@ -145,7 +146,7 @@ class Binder {
     return ellipsis_[k];
   }
 
-  /// Joins the two; two different symbols become unknown; false when they cannot be equal.
+  /// Makes `size` what both are known to be; two different symbols become unknown. False when they cannot be equal.
   static bool unify(Dim& size, const Dim& dim) {
     if (!dim.known()) {
       if (!size.known() && size != dim) size = Dim::unknown();

@@ -9,10 +9,10 @@
 namespace ferry {
 namespace {
 
-/// Reads `types` ("T,T->T", "T...->T", "->@dtype") against the inputs.
+/// Binds the dtype signature OpDef::types ("T,T->T", "T...->T", "->@dtype") to the dtypes of the inputs.
 class TypeSignature {
  public:
-  /// Checks the inputs.
+  /// Checks the dtypes of the inputs.
   TypeSignature(const OpDef& def, const OpFacts& facts) : def_(def), facts_(facts) {
     const std::size_t arrow = def_.types.find("->");
     FERRY_ASSERT(arrow != std::string_view::npos, "op " + std::string(def_.name) + " has no dtype signature");
@@ -20,7 +20,7 @@ class TypeSignature {
     outputs_ = def_.types.substr(arrow + 2);
   }
 
-  /// The dtypes of the outputs, of which there are `count`.
+  /// The dtypes of the `count` outputs.
   std::vector<DType> outputs(std::size_t count) const {
     std::vector<DType> result;
     for (std::string_view item : items(outputs_)) {
@@ -135,7 +135,7 @@ std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
   return shapes;
 }
 
-/// Other facts, and whether more than the inputs' types was asked for.
+/// Hands on other facts, and notes whether more than the types of the inputs was asked for.
 class WatchedFacts final : public OpFacts {
  public:
   explicit WatchedFacts(const OpFacts& facts) : facts_(facts) {}
@@ -162,7 +162,7 @@ std::size_t mixed(std::size_t hash, std::uint64_t word) {
 }
 
 std::size_t hash_of(const OpDef& def, const OpFacts& facts) {
-  std::size_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(&def));  // a place in a cache, never a result
+  std::size_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(&def));  // the address only picks a slot
   for (int i = 0; i < facts.inputs(); ++i) {
     const Type& type = facts.input(i);
     hash = mixed(hash, static_cast<std::uint64_t>(type.dtype) + 1);

@@ -16,7 +16,7 @@ namespace ferry {
 class InferCache {
  public:
   InferCache();
-  /// Valid until the next call.
+  /// The types of the outputs, valid until the next call.
   [[nodiscard]] const std::vector<Type>& infer(const OpDef& def, const OpFacts& facts);
 
  private:

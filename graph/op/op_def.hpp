@@ -27,7 +27,7 @@ struct AttrDef {
   bool required = true;
 };
 
-/// What shape inference and the attribute-dependent facts of an op may look at.
+/// The facts of an op that shape inference and functions of its attributes may look at.
 class OpFacts {
  public:
   virtual ~OpFacts() = default;
@@ -54,12 +54,12 @@ using InferFn = std::vector<Shape> (*)(const OpFacts&);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
-/// The dim along which an op joins its inputs, of `rank` dims, to its output.
+/// Gives the dim along which an op joins its inputs, which have `rank` dims, to its output.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 
-/// What an op is to the graph and to planning, beside a function of its inputs.
+/// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
 enum class OpRole : std::uint8_t {
-  function,  ///< no more than that: nearly all
+  function,  ///< no special role: nearly all ops
   constant,
   input,
   variable,
@@ -101,7 +101,7 @@ struct OpDef {
   /// ranks. From it come the shape check, the output shapes (unless `infer` is given), the cost and the legal layouts.
   std::string_view index = {};
   IndexFn index_of = nullptr;
-  /// What a contracted letter's partial results are joined by.
+  /// How partial results over a contracted letter are combined.
   Reduce reduce = Reduce::none;
   /// Mask of the inputs through which partial sums may pass together.
   std::uint32_t linear = 0;
@@ -111,7 +111,7 @@ struct OpDef {
   /// Output shapes where the notation does not give them.
   InferFn infer = nullptr;
 
-  /// Of an op that joins its inputs: then each may be made where it lies in the output.
+  /// Set for an op that joins its inputs: each input may then be made directly where it lies in the output.
   JoinFn joins = nullptr;
 
   /// Work for each point of the index space, in flops.
@@ -134,7 +134,7 @@ class OpSet {
   void add(std::span<const OpDef* const> defs) {
     for (const OpDef* def : defs) add(*def);
   }
-  /// Null when there is none of that name.
+  /// The op of that name; null when there is none.
   [[nodiscard]] const OpDef* find(std::string_view name) const;
   [[nodiscard]] std::vector<const OpDef*> all() const { return defs_; }
 

@@ -84,7 +84,7 @@ inline constexpr DTypeSet kInts = kSignedInts | kUnsignedInts;
 inline constexpr DTypeSet kSigned = kSignedInts | kFloats;
 inline constexpr DTypeSet kNumbers = kInts | kFloats;
 inline constexpr DTypeSet kAnyType = kNumbers | DTypeSet{DType::boolean};
-/// Of indices into dims.
+/// The dtypes of indices into dims.
 inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
 
 [[nodiscard]] constexpr bool is_float(DType dtype) {
@@ -94,12 +94,13 @@ inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
   return kInts.has(dtype);
 }
 
-/// The dtype of an op on values of both, by numpy's table (numpy.promote_types): of integers the smallest that holds
-/// both, int64 and uint64 giving float64; of an integer and a float the smallest float not smaller than either's, 8-bit
-/// integers counting as float16, 16-bit ones as float32, larger ones as float64; of float16 and bfloat16 float32.
+/// The dtype of an op on values of both, by numpy's table (numpy.promote_types). Two integers give the smallest that
+/// holds both, but int64 and uint64 give float64. An integer and a float give the smallest float not smaller than
+/// either's, with 8-bit integers counting as float16, 16-bit ones as float32, larger ones as float64. float16 and
+/// bfloat16 give float32.
 [[nodiscard]] DType promoted(DType a, DType b);
 
-/// Whether the number is a value of this dtype: of integers exactly, of floats after rounding, unless that makes a
+/// Whether the number is a value of this dtype: exactly for integers; after rounding for floats, unless that makes a
 /// finite number infinite.
 [[nodiscard]] bool holds(DType dtype, double number);
 

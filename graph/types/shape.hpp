@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// One dim of a shape. Equal symbols mean equal sizes; of an unknown dim without a symbol nothing is known.
+/// One dim of a shape. Equal symbols mean equal sizes; nothing is known of an unknown dim without a symbol.
 class Dim {
  public:
   Dim(std::int64_t size) : size_(size) {}  // NOLINT: {2, 3} is a shape
@@ -65,10 +65,10 @@ class Shape {
   [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }
   void push_back(Dim dim) { dims_.own().push_back(std::move(dim)); }
 
-  /// Every dim is known (or bounded).
+  /// Whether every dim is known or bounded.
   [[nodiscard]] bool known() const;
   [[nodiscard]] bool bounded() const;
-  /// Every dim is fixed: the sizes are the same in every step.
+  /// Whether every dim is fixed: the sizes are the same in every step.
   [[nodiscard]] bool fixed() const { return known() && !bounded(); }
   /// Sizes and bounds as numbers; all dims must be known.
   [[nodiscard]] std::vector<std::int64_t> sizes() const;

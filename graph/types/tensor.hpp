@@ -71,13 +71,13 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
-  /// Element i of the flattened tensor, converted; of uint64 beyond int64 integer() gives the same bits.
+  /// Element i of the flattened tensor, converted; for uint64 beyond int64, integer() gives the same bits.
   [[nodiscard]] double number(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;
 
   /// "[11 22 33]": nested brackets, at most `limit` elements a dim, "…" for what is left out.
   [[nodiscard]] std::string str(int limit = 6) const;
-  /// Same dtype, sizes and bytes.
+  /// Whether both have the same dtype, sizes and bytes.
   [[nodiscard]] bool same_bits(const Tensor& other) const;
 
  private:
