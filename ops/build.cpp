@@ -16,7 +16,7 @@ int depth_of(const Graph& graph) {
   return depth;
 }
 
-/// What is written with a point, or was computed: beyond 2^53 it is not every integer.
+/// False for a floating-point number beyond 2^53 that is to be an integer: not every integer can be written so.
 bool is_exact(const Literal& number, DType dtype) {
   return number.is_integer() || !is_integer(dtype) || std::abs(number.real()) <= 0x1p53;
 }

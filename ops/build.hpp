@@ -48,8 +48,8 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
   return is_float(dtype) && size_of(dtype) == 2;
 }
 
-/// What several ops make of floating-point values, f(values of one dtype): of 16 bits they are computed with in
-/// float32, and the result is rounded to them once. Within the scope of derived().
+/// f(values), of several ops on floating-point values that are cast to one dtype. If that has 16 bits, f computes in
+/// float32 and its result is rounded once. Call it within the scope of derived().
 template <class F>
 Value in_float32(const Values& given, const SourceLine& line, const F& f) {
   Values values = same_dtype(given, line);
@@ -71,11 +71,11 @@ void check_computed(std::string_view what, std::int64_t size, const SourceLine& 
 /// Error(plan) names `what`.
 [[nodiscard]] Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line);
 
-/// One element, for certain.
+/// Whether the dim certainly has one element.
 [[nodiscard]] inline bool is_one(const Dim& dim) {
   return dim.size() == 1 && !dim.bounded();
 }
-/// Equal for certain: a dim that is not known and has no name equals nothing.
+/// Whether the two are certainly equal: a dim that is not known and has no name equals nothing.
 [[nodiscard]] inline bool same_dim(const Dim& a, const Dim& b) {
   return a == b && (a.known() || !a.symbol().empty());
 }

@@ -101,7 +101,7 @@ std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   return std::min(at, 2 * (n - 1) - at);
 }
 
-/// What stands at the places [first, first + count) of x's dim, outside of it.
+/// The elements of the padding at the places [first, first + count), which are outside of x's dim.
 Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, PadMode mode, const SourceLine& line) {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the places are numbers of the graph
   if (count > kMost)
@@ -138,7 +138,7 @@ std::int64_t known_size(const Value& x, int dim) {
   return size.fixed() ? size.size() : -1;
 }
 
-/// Its square is a number, too.
+/// Whether `size` may be a block's: its square must not overflow.
 bool is_block(std::int64_t size) {
   return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
 }

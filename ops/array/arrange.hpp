@@ -16,15 +16,16 @@ namespace ferry {
 
 /// x with its elements along these axes from the last to the first.
 Value flip(const Value& x, Ints axes, source_location at = source_location::current());
-/// Of the matrices in the last two dims the elements on and below (above) the k-th diagonal, else 0. The diagonal 0
-/// begins at the first element, 1 right of it, -1 below it.
+/// The matrices in the last two dims with 0 above (triu: below) the k-th diagonal. The diagonal 0 begins at the first
+/// element, 1 right of it, -1 below it.
 Value tril(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
 Value triu(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
 
 /// x, repeats[d] times one after another along each dim d.
 Value tile(const Value& x, Ints repeats, source_location at = source_location::current());
 
-/// What stands around a padded value: its elements mirrored at the outermost ones, these themselves, or x again.
+/// The elements of padding: x mirrored at its outermost elements, these elements themselves, or x again from its other
+/// end.
 enum class PadMode { reflect, edge, wrap };
 /// x with `low[d]` elements in front of dim d and `high[d]` behind it. A negative number cuts off. The sizes of dims
 /// that are padded are known.
@@ -38,8 +39,8 @@ Value depth_to_space(const Value& x, std::int64_t block, bool channels_first = f
 Value space_to_depth(const Value& x, std::int64_t block, bool channels_first = false,
                      source_location at = source_location::current());
 
-/// x [time, batch, …], or with `time_axis` 1 [batch, time, …], where of sequence b the first lengths[b] elements (int32
-/// or int64 [batch]) come in reverse order. A length beyond the time is an error when it runs.
+/// x [time, batch, …], or with `time_axis` 1 [batch, time, …], with the first lengths[b] elements of sequence b in
+/// reverse order; lengths are int32 or int64 [batch]. A length beyond the time is an error when it runs.
 Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis = 0,
                        source_location at = source_location::current());
 

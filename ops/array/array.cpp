@@ -117,7 +117,8 @@ Value row_numbers(Graph& graph, const Value& x, const Value& count) {
   return graph.constant(numbers);
 }
 
-/// Where the data decide how many rows the inputs have: rows of the gradient, from where those before it end.
+/// The gradients of a Concat of rows where the data decide how many each input has: rows of the result's gradient, one
+/// input after another.
 Values rows_of_concat(GradCtx& g) {
   Values result;
   Value begin;
@@ -218,7 +219,7 @@ std::vector<Cut> cuts_of(const OpFacts& facts, int i) {
   return cuts;
 }
 
-/// What the cuts leave of input i.
+/// The shape of input i after the cuts.
 Shape sliced(const OpFacts& facts, int i) {
   const std::vector<Cut> cuts = cuts_of(facts, i);
   Shape shape = facts.shape(i);

@@ -19,8 +19,8 @@ namespace ferry {
 /// The dims of x in the order `perm`: dim i of the result is dim perm[i] of x. None given: reversed.
 Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
-/// The values one after another along `axis`; their other dims are equal, their dtypes
-/// become one as in ops/math/math.hpp. At least one. Of bounded ones along dim 0 those that are there.
+/// The values one after another along `axis`; their other dims are equal, their dtypes become one as in
+/// ops/math/math.hpp. There is at least one. Along dim 0 of bounded values, the rows that are there are joined.
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
 inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);

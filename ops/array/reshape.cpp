@@ -306,7 +306,7 @@ constexpr OpDef kReshape{.name = "Reshape",
 
 constexpr AttrDef kRowAttr[] = {{"row", "ints"}};
 
-// Of its own since the extent becomes another: a view has that of what it shows.
+// An op of its own, not a view as Reshape: it changes the extent, and a view has that of the value that it shows.
 constexpr OpDef kReshapeRows{.name = "ReshapeRows",
                              .types = "T->T",
                              .T = kAnyType,

@@ -17,10 +17,10 @@ Value identity(const Value& x, source_location at = source_location::current());
 /// x, through which no gradient flows.
 Value stop_gradient(const Value& x, source_location at = source_location::current());
 
-/// The elements of x, in row-major order, in these sizes; one of them may be -1: what is left over. Of x with one
-/// symbolic dim the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is [batch,784]. Of a bounded
-/// x the first size is -1: [<=3,8] to {-1, 2} is [<=12,2]. Rows that do not fit longer ones are an error when
-/// it runs.
+/// The elements of x, in row-major order, in these sizes; one of them may be -1: what is left over. If x has one
+/// symbolic dim, the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is [batch,784]. If x is
+/// bounded the first size is -1: [<=3,8] to {-1, 2} is [<=12,2]. Rows that do not fit longer ones are an error when it
+/// runs.
 Value reshape(const Value& x, Ints sizes, source_location at = source_location::current());
 /// The elements of x in the shape of `like`.
 Value reshape_as(const Value& x, const Value& like, source_location at = source_location::current());

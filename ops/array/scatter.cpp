@@ -143,7 +143,7 @@ Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
     case Scatter::smallest:
       break;
   }
-  // Those that are equal to the result share its gradient.
+  // All elements that are equal to the result share its gradient.
   const Value kept = cast(equal(g.in(0), g.out()), dy.dtype());
   const Value chosen = cast(equal(updates, read(g.out())), dy.dtype());
   const Value share = dy / add_to(kept, chosen);

@@ -13,8 +13,8 @@
 
 namespace ferry {
 
-/// What becomes of an element that is written to: it is replaced, or joined with what comes, in the order of the
-/// indices. Of two that replace one element the later one stays; its gradient then goes to both.
+/// How an element is written: replaced, or combined with the update, in the order of the indices. If two updates
+/// replace one element the later one stays; its gradient then goes to both.
 enum class Scatter { replace, add, multiply, largest, smallest };
 
 /// [i,j] of the result is x[indices[i,j], j] for axis 0, x[i, indices[i,j]] for axis 1, and so on. indices have x's

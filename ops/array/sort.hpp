@@ -1,4 +1,4 @@
-// Ops that order elements. NaN counts as larger than all numbers; of equal elements the first comes first.
+// Ops that order elements. NaN counts as larger than all numbers; equal elements keep their order.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What top_k gives: both of x's shape, with k elements along the axis, the first the largest (smallest).
+/// The results of top_k(): both of x's shape, but with k elements along the axis, the largest (smallest) first.
 struct TopK {
   Value values;
   Value indices;  ///< int64
@@ -23,7 +23,7 @@ struct TopK {
 TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
            source_location at = source_location::current());
 
-/// What unique gives of m rows, n of them different.
+/// The results of unique() for m rows, n of them different.
 struct Unique {
   Value values;   ///< [n,…]: each different row once
   Value indices;  ///< int64 [n]: where each comes first

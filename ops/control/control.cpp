@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// Could be one type, as far as sizes are known.
+/// Whether the two could be one type, as far as sizes are known.
 bool may_equal(const Type& a, const Type& b) {
   if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
   for (int d = 0; d < a.shape.rank(); ++d)
@@ -121,13 +121,13 @@ Body build_body(Graph& owner, const std::string& name, const Values& carried, co
   return {&body, ref};
 }
 
-/// x with at most `most` rows, as it has.
+/// x with the bound `most` on its rows; x has no more.
 Value with_bound(const Value& x, std::int64_t most) {
   if (x.shape()[0] == Dim::at_most(most)) return x;
   return gather(x, arange(size_of(x, {0}, DType::int64), most), 0);
 }
 
-/// Of one dtype and shape but for the number of rows, which is bounded in one of them at least.
+/// Whether the types differ only in the number of rows, which is bounded in at least one of them.
 bool differ_in_rows(const Type& a, const Type& b) {
   if (a.shape.rank() == 0 || a.shape.rank() != b.shape.rank() || !a.shape[0].known() || !b.shape[0].known())
     return false;
@@ -137,7 +137,7 @@ bool differ_in_rows(const Type& a, const Type& b) {
   return may_equal(a, other);
 }
 
-/// Where branches give numbers of rows of which one is bounded both get the greater bound.
+/// Gives both branches the greater bound where their results differ in rows of which one is bounded.
 void bound_rows(Graph& owner, Graph& yes, Graph& no, const SourceLine& line) {
   if (yes.results().size() != no.results().size()) return;  // refused below
   Values ours, others;
@@ -163,13 +163,13 @@ void append_captures(Values& inputs, const Body& body) {
   for (ValueId id : body.graph->captures()) inputs.push_back(body.graph->parent()->value(id));
 }
 
-/// "while", "while_2": what the names of a body's ops begin with.
+/// The beginning of the names of a body's ops: "while", "while_2".
 std::string fresh_stem(const Graph& owner, std::string_view stem) {
   return std::string(stem) + (owner.subgraphs() == 0 ? "" : "_" + std::to_string(owner.subgraphs()));
 }
 
-/// In a body that is being built: the gradients of the asked inputs of the Cond that `g` is of, through one branch,
-/// whose captures begin at input `begin`. `inputs`: as g.in() gives them outside.
+/// Makes, in the body that is being built, the gradients of the asked inputs of g's Cond through one branch, whose
+/// captures begin at input `begin`. `inputs` are those of g.in() outside of the body.
 Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, const std::vector<int>& asked,
                         const Values& inputs, const Values& douts) {
   const Graph& forward = g.graph().subgraph(branch);

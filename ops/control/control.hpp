@@ -15,17 +15,17 @@
 
 namespace ferry {
 
-/// Repeats `body` while `condition` (a bool scalar) of the carried values is true: the carried values are `initial`
-/// first and then what the body gives, of the same types. Gives the carried values at the end.
+/// Repeats `body` while `condition` of the carried values, a bool scalar, is true. The carried values are `initial` at
+/// first, and then the results of the body, which have the same types. Returns the carried values at the end.
 ///
 ///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return less(c[0], 10); },
 ///                             [&](const Values& c) { return Values{c[0] + 1, matmul(a, c[1])}; });
 Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());
 
-/// What `then_branch` gives when `predicate` (a bool scalar) is true, else what `else_branch` gives; both give values
-/// of the same types, but that their numbers of rows (dim 0) may differ where one is bounded: the result's bound is the
-/// greater. Only the branch that is taken is run.
+/// The results of `then_branch` when `predicate` (a bool scalar) is true, else those of `else_branch`. Both have the
+/// same types, but their numbers of rows (dim 0) may differ if one is bounded: then the result has the greater bound.
+/// Only the branch that is taken is run.
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
@@ -33,9 +33,9 @@ Values cond(const Value& predicate, const std::function<Values()>& then_branch,
 /// result or have it as a target.
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
-/// While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then those of
-/// body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of then_branch, those of
-/// else_branch. Print {label}.
+/// The ops. While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then
+/// those of body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of then_branch,
+/// those of else_branch. Print {label}.
 [[nodiscard]] std::span<const OpDef* const> control_ops();
 
 }  // namespace ferry

@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-/// After the step the variable is `value`, which has its dtype and shape; gives `value`. To be run, it must be fetched
-/// or be a target. It lies with the variable. Error(plan) with the caller's line when `variable` is none (the output of
-/// Graph::variable), or when the types differ.
+/// Sets the variable to `value`, which has its dtype and shape, at the end of the step. Returns `value`. It only runs
+/// if it is fetched or a target. It lies with the variable. Error(plan) with the caller's line when `variable` is not
+/// the output of Graph::variable, or when the types differ.
 Value assign(const Value& variable, const Operand& value, source_location at = source_location::current());
 /// assign(variable, variable + delta).
 Value assign_add(const Value& variable, const Operand& delta, source_location at = source_location::current());

@@ -67,7 +67,7 @@ void check_features(std::int64_t features) {
     OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
 }
 
-/// What the texts have besides.
+/// Checks the attributes that only texts have.
 void check_text(const OpFacts& facts, const std::string& format, const Shape& shape) {
   if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
   if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
@@ -239,14 +239,14 @@ bool is_packed(const std::string& path) {
   return path.ends_with(".gz") || path.ends_with(".zst");
 }
 
-/// Of all that an op reads.
+/// The bytes of all outputs of an op that reads a file.
 std::int64_t bytes_of(const Op& op) {
   std::int64_t bytes = 0;
   for (int i = 0; i < op.outputs(); ++i) bytes += op.graph().type(op.output(i)).bytes();
   return bytes;
 }
 
-/// How the rows of an array are read by themselves; null: it is in memory.
+/// How batches of the array's rows are read from its file; null: the whole array is read into memory.
 const Streamable* streamable(const Value& array, const BatchOptions& options) {
   if (!array.defined()) return nullptr;
   const Op op = array.op();
@@ -256,7 +256,7 @@ const Streamable* streamable(const Value& array, const BatchOptions& options) {
   return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
 }
 
-/// On the devices where the array would be.
+/// Makes the op that reads batches from the file, on the devices where the array would be.
 Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
                  const SourceLine& line) {
   const Op op = array.op();

@@ -18,7 +18,7 @@
 
 namespace ferry {
 
-/// An IDX file (http://yann.lecun.com/exdb/mnist): of type `dtype` and `shape`, all sizes known.
+/// An array from an IDX file (http://yann.lecun.com/exdb/mnist), of `dtype` and `shape`, all sizes known.
 Value read_idx(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
 /// A text of numbers, a row of `shape` [rows, columns] each line, separated by commas; the first `skip` lines are left
@@ -28,8 +28,9 @@ Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& sh
 /// A numpy array file.
 Value read_npy(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
-/// Elements without a header, little-endian, in C order: of one file, or, where the path ends in '/', of all files of a
-/// folder in the order of their names, each with whole rows (images of one size, say). A task reads its part alone.
+/// Elements without a header, little-endian, in C order, from one file, or, where the path ends in '/', from all files
+/// of a folder in the order of their names, each with whole rows (images of one size, say). A task reads its part
+/// alone.
 Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
 /// The tensor of that name in a safetensors file. A task reads its part alone.
@@ -57,8 +58,9 @@ struct BatchOptions {
   std::int64_t prefetch = 4;  ///< batches that are read from such files before they are wanted
 };
 
-/// The rows of this step: of each array, whose dims 0 are equal (n), `size` rows, the same of all arrays. An epoch has
-/// n / size whole batches, one a step; the rows that are left over are left out of it. Gives an array for each.
+/// The rows of this step: `size` rows of each array, the same ones of all. Dim 0 of all arrays has the same size n. An
+/// epoch has n / size whole batches, one a step; the rows that are left over are left out of it. Returns one array for
+/// each.
 ///
 /// An array that one of the functions above gives, of a file that is not named .gz or .zst, is read, on the devices
 /// that it was declared on, by the rows of each step, when all that is declared of the file has `stream_from` bytes or

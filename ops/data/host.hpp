@@ -1,4 +1,4 @@
-// What a task knows of its machine.
+// Facts of a task's machine.
 #pragma once
 
 #include <span>

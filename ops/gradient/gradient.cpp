@@ -75,7 +75,7 @@ class Backward {
         arrive(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
   }
 
-  /// Of an op that broadcasts its inputs, the gradient is summed back to the input's shape.
+  /// Adds a gradient to that of x. If the op broadcasts its inputs, the gradient is first summed back to x's shape.
   void arrive(const Value& x, const Value& given, bool broadcasts) {
     const Value dx = broadcasts ? sum_as(given, x) : given;
     Value& total = douts_[x.id()];

@@ -44,7 +44,8 @@ class Remaker;
 /// that the input was broadcast to: it is summed back to the input's own shape afterwards.
 class GradCtx {
  public:
-  /// `douts`: one for each output, undefined where none reaches it; `wanted`: of each input.
+  /// `douts`: one for each output, undefined where no gradient reaches it; `wanted`: for each input, whether its
+  /// gradient is asked for.
   GradCtx(Graph& graph, Remaker& remaker, OpId op, Values douts, std::vector<bool> wanted)
       : graph_(graph),
         remaker_(remaker),

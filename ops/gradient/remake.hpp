@@ -14,8 +14,8 @@ class Remaker {
  public:
   explicit Remaker(Graph& graph) : graph_(graph) {}
 
-  /// What the gradient of the op `user` reads in place of `value`: a copy if it was made in a remade scope, else
-  /// itself. It is also itself, so kept, when `user` is in another remade scope.
+  /// The value that the gradient of the op `user` reads in place of `value`: a copy if it was made in a remade scope,
+  /// else itself. It is also itself, so kept, when `user` is in another remade scope.
   [[nodiscard]] Value read_by(OpId user, ValueId value);
 
  private:

@@ -17,7 +17,7 @@
 
 namespace ferry {
 
-/// Each image as it is, or left and right exchanged: one of two.
+/// Each image as it is or with left and right exchanged, each with probability 1/2.
 Value random_flip(const Value& images, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
 /// Each image with `padding` zeros on all four sides, cut to its old size at a place drawn evenly.

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Of one image and class: [n,4] and [n], of which there may be as many as the step says.
+/// Whether the boxes are [n,4] and the scores [n]: of one image and class, where n may be bounded.
 bool is_one_class(const OpFacts& facts) {
   return facts.shape(0).rank() == 2 && facts.shape(1).rank() == 1;
 }

@@ -11,7 +11,7 @@ namespace {
 
 // ---- Shapes ----
 
-/// So that no sum of products of two overflows.
+/// Refuses numbers so large that a sum of products of two could overflow.
 void check_number(std::string_view name, std::int64_t number) {
   if (number > kMostComputed)
     OpFacts::fail(std::string(name) + " of " + std::to_string(number) + "; the limit is " +
@@ -155,7 +155,7 @@ std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
 
 // ---- Notation: channels of several groups belong together ----
 
-/// Of the image, the filter and the output.
+/// The terms of index notation for the image, the filter and the output.
 struct ConvTerms {
   std::string image, filter, output;
 };
@@ -200,7 +200,7 @@ constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infe
   return def;
 }
 
-/// With a third input that has the sizes of what it gives.
+/// Gives the op a third input, which only says the sizes of the output.
 constexpr OpDef like_input_2(OpDef def) {
   def.types = "T,T,T->T";
   def.unread = 0b100;
@@ -217,7 +217,7 @@ constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn i
   return def;
 }
 
-/// Through whose first input partial sums may pass.
+/// Marks the op as one through whose first input partial sums may pass.
 constexpr OpDef linear(OpDef def) {
   def.linear = 0b01;
   return def;
@@ -255,7 +255,7 @@ constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, avg_
 constexpr OpDef kAvgPool2DGrad =
     reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_grad)));
 
-/// Another op that slides in the same way.
+/// Makes another op that slides in the same way: with the attributes of g's op.
 Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
   return make_one(def, inputs, g.line(), g.attrs());
 }

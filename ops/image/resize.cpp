@@ -24,7 +24,7 @@ struct Resized {
   double length = 0;  ///< scale * from, not rounded
 };
 
-/// Where element i lies in the original dim.
+/// The place of new element i in the original dim.
 double place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
   const auto index = static_cast<double>(i), from = static_cast<double>(dim.from), to = dim.length;
   switch (coordinates) {
@@ -69,7 +69,7 @@ double weight(const Resizing& resizing, double distance) {
 /// Original elements and their weights.
 using Weights = std::vector<std::pair<std::int64_t, double>>;
 
-/// Those of a new element that lies at `at`.
+/// The weights of a new element that lies at `at`.
 Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
   const double shrunk = resizing.antialias ? std::min(1.0, dim.scale) : 1;
   const double reach = (resizing.interpolation == Interpolation::linear ? 1 : 2) / shrunk;
@@ -85,7 +85,7 @@ Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
   return weights;
 }
 
-/// Of all new elements.
+/// The weights of all new elements.
 std::vector<Weights> all_weights(const Resizing& resizing, const Resized& dim) {
   std::vector<Weights> all;
   for (std::int64_t i = 0; i < dim.to; ++i)
@@ -215,7 +215,7 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   return resized;
 }
 
-/// Nothing happens along this dim.
+/// Whether nothing happens along this dim.
 bool is_same(const Resized& dim, Coordinates coordinates) {
   if (dim.from != dim.to) return false;
   for (std::int64_t i = 0; i < dim.to; ++i)

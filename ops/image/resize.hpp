@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// Where element i of a dim that is resized from n to m elements lies in the original dim. scale is m / n. Where a
+/// The place in the original dim of element i, when a dim is resized from n to m elements. scale is m / n. Where a
 /// scale is given instead, m in these formulas is scale * n before it is rounded down, as in ONNX.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5

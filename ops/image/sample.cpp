@@ -245,7 +245,7 @@ std::vector<Shape> regions_shape(const OpFacts& facts) {
 constexpr AttrDef kRoiAttrs[] = {
     {"columns", "int"}, {"half_pixel", "bool"}, {"largest", "bool"}, {"rows", "int"}, {"scale", "float"}};
 
-// Of its own since the number of samples is another for each region.
+// An op of its own, since the number of samples differs between regions.
 constexpr OpDef kRoiAlign{.name = "RoiAlign",
                           .types = "T,T,int64->T",
                           .T = kFloats,
@@ -337,7 +337,7 @@ Value deform_conv(const Value& x, const Value& w, const Value& offsets, const De
   if (groups < 1 || image[1] % groups != 0 || given[0] != image[0] || given[1] != groups * taps * 2 ||
       strides.size() != 2 || dilations.size() != 2 || padding.size() < 2)
     fail("deform_conv", offsets, "do not fit x " + x.shape().str() + " and w " + w.shape().str(), at);
-  // Where taps lie without offsets: [taps,p,q] of rows and of columns.
+  // The places of taps without offsets, [taps,p,q], for rows (side 0) or columns.
   const auto places = [&](std::size_t side) {
     return graph.constant(numbers(x.dtype(), {taps, given[2], given[3]}, [&](std::int64_t i) {
       const std::int64_t tap = i / (given[2] * given[3]), p = i / given[3] % given[2], q = i % given[3];

@@ -15,7 +15,7 @@
 
 namespace ferry {
 
-/// What lies outside of an image.
+/// How elements outside of an image are taken.
 enum class Outside {
   zeros,      ///< zeros
   border,     ///< the nearest element of the border
@@ -51,7 +51,7 @@ struct Regions {
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut,
                 source_location at = source_location::current());
 
-/// What deform_conv takes besides the filter.
+/// The inputs and options of deform_conv() besides the filter.
 struct Deforming {
   Sliding sliding = {};
   std::int64_t groups = 1;

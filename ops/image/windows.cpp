@@ -21,19 +21,19 @@ std::int64_t product(const Ints& sizes) {
   return checked_count(sizes);
 }
 
-/// Along one dim that a window moves over.
+/// How a window moves along one dim: the dim's size, the window's, its stride, padding and dilation.
 struct Move {
   std::int64_t size = 1, window = 1, stride = 1, low = 0, high = 0, dilation = 1;
 
   [[nodiscard]] std::int64_t covered() const { return (window - 1) * dilation + 1; }
   [[nodiscard]] std::int64_t positions() const { return (low + size + high - covered()) / stride + 1; }
-  /// Where the last window ends.
+  /// The end of the last window in the padded dim.
   [[nodiscard]] std::int64_t end() const { return (positions() - 1) * stride + covered(); }
   [[nodiscard]] bool still() const { return window == 1 && stride == 1 && low == 0 && high == 0; }
 };
 using Moves = std::vector<Move>;
 
-/// What a function was called with, for its errors.
+/// A call of one of the functions below, for checks and their errors.
 struct Call {
   std::string_view what;
   const Value& x;
@@ -56,7 +56,8 @@ struct Call {
     if (dims < 1 || dims > 3) fail("an image [n,channels,…] has one, two or three dims more");
     return dims;
   }
-  /// `given`, or as many of `fallback`, the least that they may be. None is so large that sums of products overflow.
+  /// `given`, or `count` times `fallback` if it is empty. Refuses numbers below `fallback`, and those so large that
+  /// sums of products overflow.
   [[nodiscard]] Ints each(std::string_view name, Ints given, std::size_t count, std::int64_t fallback) const {
     if (given.empty()) given.assign(count, fallback);
     if (given.size() != count || *std::min_element(given.begin(), given.end()) < fallback)
@@ -68,7 +69,7 @@ struct Call {
   void check_number(std::string_view name, std::int64_t number) const {
     check_computed(std::string(what) + ": " + std::string(name), number, line);
   }
-  /// Ops are made for each tap of these windows.
+  /// Refuses windows with too many taps where ops are made for each tap.
   void check_taps(const Moves& moves) const {
     constexpr std::int64_t kMost = 4096;
     for (const Move& move : moves)
@@ -98,7 +99,7 @@ struct Call {
   }
 };
 
-/// Of two dims, as conv2d() takes it.
+/// The moves over rows and columns as conv2d() takes them.
 Sliding sliding_of(const Move& rows, const Move& columns) {
   return {{rows.stride, columns.stride},
           {rows.low, columns.low, rows.high, columns.high},
@@ -111,14 +112,14 @@ Ints image_sizes(const Call& call) {
   return sizes;
 }
 
-/// Moves over images whose sizes need not be known: their sizes are left open where they are not.
+/// The moves over images whose sizes need not be known; a size that is not known is left open.
 Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
   return call.moves(sizes, window, sliding);
 }
 
-/// `f` of x [n,c,rows,columns] and the moves over both; of an image of one dim, as of one row.
+/// f(x, moves over rows, moves over columns) for x [n,c,rows,columns]. An image of one dim is taken as one row.
 template <class F>
 Value over_planes(const Value& x, const Moves& moves, const F& f) {
   if (moves.size() == 2) return f(x, moves[0], moves[1]);
@@ -140,7 +141,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, doubl
   return pad(x, before, behind, value);
 }
 
-/// The elements of a padded dim under tap `tap` of each window.
+/// The elements of a padded dim that lie under tap `tap` of each window.
 Value under_tap(const Value& x, int dim, const Move& move, std::int64_t tap) {
   const std::int64_t begin = tap * move.dilation;
   return slice(x, dim, begin, begin + (move.positions() - 1) * move.stride + 1, move.stride);
@@ -153,13 +154,14 @@ Value as_planes(const Value& x) {
   const Value planes = transpose(x, {0, 2, 1, 3, 4});
   return reshape(planes, {-1, x.shape()[1].size(), x.shape()[3].size(), x.shape()[4].size()});
 }
-/// [n * depth,c,h,w] to [n,c,depth,h,w].
+/// The inverse of as_planes(): [n * depth,c,h,w] to [n,c,depth,h,w].
 Value as_volumes(const Value& y, std::int64_t depth) {
   const Value planes = reshape(y, {-1, depth, y.shape()[1].size(), y.shape()[2].size(), y.shape()[3].size()});
   return transpose(planes, {0, 2, 1, 3, 4});
 }
 
-/// The taps of the first dim become channels, beside those of the image and of the filter.
+/// A convolution over three dims as one over two: the taps of the first dim become channels of the image and the
+/// filter.
 Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
@@ -176,7 +178,7 @@ Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& move
   return as_volumes(planes, depth.positions());
 }
 
-/// Elements of dim 2 put `stride` apart, with zeros between.
+/// Puts the elements of dim 2 `stride` apart, with zeros between.
 Value spread(const Value& x, std::int64_t stride) {
   if (stride == 1) return x;
   const std::int64_t size = x.shape()[2].size();
@@ -186,7 +188,8 @@ Value spread(const Value& x, std::int64_t stride) {
   return slice(joined, 2, 0, (size - 1) * stride + 1);
 }
 
-/// Each tap of the first dim gives channels of its own, which are put to their places and added.
+/// The transposed convolution over three dims: each tap of the first dim gives channels of its own, which are moved to
+/// their places and added.
 Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   call.check_taps(moves);
   const Move& depth = moves[0];
@@ -209,7 +212,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
 
 // ---- Pooling ----
 
-/// The padding at the end reaches as far as the last window does.
+/// The move with Pooling::ceil: padding at the end reaches as far as the last window.
 Move rounded_up(Move move) {
   const std::int64_t room = move.low + move.size + move.high - move.covered();
   std::int64_t last = (room + move.stride - 1) / move.stride;
@@ -222,7 +225,7 @@ bool is_dilated(const Moves& moves) {
   return std::any_of(moves.begin(), moves.end(), [](const Move& m) { return m.dilation > 1 && m.window > 1; });
 }
 
-/// Whether max_pool2d and avg_pool2d do it as it is, and say what does not fit: they need no sizes.
+/// Whether max_pool2d and avg_pool2d can do it directly. They need no known sizes, and check the rest themselves.
 bool is_plain(const Call& call, const Moves& moves, const Pooling& pooling) {
   return moves.size() < 3 && !pooling.ceil && !is_dilated(moves) && is_float(call.x.dtype());
 }
@@ -240,14 +243,14 @@ Moves pooling_moves(const Call& call, const Pooling& pooling) {
 
 using Pool2D = Value (*)(const Value&, Ints, const Sliding&, source_location);
 
-/// Windows without dilations over two dims.
+/// Pools windows without dilations over two dims.
 Value pool_plane(const Value& x, const Move& rows, const Move& columns, Pool2D pool) {
   Sliding sliding = sliding_of(rows, columns);
   sliding.dilations.clear();
   return pool(x, {rows.window, columns.window}, sliding, source_location::current());
 }
 
-/// Of three dims, over the last two and then over the first.
+/// Pools three dims: the last two, then the first.
 Value pool_volume(const Value& x, const Moves& moves, Pool2D pool) {
   const std::int64_t channels = x.shape()[1].size();
   const Move &depth = moves[0], &rows = moves[1], &columns = moves[2];
@@ -270,7 +273,7 @@ double lowest(DType dtype) {
   return dispatch(dtype, [](auto zero) { return static_cast<double>(std::numeric_limits<decltype(zero)>::lowest()); });
 }
 
-/// Any windows: dim by dim, the last first, `join` of what lies under each tap.
+/// Pools any windows dim by dim, the last dim first: `join` combines the elements under each tap.
 template <class Join>
 Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join) {
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
@@ -286,7 +289,7 @@ Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join
   return x;
 }
 
-/// Element numbers in an image, of shape [1,1,d1,…].
+/// The number of each element in an image, of shape [1,1,d1,…].
 Tensor numbered(const Ints& sizes, bool columns_first) {
   Ints shape{1, 1};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
@@ -303,7 +306,7 @@ Tensor numbered(const Ints& sizes, bool columns_first) {
   return tensor;
 }
 
-/// Where the images of x [n,c,…] begin, of shape [n,c,1,…].
+/// The number of the first element of each image in x [n,c,…], of shape [n,c,1,…].
 Tensor beginnings(const Call& call, std::int64_t area) {
   Ints shape(static_cast<std::size_t>(call.x.rank()), 1);
   shape[0] = call.size(call.x, 0);
@@ -314,7 +317,7 @@ Tensor beginnings(const Call& call, std::int64_t area) {
   return tensor;
 }
 
-/// How many elements of each window lie in the image, of shape [p1,…].
+/// The number of elements of each window that lie in the image, of shape [p1,…].
 Tensor counts(const Call& call, const Moves& moves, DType dtype) {
   Ints all_positions;
   for (const Move& move : moves) all_positions.push_back(move.positions());
@@ -344,7 +347,7 @@ Tensor counts(const Call& call, const Moves& moves, DType dtype) {
   return tensor;
 }
 
-/// x with its padding as a part of the image, but no more at the end of each dim than `most`; the rest stays padding.
+/// Makes padding a part of the image, at the end of each dim at most `most` of it; `moves` keep the rest as padding.
 Value with_padding(const Value& x, Moves& moves, const Ints& most) {
   Ints low{0, 0}, high{0, 0};
   for (std::size_t d = 0; d < moves.size(); ++d) {
@@ -417,7 +420,7 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
   for (const Move& move : moves) {
     sizes.push_back(move.positions());
     positions *= move.positions();
-    extra.push_back(move.low + move.size + move.high - move.end());  // not covered by any window
+    extra.push_back(move.low + move.size + move.high - move.end());  // the end that no window covers
   }
   if (rows % taps != 0 || positions != call.size(x, 2))
     call.fail("blocks of " + std::to_string(taps) + " elements at " + std::to_string(positions) + " positions");

@@ -34,7 +34,7 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
 struct Pooling {
   Ints size;  ///< of each dim
   Sliding sliding = {};
-  bool ceil = false;  ///< also a last window that begins before the image's end and reaches over it; of known sizes
+  bool ceil = false;  ///< also a last window that begins in the image and reaches beyond it; sizes must be known
   bool count_padding = false;  ///< avg_pool: padding counts as zeros; what lies beyond the padding does not count
 };
 
@@ -42,7 +42,7 @@ struct Pooling {
 /// be known for integers and for dilated windows.
 Value max_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
-/// What max_pool_indices gives.
+/// The results of max_pool_indices().
 struct Largest {
   Value y;
   Value indices;  ///< int64, where the element is in x: the first of equal ones

@@ -15,7 +15,7 @@ Value activated(const Value& x, const SourceLine& line, const F& f) {
   return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
 }
 
-/// exp(x) - 1 where x < 0, else 0: of a large x too, so that no gradient is infinite. At 0 its gradient is 1. Nothing
+/// exp(x) - 1 where x < 0, else 0, also for a large x, so that no gradient is infinite. At 0 its gradient is 1. Nothing
 /// cancels: it is tanh(x/2) (exp(x) + 1).
 Value exp_below(const Value& x) {
   const Value below = minimum(x, 0);
@@ -32,7 +32,7 @@ Value gelu(const Value& x, source_location at) {
   });
 }
 
-// With (1 + tanh(u)) / 2 = sigmoid(2 u), in which nothing cancels.
+// Uses (1 + tanh(u)) / 2 = sigmoid(2 u), in which nothing cancels.
 Value gelu_tanh(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
     const Value inner = v + square(v) * v * 0.044715;

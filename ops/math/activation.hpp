@@ -1,6 +1,6 @@
-// Activation functions of neural networks, made of ops of math.hpp and logic.hpp. Of each element of a floating-point
-// value; those of tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once, at the end. Where a
-// function has a kink, its gradient there is one of those at its sides.
+// Activation functions of neural networks, made of ops of math.hpp and logic.hpp. They take each element of a
+// floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once, at the end.
+// Where a function has a kink, its gradient there is one of those at its sides.
 //
 // Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
 #pragma once
@@ -12,7 +12,7 @@ namespace ferry {
 
 /// x Phi(x), with the normal distribution's Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016).
 Value gelu(const Value& x, source_location at = source_location::current());
-/// Its approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+/// The approximation of gelu() by x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 Value gelu_tanh(const Value& x, source_location at = source_location::current());
 
 /// x where x > 0, else alpha (exp(x) - 1).

@@ -17,8 +17,8 @@ Value bit_or(const Operand& a, const Operand& b);
 Value bit_xor(const Operand& a, const Operand& b);
 Value bit_not(const Value& x, source_location at = source_location::current());
 
-/// a's bits moved by b places to the left (right); what comes in is 0, to the right of a negative number 1. By as many
-/// places as the dtype has bits, or more, or by a negative number: nothing is left but what comes in.
+/// a's bits moved by b places to the left (right). The bits that come in are 0, but 1 where a negative number moves to
+/// the right; they are all that is left when b is negative or at least the dtype's number of bits.
 Value shift_left(const Operand& a, const Operand& b);
 Value shift_right(const Operand& a, const Operand& b);
 

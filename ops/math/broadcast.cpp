@@ -96,7 +96,7 @@ constexpr OpDef kSumLike{.name = "SumLike",
                          .reduce = Reduce::sum,
                          .linear = 0b01,
                          .unread = 0b10,
-                         // Where a size of `like` is not known, it may yet be 1, whatever x has there.
+                         // A size of `like` that is not known may turn out to be 1, whatever x has there.
                          .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {facts.shape(1)}; },
                          .grad =
                              [](GradCtx& g) {

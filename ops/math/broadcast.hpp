@@ -24,7 +24,8 @@ Value sum_as(const Value& x, const Value& like, source_location at = source_loca
 /// Zeros (ones) of the dtype and shape of `like`.
 Value zeros_like(const Value& like, source_location at = source_location::current());
 Value ones_like(const Value& like, source_location at = source_location::current());
-/// The number of elements that x has in `axes` (none: all), as a scalar. Of a split value: of the whole.
+/// The number of elements that x has in `axes` (none: all), as a scalar. For a split value, the number in the whole
+/// value.
 Value size_of(const Value& x, Ints axes, DType dtype, source_location at = source_location::current());
 
 /// BroadcastTo {shape: ints}, BroadcastLike(x, like), SumLike(x, like), SizeOf {axes: ints, dtype}.

@@ -105,7 +105,7 @@ Labelled summed(const Labelled& x, const std::string& gone) {
   return {sum(x.value, axes), those(x.labels, [&](char c) { return !has(gone, c); })};
 }
 
-/// Of a label that comes twice the diagonal: every (n+1)th of n*n elements.
+/// Takes the diagonal where a label comes twice: every (n+1)th of n*n elements.
 Labelled diagonals(Labelled x, const SourceLine& line) {
   for (std::size_t i = 0; i < x.labels.size(); ++i) {
     const char label = x.labels[i];
@@ -142,8 +142,8 @@ Value spread(const Labelled& x, const std::string& order) {
   return expand_dims(own.value, added);
 }
 
-/// x, whose dims `labels` come one after another, with those as one, in their first one's place. Undefined where the
-/// sizes that are known do not suffice to say so.
+/// x with its consecutive dims `labels` joined to one, in the place of the first. Undefined where too few sizes are
+/// known for that.
 Labelled joined(const Labelled& x, const std::string& labels) {
   if (labels.size() < 2) return x;
   const auto first = static_cast<std::size_t>(x.axis(labels[0]));
@@ -165,8 +165,8 @@ Labelled joined(const Labelled& x, const std::string& labels) {
   return {reshape(x.value, sizes), left};
 }
 
-/// The product of two values that have letters to be summed over: of matrices, whose rows are the last letter that only
-/// a has and whose columns the last that only b has; all other letters are leading dims.
+/// The product of two values that have letters to be summed over, as one of matrices: their rows are the last letter
+/// that only a has, their columns the last that only b has; all other letters are leading dims.
 Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
   std::string rows = those(a.labels, [&](char c) { return !has(b.labels, c); });
   std::string columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
@@ -192,7 +192,7 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   return {squeeze(product, ones), leading + row + column};
 }
 
-/// Both as one, with what neither the result nor a later value needs summed over.
+/// Contracts the two to one value, summed over the labels that neither the result nor a later value needs.
 Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   a = summed(a, those(a.labels, [&](char c) { return !has(b.labels, c) && !has(needed, c); }));
   b = summed(b, those(b.labels, [&](char c) { return !has(a.labels, c) && !has(needed, c); }));
@@ -204,7 +204,7 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   return {x * spread(b, all), all};
 }
 
-/// Several ops make the result, each of which rounds: more than one product, or sums before it.
+/// Whether several ops make the result, each of which rounds: more than one product, or sums before it.
 bool rounds_often(const std::vector<Labelled>& inputs, const std::string& output) {
   if (inputs.size() != 2) return inputs.size() > 2;
   const auto sums = [&](const Labelled& x, const Labelled& other) {

@@ -19,8 +19,8 @@ Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool tran
 /// The determinants of the square matrices in the last two dims. Floating-point.
 Value det(const Value& x, source_location at = source_location::current());
 
-/// MatMul {transpose_a, transpose_b: bool, false when absent}, Det, Cofactors: of each element the
-/// determinant of what is left without its row and column, the sign changing from one to the next.
+/// MatMul {transpose_a, transpose_b: bool, false when absent}, Det, Cofactors: for each element the determinant of the
+/// matrix without its row and column, with signs that alternate.
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();
 
 }  // namespace ferry

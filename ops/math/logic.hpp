@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-/// Of numbers (equal and not_equal: also of bools), giving bool; of two dtypes as in ops/math/math.hpp. Comparisons
-/// with NaN are false, but for not_equal.
+/// Comparisons of numbers (equal and not_equal: of bools, too), which give bool; two dtypes become one as in
+/// ops/math/math.hpp. Comparisons with NaN are false, except for not_equal.
 Value equal(const Operand& a, const Operand& b);
 Value not_equal(const Operand& a, const Operand& b);
 Value less(const Operand& a, const Operand& b);
@@ -33,12 +33,12 @@ inline Value operator>=(const Operand& a, const Operand& b) {
   return greater_equal(a, b);
 }
 
-/// Of bools.
+/// Logic on bools.
 Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);
 Value logical_not(const Value& x, source_location at = source_location::current());
 
-/// a where `condition` (bool) is true, b elsewhere. Of a and b one may be a number; two dtypes become one as in
+/// a where `condition` (bool) is true, b elsewhere. One of a and b may be a number; two dtypes become one as in
 /// ops/math/math.hpp.
 Value select(const Value& condition, const Operand& a, const Operand& b,
              source_location at = source_location::current());

@@ -68,7 +68,7 @@ constexpr OpDef kMinimum{.name = "Minimum", .types = "T,T->T", .index = kBinary,
                            return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
                          }};
 
-// With a = q b + rest and the integer q constant between jumps.
+// The gradient of a - q b, where the integer q is constant between jumps.
 Values mod_grad(GradCtx& g) {
   return {g.dout(), g.want(1, [&] {
             const Value quotient = (g.in(0) - g.out()) / g.in(1);

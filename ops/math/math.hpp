@@ -15,18 +15,20 @@ namespace ferry {
 Value add(const Operand& a, const Operand& b);
 Value sub(const Operand& a, const Operand& b);
 Value mul(const Operand& a, const Operand& b);
-/// a / b; of integers rounded toward zero, and division by zero is an error when it runs.
+/// a / b. For integers it is rounded toward zero, and division by zero is an error when it runs.
 Value div(const Operand& a, const Operand& b);
 Value neg(const Operand& x);
-/// a to the power of b. Integers wrap around; to a negative power they give the quotient rounded toward zero, 0 of 0.
+/// a to the power of b. Integers wrap around; with a negative b they give 1 / a^-b rounded toward zero, and 0 for a =
+/// 0.
 Value pow(const Operand& a, const Operand& b);
-/// The larger (smaller) of each pair; 0 is larger than -0. NaN when one is. Of equal ones the gradient goes to a.
+/// The larger (smaller) of each pair; 0 is larger than -0. NaN when one is. The gradient goes to a where both are
+/// equal.
 Value maximum(const Operand& a, const Operand& b);
 Value minimum(const Operand& a, const Operand& b);
-/// What a / b leaves over when the quotient is rounded down: it has b's sign, as Python's %. Of integers, b = 0 is an
-/// error when it runs. The gradient is that between jumps.
+/// The remainder of a / b with the quotient rounded down: it has b's sign, as Python's %. With integers b = 0 is an
+/// error when it runs. The gradient ignores the jumps.
 Value mod(const Operand& a, const Operand& b);
-/// What a / b leaves over when the quotient is rounded toward zero: it has a's sign, as C's fmod.
+/// The remainder of a / b with the quotient rounded toward zero: it has a's sign, as C's fmod.
 Value fmod(const Operand& a, const Operand& b);
 
 inline Value operator+(const Operand& a, const Operand& b) {

@@ -26,7 +26,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
   return count * 255 * 255 <= (std::int64_t{1} << 24) ? DType::float32 : DType::float64;
 }
 
-/// What dynamic_quantize gives; scale and zero are scalars.
+/// The results of dynamic_quantize(); scale and zero are scalars.
 struct Quantized {
   Value y, scale, zero;
 };

@@ -12,18 +12,18 @@
 
 namespace ferry {
 
-/// The sum over `axes`; with `keep_dims` these stay, with size 1. Of no elements: 0. Numbers of any dtype.
+/// The sum over `axes`; with `keep_dims` these stay, with size 1. 0 for no elements. Numbers of any dtype.
 Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// sum / the number of elements summed, of the whole value when it is split. Floating-point;
-/// of 16 bits computed in float32. Of no elements: NaN.
+/// sum / the number of elements summed, of the whole value when it is split. Floating-point; 16 bits are computed in
+/// float32. NaN for no elements.
 Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The largest (smallest) element; NaN when one is. Of no elements: the smallest (largest) value of the dtype,
-/// infinities included. The gradient is shared by equal ones.
+/// The largest (smallest) element; NaN when one is. For no elements the smallest (largest) value of the dtype,
+/// infinities included. Equal ones share the gradient.
 Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The product over `axes`. Of no elements: 1. Numbers of any dtype. The gradient is right where elements are 0, too.
+/// The product over `axes`; 1 for no elements. Numbers of any dtype. The gradient is right where elements are 0, too.
 Value prod(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. Of no elements: -infinity.
+/// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. -infinity for no elements.
 Value log_sum_exp(const Value& x, Ints axes = {}, bool keep_dims = false,
                   source_location at = source_location::current());
 /// Index (int64) of the largest (smallest) element along `axis`, which goes; the first of equal ones, the first NaN

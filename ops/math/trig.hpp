@@ -15,19 +15,19 @@ namespace ferry {
 Value sin(const Value& x, source_location at = source_location::current());
 Value cos(const Value& x, source_location at = source_location::current());
 Value tan(const Value& x, source_location at = source_location::current());
-/// In [-pi/2, pi/2].
+/// The arc sine, in [-pi/2, pi/2].
 Value asin(const Value& x, source_location at = source_location::current());
-/// In [0, pi].
+/// The arc cosine, in [0, pi].
 Value acos(const Value& x, source_location at = source_location::current());
-/// In (-pi/2, pi/2).
+/// The arc tangent, in (-pi/2, pi/2).
 Value atan(const Value& x, source_location at = source_location::current());
 
 Value sinh(const Value& x, source_location at = source_location::current());
 Value cosh(const Value& x, source_location at = source_location::current());
 Value asinh(const Value& x, source_location at = source_location::current());
-/// Of x >= 1.
+/// The inverse hyperbolic cosine of x >= 1.
 Value acosh(const Value& x, source_location at = source_location::current());
-/// Of x in [-1, 1], infinite at its ends.
+/// The inverse hyperbolic tangent of x in [-1, 1], infinite at the ends.
 Value atanh(const Value& x, source_location at = source_location::current());
 
 /// Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh.

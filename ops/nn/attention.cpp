@@ -47,7 +47,7 @@ Heads heads_of(const std::string& what, const Value& q, const Value& k, const Va
   return heads;
 }
 
-/// 0, 1, … of that shape, of which one size is not 1.
+/// A constant 0, 1, … of that shape, in which only one size is not 1.
 Value counted(Graph& graph, Ints sizes) {
   Tensor tensor(DType::int64, std::move(sizes));
   const auto numbers = tensor.mutable_data<std::int64_t>();
@@ -55,7 +55,7 @@ Value counted(Graph& graph, Ints sizes) {
   return graph.constant(tensor);
 }
 
-/// Where keys are seen, as numbers to be added: 0 or minus infinity.
+/// The mask as numbers to be added: 0 where a key is seen, else minus infinity.
 Value seen(const Value& is_seen, DType dtype) {
   Graph& graph = is_seen.graph();
   const Value zero = number_constant(graph, 0, dtype, SourceLine());
@@ -78,7 +78,8 @@ Value widened(const Value& mask, std::int64_t keys) {
   return pad(mask, none, behind, kNever);
 }
 
-/// Where keys are seen by causality and windows: `keys` are their numbers, `places` those of the queries among them.
+/// Whether each key is seen by causality and windows: `keys` are the keys' numbers, `places` those of the queries among
+/// them.
 Value in_window(const Value& keys, const Value& places, const Attending& attending) {
   Value inside;
   const auto also = [&](const Value& more) { inside = inside.defined() ? logical_and(inside, more) : more; };
@@ -109,7 +110,7 @@ Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   return in_windows ? added(bias, seen(in_window(keys, places, attending), q.dtype())) : bias;
 }
 
-/// Ops are made for each of them.
+/// The most steps, since ops are made for each of them.
 constexpr std::int64_t kMostSteps = 1 << 16;
 
 }  // namespace
@@ -119,7 +120,8 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
-  // In 16 bits the scale is spread over both, which neither overflows nor rounds more than the standard's formula.
+  // In 16 bits queries and keys are both multiplied by the scale's root: that neither overflows nor rounds more than
+  // the standard's formula.
   const bool narrow = size_of(q.dtype()) < 4 && scale > 0;
   const double of_queries = narrow ? std::sqrt(scale) : scale;
   const Value queries = reshape(q * of_queries, {-1, heads.heads, rows, heads.size});

@@ -25,7 +25,7 @@ struct Attending {
   std::optional<DType> precision = {};  ///< of softmax; none: that of the queries
 };
 
-/// What attention gives.
+/// The results of attention().
 struct Attended {
   Value y;              ///< [n,heads,queries,value size]
   Value scores;         ///< [n,heads,queries,keys]: scaled products
@@ -54,7 +54,7 @@ struct Remembering {
   Value beta = {};   ///< [n,1 or key heads,steps,1]: the delta rule's rate, v becomes beta * (v - what k reads)
 };
 
-/// What linear_attention gives: y [n,heads,steps,value size] and the state after the last step.
+/// The results of linear_attention(): y [n,heads,steps,value size] and the state after the last step.
 struct Remembered {
   Value y, state;
 };

@@ -30,7 +30,7 @@
 
 namespace ferry::nn {
 
-/// What a variable is at first.
+/// What an initializer gets to know of a variable.
 struct Initial {
   std::int64_t inputs = 1;   ///< that an element of the result is a sum over
   std::int64_t outputs = 1;  ///< that an element of the input goes to
@@ -39,13 +39,13 @@ struct Initial {
 };
 using Initializer = std::function<Value(Graph&, const Initial&)>;
 
-/// Normal, of standard deviation sqrt(2 / inputs): for layers behind which is a relu (He et al., "Delving deep into
+/// Normal with standard deviation sqrt(2 / inputs): for layers that a relu follows (He et al., "Delving deep into
 /// rectifiers", 2015).
 [[nodiscard]] Initializer he();
-/// Even over -a … a, a = sqrt(6 / (inputs + outputs)) (Glorot and Bengio, "Understanding the difficulty of training
+/// Uniform over -a … a, a = sqrt(6 / (inputs + outputs)) (Glorot and Bengio, "Understanding the difficulty of training
 /// deep feedforward neural networks", 2010).
 [[nodiscard]] Initializer xavier();
-/// Normal, of mean 0.
+/// Normal with mean 0.
 [[nodiscard]] Initializer gaussian(double deviation);
 /// The same number everywhere.
 [[nodiscard]] Initializer constant(double number);
@@ -62,17 +62,16 @@ class Parameters {
 
   [[nodiscard]] Graph& graph() const { return *graph_; }
   [[nodiscard]] DType dtype() const { return dtype_; }
-  /// Variables that the loss is to be minimised in.
+  /// The variables to train: those for which the loss is minimised.
   [[nodiscard]] const Values& trained() const { return trained_; }
-  /// What is to be run with the optimizer's updates: batch norms' running statistics, as calls with Phase::train change
-  /// them.
+  /// Updates to run with the optimizer's: calls with Phase::train change the running statistics of batch norms.
   [[nodiscard]] const Values& updates() const { return updates_; }
 
   /// A variable "LAYER/NAME" that is trained, of `like`'s shape and numbers of inputs and outputs; its dtype is that of
-  /// the others. For layers of one's own, as the two below.
+  /// the others. For your own layers, as the two below.
   Value add(std::string_view layer, std::string_view name, const Initializer& initializer, Initial like,
             source_location at = source_location::current());
-  /// One that is not.
+  /// A variable "LAYER/NAME" that is not trained.
   Value keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
              source_location at = source_location::current());
   void add_update(const Value& update) { updates_.push_back(update); }
@@ -120,10 +119,10 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
   double scale = 1;  ///< at first; 0: what comes out is added to something, and counts for nothing at first
 };
-/// batch_norm() of the channels of x [n,channels,…]. In training by the batch's own mean and variance, of which running
-/// means are kept in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the batch's variance
-/// as it is (divided by n); afterwards by those (Ioffe and Szegedy, "Batch normalization", 2015). A batch that is split
-/// over tasks is one batch.
+/// batch_norm() of the channels of x [n,channels,…]. In training it normalises by the batch's own mean and variance,
+/// and keeps running means of them in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the
+/// batch's variance as it is (divided by n). Afterwards it normalises by these (Ioffe and Szegedy, "Batch
+/// normalization", 2015). A batch that is split over tasks is one batch.
 struct BatchNorm {
   BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, const BatchNormOptions& options = {},
             source_location at = source_location::current());
@@ -183,8 +182,8 @@ struct Lstm {
   Value bias;   ///< [4 * hidden]
 };
 
-/// In training each element of x is 0 with probability `rate`, and the others are divided by 1 - rate; x itself
-/// otherwise (Srivastava et al., "Dropout", 2014). The sizes of x are known in training; 0 <= rate < 1.
+/// In training each element of x becomes 0 with probability `rate`, and the others are divided by 1 - rate; otherwise
+/// the result is x itself (Srivastava et al., "Dropout", 2014). The sizes of x are known in training; 0 <= rate < 1.
 Value dropout(const Value& x, double rate, Phase phase, source_location at = source_location::current());
 
 /// The largest element of each window of x [n,channels,d1,…]; windows lie side by side.

@@ -42,8 +42,8 @@ Value scaled(const Value& y, const Value& scale, const Value& offset) {
   return product + per_channel(offset, y);
 }
 
-/// What a value is normalised by, along some dims. `around` is the value less its mean as that was rounded, which may
-/// miss the mean by as much as the deviations where these are small beside it; `missed` is by how much.
+/// The mean and variance of a value along some dims. `around` is the value less its rounded mean, which may miss the
+/// mean by as much as the deviations where these are small beside it; `missed` is by how much.
 struct Moments {
   Value average, missed, variance;
 

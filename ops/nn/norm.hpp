@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What normalize gives; mean and inverse have size 1 in the axes.
+/// The results of normalize(); mean and inverse have size 1 in the axes.
 struct Normalized {
   Value y;
   Value mean;
@@ -31,7 +31,7 @@ Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::i
 Value rms_norm(const Value& x, const Value& scale, Ints axes = {-1}, double epsilon = 1e-5,
                source_location at = source_location::current());
 
-/// What batch_norm gives; mean and variance, [channels], are for running averages.
+/// The results of batch_norm(); mean and variance, [channels], are for running averages.
 struct NormalizedBatch {
   Value y, mean, variance;
 };
@@ -53,8 +53,8 @@ Value group_norm(const Value& x, std::int64_t groups, const Value& scale, const 
                  source_location at = source_location::current());
 
 /// x / (bias + alpha / size * sum of squares of `size` channels around)^beta, of x [n,channels,…] (Krizhevsky et al.,
-/// 2012, with alpha divided by size as in ONNX). Of an even size one channel more is taken behind than before. All
-/// sizes but n are known.
+/// 2012, with alpha divided by size as in ONNX). An even size takes one channel more behind than before. All sizes but
+/// n are known.
 Value local_response_norm(const Value& x, std::int64_t size, double alpha = 1e-4, double beta = 0.75, double bias = 1,
                           source_location at = source_location::current());
 

@@ -29,10 +29,10 @@ Activation or_else(const Activation& given, Value (*usual)(const Value&, source_
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
 
-/// Ops are made for each of them.
+/// The most steps, since ops are made for each of them.
 constexpr std::int64_t kMostSteps = 1 << 16;
 
-/// What all kinds of layers share: the products of all inputs, and the walk over the steps.
+/// Common to all kinds of layers: the products of all inputs, and the walk over the steps.
 class Unrolled {
  public:
   Unrolled(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates, const SourceLine& line)

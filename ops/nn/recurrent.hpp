@@ -33,20 +33,20 @@ struct Recurrent {
   bool reset_after = false;   ///< gru: the reset gate is applied behind the product of the state with its weights
 };
 
-/// What a layer gives: y [steps,n,hidden], and the state after the step that it ended with.
+/// The results of a layer: y [steps,n,hidden], and the state after its last step.
 struct Sequence {
   Value y, h, c;
 };
 
-/// h = f(x W' + h R' + b).
+/// A plain recurrent layer: h = f(x W' + h R' + b).
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
-/// With the blocks update z, reset r and candidate: h = (1 - z) * g(x W' + (r * h) R' + b) + z * h (Cho et al.,
-/// "Learning phrase representations using RNN encoder-decoder", 2014).
+/// A gated recurrent unit with the blocks update z, reset r and candidate: h = (1 - z) * g(x W' + (r * h) R' + b) + z *
+/// h (Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014).
 Sequence gru(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
-/// With the blocks input i, output o, forget f and candidate: c = f * c + i * g(…), h = o * tanh(c) (Hochreiter and
-/// Schmidhuber, "Long short-term memory", 1997; Gers and Schmidhuber's peepholes, 2000).
+/// A long short-term memory with the blocks input i, output o, forget f and candidate: c = f * c + i * g(…), h = o *
+/// tanh(c) (Hochreiter and Schmidhuber, "Long short-term memory", 1997; Gers and Schmidhuber's peepholes, 2000).
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 }  // namespace ferry

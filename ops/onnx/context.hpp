@@ -1,4 +1,5 @@
-// What a converter of an ONNX node works with. For ops/onnx alone; docs/import.md says how to add a converter.
+// The interface through which a converter reads an ONNX node and makes ops. For ops/onnx alone; docs/import.md says how
+// to add a converter.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace ferry::onnx {
 
-/// What a body gives or takes: a type, and the value where that is known.
+/// An input or output of a body: its type, and its value where that is known.
 struct Tried {
   Type type;
   Tensor known;
@@ -31,8 +32,8 @@ struct Tried {
 ///       return select(less(x, 0), below, x);
 ///     }
 ///
-/// What a converter throws gets the model's file and the node's name in front. Axes may be negative, as ferry's
-/// functions take them.
+/// An error that a converter throws gets the model's file and the node's name in front. Axes may be negative, as
+/// ferry's functions take them.
 class Context {
  public:
   virtual ~Context() = default;
@@ -40,12 +41,12 @@ class Context {
   [[nodiscard]] const ModelNode& node() const { return node_; }
   /// The version of the operator set that the node is of.
   [[nodiscard]] std::int64_t opset() const { return opset_; }
-  /// Where ops without inputs are made. What is made in it goes into the body that is being built.
+  /// The graph in which ops without inputs are made; what is made there goes into the body that is being built.
   [[nodiscard]] Graph& graph() const { return graph_; }
 
   // ---- Inputs ----
 
-  /// How many the node lists, absent ones (of an empty name) included; and outputs.
+  /// The number of inputs, or outputs, that the node lists, absent ones (of an empty name) included.
   [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
   [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
   /// Whether input i is given, and is no optional value without an element; whether output i is used.
@@ -73,8 +74,8 @@ class Context {
   [[nodiscard]] virtual Tensor constant(int i) = 0;
   /// The same where it can be had without more being given by value; else undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
-  /// The elements of input i, integers, as far as they are known: others are scalars of the graph, of which it is known
-  /// between which numbers they are. Where nothing is, as constant(i).
+  /// The elements of input i, integers, as far as they are known. Others are scalars of the graph with known bounds;
+  /// where there are no bounds, errors as constant(i).
   [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
   /// The only element of numbers(i).
   [[nodiscard]] Number number_of(int i);
@@ -103,7 +104,7 @@ class Context {
   [[nodiscard]] Ints integers(std::string_view name, const Ints& otherwise = {}) const;
   [[nodiscard]] Floats reals(std::string_view name, const Floats& otherwise = {}) const;
   [[nodiscard]] Strings texts(std::string_view name, const Strings& otherwise = {}) const;
-  /// Without `otherwise`: Error(file) when it is missing.
+  /// These have no `otherwise`: Error(file) when the attribute is missing.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name) const;
@@ -118,9 +119,9 @@ class Context {
   // ---- Bodies ----
 
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
-  /// The nodes of a body made here, its inputs being these. Gives its outputs.
+  /// Makes the nodes of a body here, with these inputs. Returns its outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
-  /// What a body gives for such inputs. What is made for it is thrown away.
+  /// The outputs of a body for such inputs. The ops that are made to find them are thrown away.
   [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
   /// The number that the user gave for the first dim of output i, by its symbol in the model or by the output's name.
   [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
@@ -128,7 +129,7 @@ class Context {
   [[nodiscard]] virtual Out out(int i) = 0;
   /// The elements of input i. Error(file) when it is no sequence.
   [[nodiscard]] const std::vector<Out>& list(int i);
-  /// As a value of the graph.
+  /// `out` as a value of the graph.
   [[nodiscard]] virtual Value value(const Out& out) = 0;
 
   /// A scalar of that dtype.
@@ -143,7 +144,7 @@ class Context {
   void check_attributes() const;
   [[noreturn]] static void refuse_attribute(const std::string& name, const std::string& of, Strings known);
 
-  /// What is wrong with the node.
+  /// Throws an error: `why` says what is wrong with the node.
   [[noreturn]] static void fail(const std::string& why);
 
  protected:

@@ -30,8 +30,8 @@ namespace ferry::onnx {
 [[nodiscard]] std::span<const ConvertOp> signal_converters();     ///< windows, DFT …
 [[nodiscard]] std::span<const ConvertOp> training_converters();   ///< Adam …
 
-/// The converter for an op at that version of its operator set: of those with its name, the newest that is not newer.
-/// Null when there is none.
+/// The converter for an op at that version of its operator set: the newest of that name that is not newer than the
+/// version. Null when there is none.
 [[nodiscard]] const ConvertOp* find_converter(std::string_view op, std::int64_t version);
 
 /// All of them, by name and version.

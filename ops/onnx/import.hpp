@@ -1,8 +1,8 @@
 // Import of ONNX models: docs/import.md.
 //
-// A model is imported for the shapes of its inputs: dims that are given are numbers, others stay symbolic. What depends
-// on sizes and constants alone is computed while importing, so that shapes, axes and bounds become attributes of
-// ferry's ops.
+// A model is imported for the shapes of its inputs: dims that are given are numbers, others stay symbolic. Values that
+// depend on sizes and constants alone are computed while importing, so that shapes, axes and bounds become attributes
+// of ferry's ops.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace ferry::onnx {
 using Evaluate = std::function<std::vector<Tensor>(const Graph& graph, const Values& fetches)>;
 
 struct ImportOptions {
-  /// Sizes of inputs, by name; of others those in the model count. An optional input that has none here is absent,
-  /// and one that is an initializer, too, is that.
+  /// Sizes of inputs, by name; other inputs have those in the model. Without sizes here, an optional input is absent,
+  /// and an input that is also an initializer has its value.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
   /// Inputs whose values may be used where one reaches a shape; the result is then good for these values alone.
   std::map<std::string, Tensor, std::less<>> values;

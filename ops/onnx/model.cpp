@@ -25,7 +25,7 @@ constexpr std::int64_t kFirstIrWithDefaults = 4;
   throw Error(Code::file, why);
 }
 
-/// What is wrong with a part of the file, with the part's name in front.
+/// Returns read(). An error gets the name of the file's part in front, and is Code::file in place of Code::plan.
 template <class F>
 auto in_part(const std::string& part, F read) {
   try {
@@ -274,7 +274,7 @@ class Reader {
     return Attribute{from.name(), std::move(*tensor)};
   }
 
-  /// Each value of a graph is given once.
+  /// Refuses a graph in which a value is given more than once.
   static void check_unique(const GraphDef& graph) {
     std::set<std::string_view> given;
     const auto once = [&](std::string_view name, const std::string& by) {
@@ -390,7 +390,7 @@ Model decode_model(std::span<const std::byte> content, std::string_view source, 
 
 namespace {
 
-/// The content of a file of one message; of what cannot be one, only the heads of its fields are read.
+/// The content of a file of one message; of a file that cannot be one, only the heads of fields are read.
 FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t inner = 0) {
   if (!may_be_message(*files.open(path), inner))
     throw Error(Code::file, escaped(path, 300) + ": it is no ONNX file: damaged or cut short");
@@ -413,7 +413,7 @@ Tensor tensor_in(const onnx_file::TensorProto& message, const std::string& path,
   return std::move(*tensor);
 }
 
-/// What `read` makes of a file that is one message; an empty file is an empty message.
+/// Returns read(message) for a file that is one message; an empty file is an empty message.
 template <class Message, class F>
 auto read_one(const std::string& path, FileSystem& files, const F& read) {
   const FileBytes content = content_of(path, files);

@@ -26,7 +26,7 @@ namespace ferry::onnx {
 struct GraphDef;
 using Strings = std::vector<std::string>;
 
-/// In a function's body: the value of the attribute of that name of the node that calls it.
+/// Stands in a function's body for the attribute of that name of the node that calls the function.
 struct AttributeRef {
   std::string name;
 };
@@ -87,7 +87,7 @@ struct Function {
   Opsets opsets;
 };
 
-/// What of a model ferry cannot take, and where it is first.
+/// Something in a model that ferry cannot take, and where it first occurs.
 struct Refused {
   std::string what;   ///< "dtype complex64", "a sequence"
   std::string where;  ///< "initializer 'w'"

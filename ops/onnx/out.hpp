@@ -1,4 +1,4 @@
-// What a name stands for while a model is imported, and what a converter gives. For ops/onnx alone.
+// The values of names while a model is imported, and the results of converters. For ops/onnx alone.
 #pragma once
 
 #include <initializer_list>
@@ -19,9 +19,8 @@ struct Out {
   Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
   explicit Out(std::vector<Out> elements);
   Value value;
-  /// Not empty: which dim of `value` each dim of the model's value is. How many elements the first dim of `value` has
-  /// the data decide, and it is not the first one in the model. Most converters cannot take such a value: in() refuses
-  /// it.
+  /// Not empty: which dim of `value` each dim of the model's value is. Then the data decide the size of the first dim
+  /// of `value`, which is not the first one in the model. Most converters cannot take such a value: in() refuses it.
   Ints perm;
   Tensor known;
   std::shared_ptr<const std::vector<Out>> list;
@@ -29,14 +28,15 @@ struct Out {
   [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
   /// Error(file) names the value when it is a sequence, or an optional one without an element.
   void check_tensor(const std::string& name) const;
-  /// Of the model's value, which is a tensor: also where that is known.
+  /// The type of the model's value, which is a tensor, known or not.
   [[nodiscard]] Type type() const;
 };
 
 /// `value` with its dims in this order: transposed where that can be, else with the order noted down.
 [[nodiscard]] Out arranged(const Value& value, const Ints& perm);
 
-/// What a converter gives: the outputs of its node, in order; later ones that the node does not name may be missing.
+/// The results of a converter: the outputs of its node, in order; later ones that the node does not name may be
+/// missing.
 class Outs : public std::vector<Out> {
  public:
   Outs(const Value& value) { emplace_back(value); }                     // NOLINT

@@ -25,7 +25,7 @@ class Walk {
     for (const ModelNode& node : graph.nodes) this->node(node, opsets);
   }
 
-  /// Of the model itself: bodies may take and give sequences.
+  /// Checks inputs or outputs of the model itself, not those of bodies, which may be sequences.
   void values(const std::vector<ValueDef>& values) {
     for (const ValueDef& value : values)
       if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));

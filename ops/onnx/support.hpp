@@ -1,4 +1,4 @@
-// What of a model ferry cannot import, all at once. For ops/onnx alone.
+// Reports all that ferry cannot import of a model, in one error. For ops/onnx alone.
 #pragma once
 
 #include <string>

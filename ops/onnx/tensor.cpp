@@ -84,7 +84,8 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
   return otherwise;
 }
 
-/// Of wider numbers in the file each has the element's bits at its low end: float16 in int32 too.
+/// A tensor of the file's numbers. Where these are wider than the dtype, the element's bits are at the low end: float16
+/// in int32, too.
 template <class Numbers>
 Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   const std::size_t width = size_of(dtype);

@@ -42,7 +42,7 @@ bool writes(const Value& update, const Value& variable) {
   return &update.op().def() == &kAssign && update.op().inputs()[0] == variable.id();
 }
 
-/// What the updates make of a variable.
+/// The value that the updates write to a variable.
 Value written(const Values& updates, const Value& variable, const SourceLine& line) {
   const auto found =
       std::find_if(updates.begin(), updates.end(), [&](const Value& update) { return writes(update, variable); });

@@ -24,9 +24,9 @@
 
 namespace ferry {
 
-/// The same updates, but that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean of
-/// what `updates` would make of them; between these steps nothing moves for them. Variables that are no copies, such as
-/// an optimizer's state, change as `updates` says. To be run instead of those given. State: a count of steps, named
+/// The same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean
+/// of what `updates` would make of them; between these steps nothing moves for them. Variables that are no copies, such
+/// as an optimizer's state, change as `updates` says. Run them instead of those given. State: a count of steps, named
 /// after the first variable.
 ///
 /// Error(plan) with the caller's line when there are no copies, when they are not as many floating-point variables of

@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// 0, 1, … of the dtype, as classes lie in scores: [classes,1,…].
+/// The numbers 0, 1, … of the classes in that dtype, shaped as classes lie in scores: [classes,1,…].
 Tensor classes(std::int64_t count, int image_dims, DType dtype) {
   Ints sizes(static_cast<std::size_t>(image_dims) + 1, 1);
   sizes[0] = count;

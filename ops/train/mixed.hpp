@@ -23,7 +23,7 @@
 
 namespace ferry {
 
-/// What applies gradients: a call of one of ops/train/optim.hpp, with what comes before it.
+/// Makes the updates from gradients: calls a function of ops/train/optim.hpp, perhaps after clipping or the like.
 using Optimizer = std::function<Values(const Gradients&)>;
 
 /// cast(x, dtype), both floating-point; but where x is a sum over tasks that is not made yet (layout partial), each
@@ -43,7 +43,7 @@ struct LossScaling {
 };
 
 /// A number that the loss is multiplied by, so that gradients in float16 do not vanish below its smallest number
-/// (Micikevicius et al., "Mixed precision training", 2018). Of variables "NAME" and "NAME/good_steps".
+/// (Micikevicius et al., "Mixed precision training", 2018). It is kept in the variables "NAME" and "NAME/good_steps".
 struct LossScale {
   Value value;       ///< float32 scalar: of this step
   Value good_steps;  ///< int64 scalar: since it was last changed

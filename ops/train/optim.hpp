@@ -117,7 +117,8 @@ inline Values adamw(const Value& loss, const Values& variables, const Operand& r
   return adamw(gradients_of(loss, variables, at), rate, decay, options, at);
 }
 
-/// For large batches: adam's direction r, with m and v as there ("w/lamb_m"), and as long as the weights are:
+/// An optimizer for large batches: adam's direction r, with m and v as there ("w/lamb_m"), scaled to the length of the
+/// weights:
 ///     u := r + decay w;  w := w - rate * |w| / |u| * u
 /// |.| is the Euclidean norm of all of a variable; where one is 0 the quotient is 1. You et al., "Large batch
 /// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
@@ -134,7 +135,7 @@ struct LarsOptions {
   double decay = 0;  ///< beta of the paper
 };
 
-/// For large batches: each variable has a rate of its own.
+/// An optimizer for large batches, with a rate of its own for each variable.
 ///     q := trust |w| / (|g| + decay |w|), 1 where a norm is 0
 ///     m := momentum m + rate q (g + decay w);  w := w - m
 /// You et al., "Large batch training of convolutional networks" (2017), algorithm 1. Biases and scales usually go to
@@ -146,8 +147,8 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
   return lars(gradients_of(loss, variables, at), rate, options, at);
 }
 
-/// The same updates, but that every variable keeps its value in a step in which `condition` (a bool scalar) is false:
-/// the optimizer's state and its count of steps too. To be run instead of those given.
+/// The same updates, except that every variable, the optimizer's state and count of steps included, keeps its value in
+/// a step in which `condition` (a bool scalar) is false. Run them instead of those given.
 Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
 
 }  // namespace ferry

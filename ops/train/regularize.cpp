@@ -29,7 +29,7 @@ Gradients each(const Gradients& gradients, const SourceLine& line, Change&& chan
   return result;
 }
 
-/// Of gradients that have been added up.
+/// The norm of all gradients together, which have been summed over tasks.
 Value norm_of(const Gradients& gradients, const SourceLine& line) {
   Value total;
   for (const Gradient& g : gradients) {

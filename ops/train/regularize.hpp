@@ -1,4 +1,4 @@
-// What is done to gradients before an optimizer applies them.
+// Changes to gradients before an optimizer applies them.
 //
 //     Values updates = sgd(clip_by_norm(weight_decay(gradients_of(loss, {w, b}), 5e-4), 1), 0.1);
 //
@@ -20,7 +20,7 @@ namespace ferry {
 [[nodiscard]] Value global_norm(const Gradients& gradients, source_location at = source_location::current());
 
 /// The gradients times most / max(most, their global_norm()): none is changed where that norm is at most `most`
-/// (Pascanu et al., "On the difficulty of training recurrent neural networks", 2013). Of a norm that is not finite all
+/// (Pascanu et al., "On the difficulty of training recurrent neural networks", 2013). If the norm is not finite, all
 /// become NaN or 0. `most` is above 0.
 [[nodiscard]] Gradients clip_by_norm(const Gradients& gradients, double most,
                                      source_location at = source_location::current());

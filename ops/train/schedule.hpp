@@ -33,8 +33,8 @@ struct StepCount {
 Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
               source_location at = source_location::current());
 
-/// For a batch that is `tasks` times as large: from rate in the first step to rate * tasks in step `count`, in equal
-/// steps, then rate * tasks (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
+/// The rate for a batch that is `tasks` times as large: it grows from rate in the first step to rate * tasks in step
+/// `count`, in equal steps, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
                       source_location at = source_location::current());
 

@@ -20,12 +20,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// Of what is told by positions, and of padding.
+/// The most elements of a range, and of padding on one side.
 constexpr std::int64_t kMostPositions = 1 << 28;
 
 // ---- Known while importing ----
 
-/// Dims [first, last) of input 0, some of which are known when a plan is made or a step runs.
+/// The sizes of dims [first, last) of input 0, some of which are only known when a plan is made or a step runs.
 Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
   const Out given = c.out(0);
   Values sizes;
@@ -91,7 +91,7 @@ Outs to_constant_of_shape(Context& c) {
   return expanded(c, element, sizes);
 }
 
-/// From `from` by `step`, not 0, until `to`, which is left out: integers of all 64 bits.
+/// The integers from `from`, `step` apart, up to but without `to`; any 64-bit integers, but `step` is not 0.
 Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
   const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
              high = static_cast<std::uint64_t>(step > 0 ? to : from);
@@ -126,7 +126,7 @@ Tensor known_range(DType dtype, double from, double to, double step) {
   return range;
 }
 
-/// Integers of which the data decide where they begin or end.
+/// A range of integers whose begin or end the data decide.
 Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64_t step) {
   Graph& graph = c.graph();
   const Number ahead = step > 0 ? difference_of(graph, to, from) : difference_of(graph, from, to);
@@ -185,7 +185,7 @@ Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   return reshape(c.in(0), sizes);
 }
 
-/// Of what has as many rows as the data decide. Dims of 1 may come in front of these.
+/// Reshape of a value whose number of rows the data decide. Dims of 1 may come in front of the rows.
 Outs to_rows(Context& c, std::vector<Number> sizes) {
   const Shape from = c.type(0).shape;
   Ints added;
@@ -355,7 +355,7 @@ std::optional<PadMode> pad_mode(const std::string& name) {
   Context::fail("its mode is " + name);
 }
 
-/// x without what negative pads cut off; these become 0.
+/// Cuts off what negative pads say; these become 0.
 Value cut(Value x, Ints& low, Ints& high) {
   for (std::size_t d = 0; d < low.size(); ++d) {
     if (low[d] < 0 || high[d] < 0)

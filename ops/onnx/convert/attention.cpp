@@ -72,7 +72,7 @@ Outs to_attention(Context& c) {
   return {c.rank(kQuery) == 3 ? heads_together(attended.y) : attended.y, k, v, by_mode[mode]};
 }
 
-/// What the body makes of x, which has the same shape; x when the node has no such body.
+/// The body's result for x, which must have x's type; x itself when the node has no such body.
 Value modified(Context& c, std::string_view body, const Value& x) {
   if (!c.has_attr(body)) return x;
   const Out given[] = {x};
@@ -83,7 +83,7 @@ Value modified(Context& c, std::string_view body, const Value& x) {
   return y;
 }
 
-/// Computed in the precision of the softmax, which is float32 at least unless the node says otherwise.
+/// FlexAttention, computed in the precision of the softmax, which is at least float32 unless the node says otherwise.
 Outs to_flex_attention(Context& c) {
   for (const int i : {kQuery, kKey, kValue})
     if (c.rank(i) != 4) Context::fail("input " + std::to_string(i) + " has not four dims");
@@ -153,7 +153,7 @@ Outs to_linear_attention(Context& c) {
   return {cast(heads_together(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
 }
 
-/// Windows over the last steps, of which those before the first come from a state.
+/// A convolution over the last steps; steps before the first come from a state.
 Outs to_causal_conv(Context& c) {
   const Value given = c.in(0);
   const std::int64_t channels = c.size(0, 1), before = c.size(1, 2) - 1;

@@ -52,21 +52,22 @@ Outs to_if(Context& c) {
 
 // ---- Loop ----
 
-/// Each round is an input of the op that joins what they give.
+/// Refuses to write out a body too often: each round is an input of the op that joins their results.
 void check_written(std::int64_t times) {
   if (times > kMostValues)
     Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
                   std::to_string(kMostValues) + " times");
 }
 
-/// One element of each iteration, along a new dim `axis`.
+/// Stacks one element of each iteration along a new dim `axis`.
 Value stacked(Context& c, const Results& elements, std::int64_t axis) {
   Values rows;
   for (const Out& element : elements) rows.push_back(expand_dims(c.value(element), {axis}));
   return concat(rows, axis);
 }
 
-/// What no iteration gave, where each would give such an element. Error(file) when such an element has not one size.
+/// What iterations give together when there are none: an empty tensor of such elements. Error(file) when the element's
+/// size is not fixed.
 Tensor none_of(const Type& element, std::int64_t axis) {
   if (!element.shape.fixed())
     Context::fail("it gives " + element.str() + " in each iteration, which has not one size, and has none");
@@ -93,14 +94,14 @@ LoopForm loop_form(Context& c) {
   return {body, carried, body.outputs.size() - carried - 1};
 }
 
-/// What the body would give in the first iteration.
+/// The types, and known values, that the body would give in the first iteration.
 std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
   std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
   for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
   return c.tried(form.body, given);
 }
 
-/// The carried values as they are, and nothing of what iterations would give.
+/// The outputs of a loop without iterations: the carried values as they are, and no elements.
 Outs no_iterations(Context& c, const LoopForm& form) {
   Results state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
@@ -112,7 +113,7 @@ Outs no_iterations(Context& c, const LoopForm& form) {
   return outs_of(state);
 }
 
-/// As many copies of the body as it has iterations, of which there is one at least.
+/// Unrolls the loop: a copy of the body for each iteration, of which there is at least one.
 Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   check_written(times);
   Results state;
@@ -135,7 +136,7 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
 
 // ---- Rows that iterations change ----
 
-/// What carried values of these types are after an iteration.
+/// The types of the carried values after an iteration that begins with these types.
 std::vector<Type> after_iteration(Context& c, const LoopForm& form, const std::vector<Type>& carried) {
   std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
@@ -150,7 +151,7 @@ bool other_rows(const Type& a, const Type& b) {
   return rows && a.shape[0] != b.shape[0];
 }
 
-/// How many rows carried value k has at most, where an iteration adds up to `more` to at first `rows`.
+/// The most rows that carried value k can have, if it begins with `rows` and each iteration adds up to `more`.
 std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
   if (const auto given = c.given_size(k)) return *given;
   const std::int64_t times = c.has(0) ? c.number_of(0).range.most : IntegerRange::kHighest;
@@ -163,7 +164,7 @@ std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
       .hint("--dim " + escaped(c.node().outputs[static_cast<std::size_t>(k)]) + "=100, for at most 100 rows");
 }
 
-/// The types that carried values have in every iteration: where an iteration changes the number of rows a bound of it.
+/// The types that carried values have in every iteration, with a bound where iterations change the number of rows.
 std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std::vector<Type>& first) {
   std::vector<Type> all = first;
   const std::vector<Type> once = after_iteration(c, form, first);
@@ -183,14 +184,14 @@ std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std:
   return all;
 }
 
-/// x as a value of that type, which is its own but for a bound of the rows.
+/// x as a value of `type`, which is its own type but for a bound on the rows.
 Value with_rows_of(Context& c, const Value& x, const Type& type) {
   if (!other_rows(x.type(), type)) return x;
   const Value rows = scalar_of(c.graph(), size_along(x, 0));
   return gather(x, arange(rows, type.shape[0].size()), 0);
 }
 
-/// Room for what each of at most `most` iterations gives.
+/// Zeros with room for the elements that at most `most` iterations give.
 Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
   std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
@@ -206,7 +207,7 @@ Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carri
   return room;
 }
 
-/// `most`: iterations, where it gives something in each one.
+/// The loop as a while_loop(). `most`: the most iterations, needed where each gives an element.
 Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
   Values initial;
   initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
@@ -363,7 +364,8 @@ Outs to_scan(Context& c) {
       scan(c, form, state, inputs, length, c.integers("scan_output_axes"), c.integers("scan_output_directions")));
 }
 
-/// In operator set 8: of states [batch,…] and inputs [batch,length,…], for each of the batch; input 0 may say lengths.
+/// Scan in operator set 8: runs for each of the batch, with states [batch,…] and inputs [batch,length,…]; input 0 may
+/// give lengths.
 Outs to_scan_8(Context& c) {
   const ScanForm form = scan_form(c, 1);
   const Ints backwards = c.integers("directions");

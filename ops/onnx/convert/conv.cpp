@@ -16,7 +16,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// Padding in front and behind, of this much together: the odd element behind or in front.
+/// Cuts padding into that in front and that behind; an odd element goes `behind` or in front.
 std::pair<std::int64_t, std::int64_t> halved(std::int64_t total, bool behind) {
   return behind ? std::pair(total / 2, total - total / 2) : std::pair(total - total / 2, total / 2);
 }
@@ -26,14 +26,14 @@ std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) 
   return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
 }
 
-/// Of dim `d` of the images of input 0.
+/// The size of dim `d` of the images of input 0.
 std::int64_t image_size(Context& c, std::size_t d) {
   const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
   check_computed("a dim", size, SourceLine());
   return size;
 }
 
-/// Sizes that a node gives, none of them so large that sums overflow.
+/// Refuses sizes of a node that are negative, or so large that sums overflow.
 void check_sizes(const Ints& sizes) {
   for (std::int64_t size : sizes)
     if (size < 0 || size > kMostComputed) Context::fail("a size of " + std::to_string(size));
@@ -44,7 +44,7 @@ struct Windows {
   Ints size, strides, dilations, pads;
   std::string automatic;
 
-  /// Not all ops have dilations and automatic padding.
+  /// `dilated`, `fitted`: whether the op has dilations and automatic padding.
   Windows(Context& c, Ints given, bool dilated = true, bool fitted = true)
       : size(std::move(given)),
         strides(c.integers("strides", Ints(size.size(), 1))),
@@ -70,7 +70,7 @@ struct Windows {
   }
 };
 
-/// Of an op that moves windows over its input 0.
+/// The windows of an op that moves them over its input 0, with automatic padding worked out.
 Windows over_input(Context& c, Ints size) {
   Windows w(c, std::move(size));
   if (static_cast<std::size_t>(c.rank(0)) != w.dims() + 2)
@@ -96,7 +96,8 @@ Outs to_conv(Context& c) {
   return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
-/// Padding follows from the size of the output, where that is given; what padding cannot take away is added behind.
+/// ConvTranspose. Where the size of the output is given, padding follows from it; what padding cannot take away is
+/// added at the end.
 Outs to_conv_transpose(Context& c) {
   Windows w(c, c.window_of(1));
   const auto dims = static_cast<std::int64_t>(w.dims());

@@ -21,7 +21,7 @@ namespace {
 
 // ---- Gather and scatter ----
 
-/// Of a value in another order, along a dim whose size is known.
+/// Gather along a dim of known size, of a value whose dims are in another order (Out::perm).
 Outs arranged_gather(const Out& x, const Value& indices, int axis) {
   const std::int64_t dim = x.perm[static_cast<std::size_t>(axis)], more = indices.rank();
   if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");
@@ -42,7 +42,7 @@ Outs to_gather(Context& c) {
   return first_to(gather(to_front(c.in(0), axis), indices, 0), axis, indices.rank());
 }
 
-/// Of ONNX-ML: elements along the last dim, of which the result has the last dim alone; a vector is one row.
+/// ArrayFeatureExtractor of ONNX-ML: takes elements along the last dim; a vector is one row.
 Outs to_array_feature_extractor(Context& c) {
   const Value x = c.rank(0) == 1 ? expand_dims(c.in(0), {0}) : c.in(0);
   return gather(x, reshape(c.in(1), {-1}), x.rank() - 1);
@@ -115,7 +115,7 @@ Outs to_one_hot(Context& c) {
   return select(mask, on, off);
 }
 
-/// 1 at the first of the largest elements along the axis.
+/// Hardmax: 1 at the first of the largest elements along the axis, else 0.
 Outs to_hardmax(Context& c) {
   const Value x = c.in(0);
   const int axis = c.axis(0, c.integer("axis", -1));
@@ -123,7 +123,7 @@ Outs to_hardmax(Context& c) {
   return last_to(one_hot(largest, c.size(0, axis), x.dtype()), axis);
 }
 
-/// Before operator set 13: of all dims from the axis on together.
+/// Hardmax before operator set 13: over all dims from the axis on together.
 Outs to_hardmax_flat(Context& c) {
   const Value x = c.in(0);
   std::int64_t row = 1;
@@ -144,7 +144,7 @@ Outs best(Context& c, std::int64_t k) {
 Outs to_top_k_by_attribute(Context& c) {
   return best(c, c.integer("k"));
 }
-/// As many as the step says.
+/// TopK where only the step knows k.
 Outs best_when_run(Context& c, const Number& k) {
   const int axis = c.axis(0, c.integer("axis", -1));
   c.no_effect({"sorted"});
@@ -173,7 +173,7 @@ Outs to_unique(Context& c) {
   return {first_to(found.values, axis), found.indices, found.inverse, found.counts};
 }
 
-/// Of a known tensor: [rank, n].
+/// NonZero of a known tensor: [rank, n].
 Tensor places_of(const Tensor& x) {
   Ints found;
   for (std::int64_t i = 0; i < x.count(); ++i)

@@ -22,7 +22,7 @@ Outs unary(Context& c) {
   return f(c.in(0), source_location::current());
 }
 
-/// Before operator set 7 the second operand was spread by attributes.
+/// The second operand; before operator set 7 attributes said how it is broadcast.
 Value second(Context& c, const Value& a) {
   const Value b = c.in(1);
   if (c.opset() >= 7) return b;
@@ -71,7 +71,7 @@ Outs to_pow(Context& c) {
   return cast(pow(base, exponent), dtype);
 }
 
-/// With fmod the result has the dividend's sign, else the divisor's.
+/// Mod: with the attribute fmod the result has the dividend's sign, else the divisor's.
 Outs to_mod(Context& c) {
   const Value a = c.in(0);
   const Value b = c.in(1);
@@ -99,7 +99,7 @@ Outs to_clip(Context& c) {
 
 // ---- Activations ----
 
-/// 1 where x is greater than the threshold, else 0. Of integers those greater than the next integer below it are.
+/// Binarizer: 1 where x is greater than the threshold, else 0. Integers are compared with the threshold rounded down.
 Outs to_binarizer(Context& c) {
   const Value x = c.in(0);
   const double threshold = c.real("threshold", 0);
@@ -141,7 +141,7 @@ Outs to_thresholded_relu(Context& c) {
   return thresholded_relu(c.in(0), c.real("alpha", 1));
 }
 
-/// Of integers too.
+/// Shrink, which takes integers, too.
 Outs to_shrink(Context& c) {
   const DType dtype = c.type(0).dtype;
   const Value x = is_float(dtype) ? c.in(0) : cast(c.in(0), DType::float32);

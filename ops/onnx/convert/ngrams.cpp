@@ -1,4 +1,4 @@
-// How often sequences of numbers hold others.
+// Counts of n-grams in sequences of numbers.
 #include <algorithm>
 
 #include "ops/array/array.hpp"
@@ -14,12 +14,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// The sequences of one length, row by row.
+/// The n-grams of one length, row by row.
 struct Grams {
   std::int64_t length, count;
   Ints numbers;
 
-  /// Number `place` of each.
+  /// The numbers at `place` in all n-grams.
   [[nodiscard]] Tensor at(std::int64_t place) const {
     Tensor column(DType::int64, {count});
     for (std::int64_t g = 0; g < count; ++g)
@@ -44,8 +44,8 @@ std::vector<Grams> grams_of(Context& c) {
   return all;
 }
 
-/// How often each of them stands in x [batch,size], its numbers up to `skip` others apart: [batch,count]; undefined
-/// where x is too short.
+/// How often each n-gram occurs in x [batch,size], with up to `skip` others between its numbers: [batch,count].
+/// Undefined where x is too short.
 Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
   Graph& graph = x.graph().current();
   Value total;

@@ -52,7 +52,7 @@ Outs along(Context& c) {
   return f(c.in(0), c.axis(0, c.integer("axis", -1)), source_location::current());
 }
 
-/// Before operator set 13: of all dims from the axis on together.
+/// Softmax and LogSoftmax before operator set 13: over all dims from the axis on together.
 template <Rows f>
 Outs flattened(Context& c) {
   const Value x = c.in(0);

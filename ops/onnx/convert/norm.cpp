@@ -12,7 +12,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// Where a node computes narrow numbers in float32, as stash_type asks for by default.
+/// x in the dtype in which the node computes: narrow numbers are cast as stash_type says, by default to float32.
 Value stashed(Context& c, const Value& x) {
   const DType stash = c.dtype("stash_type", DType::float32);
   return size_of(x.dtype()) < 4 ? cast(x, stash) : x;
@@ -103,7 +103,7 @@ Outs to_lp_norm(Context& c) {
   return lp_normalize(c.in(0), c.integer("axis", -1), static_cast<int>(c.integer("p", 2)));
 }
 
-/// As the standard's function: an epsilon is added to the deviation, not to the variance.
+/// MeanVarianceNormalization. As in the standard's function, an epsilon is added to the deviation, not to the variance.
 Outs to_mean_variance(Context& c) {
   const Value x = c.in(0);
   const Ints axes = c.integers("axes", {0, 2, 3});
@@ -112,7 +112,8 @@ Outs to_mean_variance(Context& c) {
   return centred / (sqrt(variance) + 1e-9);
 }
 
-/// In training, elements that stay are multiplied so that sums stay. Otherwise the identity, and all stay.
+/// Dropout: in training, elements that stay are scaled up so that sums stay the same. Otherwise it is the identity, and
+/// all elements stay.
 Outs to_dropout(Context& c) {
   const Value x = c.in(0);
   const double ratio = c.has(1) ? c.number(1) : 0.5;

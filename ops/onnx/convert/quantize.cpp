@@ -12,8 +12,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// A scale or zero point, as it is broadcast to input 0: of all elements, of each index of the axis, or of each block
-/// of `block_size` elements along it.
+/// A scale or zero point, broadcast to input 0: one for all elements, for each index of the axis, or for each block of
+/// `block_size` elements along it.
 Value spread(Context& c, const Value& given) {
   const int rank = c.rank(0);
   const std::int64_t given_axis = c.integer("axis", 1), block = c.integer("block_size", 0);
@@ -35,7 +35,7 @@ Value spread(Context& c, const Value& given) {
   return slice(reshape(repeated, sizes), axis, 0, c.size(0, axis));
 }
 
-/// Input i so, or nothing.
+/// spread() of input i, or nothing.
 Value spread_input(Context& c, int i) {
   return c.has(i) ? spread(c, c.in(i)) : Value();
 }
@@ -64,7 +64,7 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// Input i less its zero point, of a matrix for each row (or column) or for all.
+/// Input i less its zero point; a matrix has one for each row (or column), or one for all.
 Value centred(Context& c, int i, int zero, bool rows, DType dtype) {
   const Value x = cast(c.in(i), dtype);
   if (!c.has(zero)) return x;

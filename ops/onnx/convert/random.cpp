@@ -38,15 +38,15 @@ Outs to_normal(Context& c) {
   return normal(c.graph(), shape_of(c), c.real("mean", 0), c.real("scale", 1), dtype_of_drawn(c), seed_of(c));
 }
 
-/// 1 with the probability that the element says.
+/// Bernoulli: 1 with the probability that the element says, else 0.
 Outs to_bernoulli(Context& c) {
   const Value x = c.in(0);
   const Value drawn = uniform(c.graph(), shape_of(c), 0, 1, x.dtype(), seed_of(c));
   return cast(less(drawn, x), c.dtype("dtype", x.dtype()));
 }
 
-/// Of logarithms of weights [batch, classes]: `sample_size` classes each. The class is the number of those whose
-/// weights add up to no more than the number drawn.
+/// Multinomial: draws `sample_size` classes for each row of logarithms of weights [batch, classes]. The class is the
+/// number of those whose weights add up to no more than the number drawn.
 Outs to_multinomial(Context& c) {
   const Ints sizes = c.sizes(0);
   if (sizes.size() != 2) Context::fail("its input is no matrix");

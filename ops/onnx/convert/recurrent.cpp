@@ -54,12 +54,12 @@ class Activations {
   std::size_t name_ = 0, alpha_ = 0, beta_ = 0;
 };
 
-/// Dims 0 and 1 changed for one another.
+/// x with dims 0 and 1 exchanged.
 Value exchanged(const Value& x) {
   return transpose(x, {1, 0, 2});
 }
 
-/// What a node says for all its directions.
+/// The inputs and attributes of a node, for all its directions.
 class Layers {
  public:
   Layers(Context& c, std::int64_t gates, bool quantized)
@@ -164,7 +164,8 @@ class Layers {
   Value lengths_;
 };
 
-/// What `run` makes of each direction's layer, with the activations that the node names for it.
+/// The node's outputs, by run(x, layer, activations) for each direction's layer and the activations that the node names
+/// for it.
 template <class Run>
 Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantized = false) {
   Layers layers(c, gates, quantized);

@@ -48,7 +48,7 @@ Outs to_l1(Context& c) {
   return reduced(sum, abs(c.in(0)), r);
 }
 
-/// Of integers in float64, truncated.
+/// ReduceL2; integers are computed in float64 and truncated.
 Outs to_l2(Context& c) {
   const Reduction r = reduction(c);
   const Value x = c.in(0);
@@ -66,7 +66,7 @@ Outs to_log_sum(Context& c) {
   return log(reduced(sum, c.in(0), r));
 }
 
-/// Over integers too: the quotient is truncated.
+/// ReduceMean, which takes integers, too: their quotient is truncated.
 Outs to_mean(Context& c) {
   const Reduction r = reduction(c);
   const Value x = c.in(0);

@@ -21,7 +21,7 @@ T chosen(Context& c, std::string_view attribute, std::string_view otherwise,
   Context::fail("attribute '" + std::string(attribute) + "' is '" + given + "'");
 }
 
-/// Both names of the linear mode were in use.
+/// The node's mode. The linear one has two names, which were both in use.
 Interpolation interpolation_of(Context& c) {
   return chosen<Interpolation>(c, "mode", "nearest",
                                {{"nearest", Interpolation::nearest},
@@ -141,7 +141,7 @@ Outs to_resize(Context& c) {
   return resize(c.in(0), dims, resizing);
 }
 
-/// Cut or padded on both sides, the odd element behind.
+/// CenterCropPad: cuts or pads on both sides, an odd element at the end.
 Outs to_center_crop_pad(Context& c) {
   const Ints axes = c.integers("axes", all_axes(c)), wanted = c.ints(1);
   if (axes.size() != wanted.size()) Context::fail("axes and sizes of different lengths");

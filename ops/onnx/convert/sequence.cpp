@@ -55,7 +55,7 @@ Outs to_length(Context& c) {
   return Tensor::scalar(static_cast<std::int64_t>(c.list(0).size()));
 }
 
-/// Parts of a size, or of given sizes, or single elements, whose dim goes unless it is kept.
+/// SplitToSequence: parts of one size or of given sizes, or single elements, which lose the dim unless it is kept.
 Outs to_split(Context& c) {
   const int axis = c.axis(0, c.integer("axis", 0));
   const std::int64_t size = c.size(0, axis);

@@ -15,7 +15,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// What is made while importing is this large at most.
+/// Refuses a matrix that is too large to be made while importing.
 void check_count(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kMost = 1 << 28;
   if (rows < 0 || columns < 0 || checked_count(Ints{rows, columns}) > kMost)
@@ -75,8 +75,8 @@ struct Transform {
       false;  ///< inverse: of the first half of the frequencies; the others mirror them, so the signal is real
 };
 
-/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. Of halved frequencies each counts
-/// for its mirror image too, which only the first one and that in the middle have not.
+/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. With halved frequencies each
+/// counts for its mirror image, too, except for the first one and the one in the middle, which have none.
 Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) {
   return graph.constant(matrix(dtype, t.taken, t.results, [&](std::int64_t row, std::int64_t column) {
     const double turn = static_cast<double>(row * column % t.length) / static_cast<double>(t.length);
@@ -85,15 +85,15 @@ Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) 
   }));
 }
 
-/// As it is computed: sums of many terms of either sign, which cancel.
+/// x in float64, in which it is computed: sums of many terms of either sign cancel.
 Value as_wide(const Value& x) {
   if (x.defined() && !is_float(x.dtype()))
     Context::fail("a signal of " + std::string(name_of(x.dtype())) + "; it takes floating-point dtypes");
   return x.defined() ? cast(x, DType::float64) : x;
 }
 
-/// Of real and imaginary parts [..., taken] (no imaginary ones: undefined) the frequencies, [..., results, 2]; of
-/// halved ones the real signal, [..., results, 1].
+/// The frequencies [..., results, 2] of real and imaginary parts [..., taken] (undefined: no imaginary ones); for
+/// halved frequencies the real signal, [..., results, 1].
 Value transformed(const Value& real, const Value& imaginary, const Transform& t) {
   Graph& graph = real.graph().current();
   const Value cosines = waves(graph, real.dtype(), t, std::cos);

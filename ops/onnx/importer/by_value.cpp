@@ -17,7 +17,8 @@ const Graph& outermost(const Graph& graph) {
   return *at;
 }
 
-/// Something must be a number that is computed from sizes of that shape, which are not all known.
+/// Throws Error(usage) where a number must be known but is computed from sizes of that shape, not all of which are
+/// known.
 [[noreturn]] void fail_open(const Shape& shape, const Graph& graph) {
   const auto& dims = shape.dims();
   const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
@@ -25,7 +26,7 @@ const Graph& outermost(const Graph& graph) {
       .hint("--dim " + escaped(symbol_behind(*open, graph)) + "=4, or give the sizes of the inputs");
 }
 
-/// Walks from a value to what it is computed from, out of bodies too.
+/// Walks from a value to the inputs that it is computed from, out of bodies, too.
 class Search {
  public:
   Search(const Value& value, const ImportOptions& options) : options_(options), stack_{{&value.graph(), value.id()}} {}

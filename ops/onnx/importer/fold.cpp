@@ -22,7 +22,7 @@ bool is_small(const Values& values) {
   });
 }
 
-/// Empty where it cannot be.
+/// The values of `fetches`; empty where they cannot be computed.
 std::vector<Tensor> evaluated(const Graph& scratch, const Values& fetches, const Evaluate& evaluate) {
   if (!is_small(fetches)) return {};
   for (OpId id = 0; id < scratch.size(); ++id)
@@ -34,7 +34,7 @@ std::vector<Tensor> evaluated(const Graph& scratch, const Values& fetches, const
   }
 }
 
-/// In the order that the model's value has its dims in.
+/// The tensor with its dims in the order of the model's value.
 Tensor in_order(const Tensor& tensor, const Ints& perm, const Evaluate& evaluate) {
   if (perm.empty()) return tensor;
   Graph order;

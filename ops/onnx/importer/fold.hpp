@@ -1,4 +1,4 @@
-// What a node gives, computed while importing: sizes, axes and bounds become attributes of ferry's ops so.
+// Computes outputs of nodes while importing: so sizes, axes and bounds can become attributes of ferry's ops.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace ferry::onnx {
 [[nodiscard]] std::optional<std::vector<Out>> computed(const Graph& scratch, const Outs& outs,
                                                        const Evaluate& evaluate);
 
-/// What an op made in the graph at hand gives: as a tensor where all of its elements are known.
+/// `out`, which an op in the graph at hand gives; as a tensor where all of its elements are known.
 [[nodiscard]] Out as_known(const Out& out, IntegerRanges& ranges);
 
 }  // namespace ferry::onnx

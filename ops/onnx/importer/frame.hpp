@@ -1,5 +1,5 @@
-// What the nodes of one graph, body or function call are read with: values by their names, versions of operator sets,
-// and the call that attributes may refer to.
+// The context of the nodes of one graph, body or function call: values by their names, versions of operator sets, and
+// the call that attributes may refer to.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace ferry::onnx {
 /// was made in, and to the model.
 class Frame {
  public:
-  /// Of the model's own graph.
+  /// The frame of the model's own graph.
   explicit Frame(const Opsets& opsets) : opsets_(&opsets) {}
   [[nodiscard]] static Frame of_body(const Frame& around);
-  /// Of a function that `node` calls. Error(file) when calls are within each other too deep, or the node gives what the
+  /// The frame of a function that `node` calls. Error(file) when calls are nested too deep, or the node gives what the
   /// function does not take.
   [[nodiscard]] static Frame of_call(const Function& function, const ModelNode& node, const Frame& caller);
 
   void set(const std::string& name, Out item) { items_.insert_or_assign(name, std::move(item)); }
-  /// Error(file) when nothing gives it.
+  /// The value of that name. Error(file) when nothing gives it.
   [[nodiscard]] const Out& get(const std::string& name) const;
 
   /// The version of a node's operator set.

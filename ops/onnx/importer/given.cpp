@@ -9,7 +9,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// Names of what loops in `nodes` give: of that a number bounds how much.
+/// Adds the names of the outputs of loops in `nodes`: a given number bounds their rows.
 void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::string>& names) {
   for (const ModelNode& node : nodes) {
     if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());

@@ -1,4 +1,4 @@
-// What a user gives besides a model: sizes of inputs, numbers for dims.
+// Checks and looks up what a user gives besides a model: sizes of inputs, numbers for dims.
 #pragma once
 
 #include <cstdint>

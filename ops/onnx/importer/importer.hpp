@@ -51,13 +51,14 @@ class Importer {
   void convert(const std::vector<ModelNode>& nodes, Frame& frame);
   void convert(const ModelNode& node, Frame& frame);
   void call(const Function& function, const ModelNode& node, Frame& frame);
-  /// Whether it computed the node's outputs.
+  /// Computes the node's outputs if its inputs are known. Returns whether it did.
   bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
-  /// Of a node that is not computed: what its ops give.
+  /// Makes the ops of a node that is not computed, and returns their results.
   [[nodiscard]] std::vector<Out> made(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
-  /// What could not be converted since the data decide sizes can be, perhaps, from values of inputs: begins anew then.
+  /// For a node that cannot be converted because the data decide sizes: begins the import anew if values of inputs
+  /// would do.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
-  /// Of ops that the node at hand makes.
+  /// The line of the ops that the node at hand makes.
   [[nodiscard]] SourceLine line_of_node() const;
 
   const Model& model_;

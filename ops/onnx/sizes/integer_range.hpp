@@ -10,12 +10,12 @@
 
 namespace ferry::onnx {
 
-/// least <= number <= most. Nothing is known of an end that is the end of 64 bits.
+/// A number with least <= number <= most. An end that is the end of 64 bits says nothing.
 struct IntegerRange {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
-  /// Where it is a product of sizes that a plan knows: the names of these dims, sorted, and a factor.
+  /// Set where the number is a product of sizes that a plan knows: the names of these dims, sorted, and a factor.
   std::vector<std::string> symbols = {};
   std::int64_t factor = 1;
 
@@ -25,10 +25,10 @@ struct IntegerRange {
   bool operator==(const IntegerRange&) const = default;
 };
 
-/// Of a dim's size.
+/// The range of a dim's size.
 [[nodiscard]] IntegerRange of_dim(const Dim& dim);
 
-// Of what an op gives for any a and b in their ranges. Where 64 bits overflow nothing is known.
+// The ranges of an op's result for any a and b in their ranges. Where 64 bits overflow nothing is known.
 
 [[nodiscard]] IntegerRange operator+(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator-(const IntegerRange& a, const IntegerRange& b);

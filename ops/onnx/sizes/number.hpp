@@ -20,15 +20,15 @@ struct Number {
   Value value;  ///< an int64 scalar; undefined where the number is known
 
   [[nodiscard]] bool known() const { return range.is_known(); }
-  /// The size of the dims of this name; empty: of none.
+  /// The name of the dims whose size the number is; empty: it is none.
   [[nodiscard]] std::string symbol() const {
     return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
   }
-  /// A product of sizes that a plan knows.
+  /// Whether it is a product of sizes that a plan knows.
   [[nodiscard]] bool of_plan() const { return !range.symbols.empty(); }
-  /// Only a step knows it.
+  /// Whether only a step knows it.
   [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
-  /// Of a known one.
+  /// The number itself, if it is known.
   [[nodiscard]] std::int64_t number() const { return range.least; }
   [[nodiscard]] bool is(std::int64_t number) const { return range == IntegerRange::of(number); }
 };
@@ -43,11 +43,11 @@ struct Number {
 /// a / step, up to the next integer; a >= 0, step >= 1.
 [[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
 
-/// The elements of x, integers between `ranges`, in row-major order: those that are not known are made of x. Nothing
-/// where x has not a fixed number of elements in one dim at most, or nothing bounds one.
+/// The elements of x, integers within `ranges`, in row-major order; those that are not known become ops on x. Nothing
+/// if x has more than one dim or no fixed size, or if an element is not bounded.
 [[nodiscard]] std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& ranges);
 
-/// How many x has along `dim`.
+/// The size of x along `dim`.
 [[nodiscard]] Number size_along(const Value& x, int dim);
 
 }  // namespace ferry::onnx

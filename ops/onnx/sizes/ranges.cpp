@@ -32,7 +32,7 @@ IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
 }
 
-/// What an op's rule looks at.
+/// The facts from which an op's rule finds its ranges.
 struct Facts {
   IntegerRanges& ranges;
   Op op;
@@ -186,7 +186,7 @@ RangeList of_select(const Facts& facts) {
   return result;
 }
 
-/// Over all elements, where these are told apart; else nothing is known.
+/// f folded over the ranges of all elements, where these are kept apart; else nothing is known.
 template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList folded(const Facts& facts) {
   const RangeList& x = facts.in(0);
@@ -197,7 +197,7 @@ RangeList folded(const Facts& facts) {
   return {result};
 }
 
-/// Sums of as many as there are, which may be none.
+/// The ranges of sums, which may have no terms.
 RangeList of_sum(const Facts& facts) {
   const Shape& from = facts.type(0).shape;
   if (apart(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
@@ -291,7 +291,7 @@ IntegerRange of_dtype(DType dtype) {
   }
 }
 
-/// What the dtype holds: what goes beyond it is another number in it.
+/// The range of the numbers once they are in the dtype: if one may overflow, any number of the dtype.
 IntegerRange held(const IntegerRange& range, DType dtype) {
   const IntegerRange all = of_dtype(dtype);
   const IntegerRange in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};

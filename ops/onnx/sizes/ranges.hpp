@@ -1,5 +1,5 @@
-// Between which numbers integers of the graph are, as far as that can be told while a model is imported: from it come
-// the bounds of sizes that the data decide.
+// The ranges of integers in the graph, as far as they can be told while a model is imported: they bound sizes that the
+// data decide.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace ferry::onnx {
 
-/// Of each element of a value, in row-major order, or one for all of them.
+/// The ranges of the elements of a value, in row-major order, or one range for all of them.
 using RangeList = std::vector<IntegerRange>;
 
 /// Ranges of values, found from the ops that compute them, back to constants, sizes and dtypes.
 class IntegerRanges {
  public:
-  /// Of integers and bools; of other values nothing is known.
+  /// The ranges of integers and bools; nothing is known of other values.
   [[nodiscard]] const RangeList& of(const Value& value);
-  /// Forgets those of graphs that are thrown away.
+  /// Forgets the values of graphs that are thrown away.
   template <class Which>
   void forget(const Which& which) {
     std::erase_if(known_, [&](const auto& one) { return which(one.first.first); });

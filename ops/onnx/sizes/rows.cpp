@@ -38,7 +38,7 @@ Value as_dim(const Value& vector, int dim, int rank) {
   return expand_dims(vector, axes);
 }
 
-/// x with as many rows as `count` says: of a single one copies; else each step makes sure that it has as many.
+/// x with `count` rows: copies of a single row; else each step checks that x has so many.
 Value with_rows(Context& c, const Value& x, const Number& count) {
   return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }

@@ -14,20 +14,20 @@ namespace ferry::onnx {
 [[nodiscard]] Out first_to(const Value& x, int axis, int count = 1);
 /// Which dim of out.value each dim of the model's value is.
 [[nodiscard]] Ints order_of(const Out& out);
-/// With dims of 1 put in at `axes`, which are sorted.
+/// x with dims of 1 put in at `axes`, which are sorted.
 [[nodiscard]] Out unsqueezed(const Out& x, const Ints& axes);
 /// The value with its elements in the model's order: without the dims of 1 that the model has in front of the bounded
 /// one. Error(file) where others are there.
 [[nodiscard]] Value in_row_order(const Out& x);
 
-/// What a slice takes along a dim; as ONNX has it, negative places are counted from the end.
+/// The range that a slice takes along a dim. As in ONNX, negative places are counted from the end.
 struct RowRange {
   Number begin, end;
   std::int64_t step = 1;
-  /// It ends at a size that a plan knows, and that x is taken to have.
+  /// Whether it ends at a size that a plan knows; x is taken to have that size.
   [[nodiscard]] bool of_plan() const { return begin.known() && end.of_plan(); }
 };
-/// What of x is in that range along `dim`, which is the first where only the step knows how much that is.
+/// The part of x in that range along `dim`, which must be the first dim if only the step knows how long the range is.
 [[nodiscard]] Value rows_between(Context& c, const Value& x, int dim, const RowRange& range);
 /// The slices of one node, one after another.
 class Slices {
@@ -52,15 +52,13 @@ class Slices {
 
 /// The sizes where all of them are known.
 [[nodiscard]] std::optional<Ints> all_known(const std::vector<Number>& sizes);
-/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. Of those that are not known one may be a number
-/// of the step.
+/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. One of them may be a number of the step.
 [[nodiscard]] Out expanded(Context& c, const Value& x, std::vector<Number> sizes);
 /// x with these sizes, some of which a plan knows; one may be -1. Or a single one is a number of the step.
 [[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 /// x, the first dim of which is bounded, with `sizes`. The first of them is 0 (as many rows), -1 (as many as there are
-/// elements for), or a number of the step, which each step makes sure to be that of the rows. Of the others one may be
-/// -1.
+/// elements for), or a number of the step, which each step checks to be that of the rows. One of the others may be -1.
 [[nodiscard]] Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 }  // namespace ferry::onnx
