@@ -1,4 +1,4 @@
-// What ops compute for one element, written once for the CPU and CUDA.
+// The functions that ops compute for one element, written once for the CPU and CUDA.
 //
 // Integers wrap around, as in numpy. Maximum and minimum keep NaN, and 0 is more than -0.
 #pragma once
@@ -38,7 +38,7 @@ struct Mul {
     return wrapping(a, b, [](auto x, auto y) { return x * y; });
   }
 };
-/// a / b. Of integers the quotient towards zero; b must not be 0.
+/// a / b. For integers the quotient towards zero; b must not be 0.
 struct Div {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
@@ -48,7 +48,7 @@ struct Div {
     return static_cast<T>(a / b);
   }
 };
-// Of 0 and -0 neither depends on which comes first, so that a fold does not depend on its order.
+// Of 0 and -0, Maximum gives 0 and Minimum -0, whichever comes first: so a fold does not depend on its order.
 struct Maximum {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
@@ -157,14 +157,15 @@ struct Ceil {
     return std::ceil(a);
   }
 };
-/// To the nearest integer, halves to the even one.
+/// Rounds to the nearest integer, halves to the even one.
 struct Round {
   template <class T>
   FERRY_HD T operator()(T a) const {
     return std::rint(a);
   }
 };
-/// Of integers modulo 2^bits; to a negative power the quotient towards zero, of which that of 0 is 0.
+/// a to the power b. With integers the result is modulo 2^bits; where b is negative it is 1 / a^-b rounded towards
+/// zero, and 0 for a = 0.
 struct Pow {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
@@ -180,7 +181,7 @@ struct Pow {
     }
   }
 };
-/// What division leaves over, with the dividend's sign. An integer b must not be 0.
+/// The remainder of a / b, with the sign of a. An integer b must not be 0.
 struct Fmod {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
@@ -193,7 +194,7 @@ struct Fmod {
     }
   }
 };
-/// The same with the divisor's sign, which zeros have too.
+/// The remainder of a / b, with the sign of b; a zero has that sign, too.
 struct Mod {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
@@ -222,7 +223,7 @@ struct BitXor {
     return static_cast<T>(a ^ b);
   }
 };
-/// By as many bits as the type has, or more: 0, or -1 of a negative number to the right. So by a negative number.
+/// Where b is negative or not below the number of bits the result is 0, but -1 for a negative number shifted right.
 struct ShiftLeft {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {

@@ -34,7 +34,7 @@ FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   return y;
 }
 
-/// |x|, and `size`, which has no sign, with the sign of x: of zeros too.
+/// |x|; and `size`, which is not negative, with the sign of x, also that of a zero.
 FERRY_HD constexpr float magnitude(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffU);
 }

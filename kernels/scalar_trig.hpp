@@ -41,7 +41,7 @@ FERRY_HD constexpr Exact exact_product(double a, double b) {
 
 inline constexpr double kNear = 1048576.0;  // 2^20
 
-/// Of x in [0, kNear].
+/// The angle of x in [0, kNear].
 FERRY_HD constexpr Angle near_angle(double x) {
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, in the low bits
   const double shifted = x * 0.63661977236758134308 + kRound;
@@ -55,8 +55,8 @@ FERRY_HD constexpr Angle near_angle(double x) {
   return {quadrant, rest, (third.value - rest) + low};
 }
 
-/// Of finite x beyond: x is an integer m times a power of two, so that of m * 2/pi only those bits need be there that
-/// are below the multiples of 4 and not too far.
+/// The angle of a finite x above kNear: x is an integer m times a power of two, so only those bits of 2/pi are needed
+/// that make m * 2/pi modulo 4, to enough places.
 FERRY_HD constexpr Angle far_angle(double x) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kTwoOverPi[] = {
@@ -67,7 +67,7 @@ FERRY_HD constexpr Angle far_angle(double x) {
       0x4f463f669e5fea2dU, 0x7527bac7ebe5f17bU, 0x3d0739f78a5292eaU, 0x6bfb5fb11f8d5d08U, 0x56033046fc7b6babU};
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t m = (bits & 0x000fffffffffffffU) | 0x0010000000000000U;
-  const std::uint64_t first = (bits >> 52) - 1075 + 62;  // of the bits that count: m * bit is 2 there
+  const std::uint64_t first = (bits >> 52) - 1075 + 62;  // the first bit that counts: m * bit is 2 there
   const std::uint64_t* const words = kTwoOverPi + first / 64;
   const std::uint64_t shift = first % 64;
   const auto word = [&](int i) { return shift == 0 ? words[i] : words[i] << shift | words[i + 1] >> (64 - shift); };
@@ -92,7 +92,7 @@ FERRY_HD constexpr Angle far_angle(double x) {
   return {static_cast<std::int64_t>(high >> 62) + (up ? 1 : 0), up ? -rest : rest, up ? -tail : tail};
 }
 
-/// Of |x|; NaN of infinities and NaN.
+/// The angle of `size`, which is |x|; NaN for infinities and NaN.
 FERRY_HD constexpr Angle angle_of(double size) {
   if (size <= kNear) return near_angle(size);
   return size < kInf<double> ? far_angle(size) : Angle{0, kNaN<double>, 0};

@@ -37,7 +37,7 @@ inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   si
 /// the command; a name that is taken is an Error(usage).
 extern "C" void ferry_add_ops(ferry::UserOps& to);
 
-/// For the command: the headers that this library was compiled with.
+/// Tells the `ferry` command the layout of the types that this library was compiled with.
 extern "C" [[gnu::used]] inline const ferry::OpsLayout* ferry_ops_layout() {
   return &ferry::kOpsLayout;
 }

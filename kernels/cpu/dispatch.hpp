@@ -19,12 +19,12 @@ template <class F>
 void dispatch_floats(DType dtype, const F& f) {
   dispatch_among<float, double>(dtype, f);
 }
-/// For what gives uint64 the right bits when computed as int64: sums, products, bitwise ops.
+/// For ops that give uint64 the right bits when it is computed as int64: sums, products, bitwise ops.
 template <class F>
 void dispatch_numbers(DType dtype, const F& f) {
   dispatch_among<float, double, std::int32_t, std::int64_t>(dtype, f);
 }
-/// For what depends on the order of numbers, where uint64 is not as int64; the kernel has `.takes = kOrdered`.
+/// For ops that compare numbers, where uint64 differs from int64; the kernel has `.takes = kOrdered`.
 inline constexpr DTypeSet kOrdered{DType::int32, DType::int64, DType::uint64, DType::float32, DType::float64};
 template <class F>
 void dispatch_ordered(DType dtype, const F& f) {
@@ -34,7 +34,8 @@ template <class F>
 void dispatch_indices(DType dtype, const F& f) {
   dispatch_among<std::int32_t, std::int64_t>(dtype, f);
 }
-/// By size only: for kernels that move elements and do not compute with them. They take every dtype.
+/// Gives f an unsigned integer of the dtype's size: for kernels that move elements and do not compute with them, which
+/// take every dtype.
 template <class F>
 void dispatch_sizes(DType dtype, const F& f) {
   switch (size_of(dtype)) {

@@ -1,4 +1,4 @@
-// What a kernel tells of its output as it grows: KernelRun::finish.
+// Tells KernelRun::finish which parts of a kernel's output are complete.
 #pragma once
 
 #include "kernels/cpu/parallel.hpp"
@@ -6,7 +6,7 @@
 
 namespace ferry::cpu {
 
-/// `rows` runs of `length` elements of output 0, `step` apart, have their values.
+/// Reports `rows` runs of `length` elements of output 0, `step` apart, as complete.
 inline void finish_rows(const KernelRun& run, std::int64_t first, std::int64_t length, std::int64_t rows,
                         std::int64_t step) {
   if (run.finish == nullptr) return;
@@ -16,7 +16,7 @@ inline void finish_rows(const KernelRun& run, std::int64_t first, std::int64_t l
     (*run.finish)({first, first + length, rows, step});
 }
 
-/// The whole output has its values.
+/// Reports the whole of output 0 as complete.
 inline void finish_all(const KernelRun& run) {
   if (run.finish == nullptr) return;
   for_chunks(run.parallel, run.outputs[0].count(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {

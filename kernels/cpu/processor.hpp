@@ -1,4 +1,4 @@
-// What this machine's processor can do.
+// The features of this machine's processor.
 #pragma once
 
 namespace ferry::cpu {

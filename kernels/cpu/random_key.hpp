@@ -1,4 +1,4 @@
-// What random numbers are keyed by.
+// The keys of random numbers.
 #pragma once
 
 #include "base/hash.hpp"

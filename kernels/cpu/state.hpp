@@ -1,4 +1,4 @@
-// What kernels keep of their attributes.
+// The state of kernels: attributes, prepared once.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace ferry::cpu {
 
-/// Any value as a kernel's state.
+/// A kernel's state that holds any value.
 template <class T>
 struct State final : KernelState {
   explicit State(T given) : value(std::move(given)) {}

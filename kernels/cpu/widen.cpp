@@ -185,7 +185,7 @@ class Blocks {
   }
 
  private:
-  /// Its element i belongs to the output's element i.
+  /// Whether the input's element k belongs to the output's element k.
   [[nodiscard]] bool is_even(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
 
   std::byte* block_of(std::size_t i, std::int64_t begin, std::int64_t n) {

@@ -44,7 +44,7 @@ std::unique_ptr<KernelState> prepare_triangle(const KernelSetup& setup) {
   return keep(Diagonal{std::clamp(setup.attrs.get<std::int64_t>("k"), -kFar, kFar), setup.attrs.get<bool>("upper")});
 }
 
-/// Row by row; of a part of a split matrix the rows and columns are counted in the whole.
+/// Works row by row; in a part of a split matrix, rows and columns are counted in the whole.
 void triangle(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];

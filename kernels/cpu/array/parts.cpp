@@ -14,7 +14,7 @@ void limit(Array& y, std::int64_t extent) {
   y.sizes[0] = std::clamp<std::int64_t>(extent, 0, y.sizes[0]);
 }
 
-/// y is the part of x that y's window says.
+/// TakePart: copies the part of x that y's window says.
 void take_part(KernelRun& run) {
   const Array& x = run.inputs[0];
   Array& y = run.outputs[0];

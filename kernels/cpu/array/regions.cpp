@@ -43,10 +43,10 @@ class Side {
   }
 
   [[nodiscard]] bool finite() const { return std::isfinite(begin_) && std::isfinite(part_); }
-  /// Of each part: a whole number, of any size.
+  /// The number of samples in each part: a whole number, perhaps too large for an integer.
   [[nodiscard]] double samples() const { return samples_; }
 
-  /// f(sample) for those of a part that are not further than one element out of the image, in order.
+  /// Calls f(sample) for the samples of a part that are at most one element outside of the image, in order.
   template <class F>
   void for_each(std::int64_t part, const F& f) const {
     const T origin = begin_ + static_cast<T>(part) * part_;

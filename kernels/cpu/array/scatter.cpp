@@ -49,7 +49,7 @@ std::int64_t checked(std::int64_t index, std::int64_t size) {
   return index < 0 ? index + size : index;
 }
 
-/// Of each index the offset in x of the element that it names.
+/// Writes for each index the offset in x of the element that it names.
 template <class Index>
 void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t* offsets) {
   const Steps steps = steps_of(x.sizes);
@@ -67,7 +67,7 @@ void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t
     offsets[at] = walk.offset(0) + checked(indices.as<const Index>()[at], x.sizes[along]) * steps[along];
 }
 
-/// Of each row of indices the offset in x of the block that it names.
+/// Writes for each row of indices the offset in x of the block that it names.
 template <class Index>
 void block_offsets(const Array& x, const Array& indices, std::int64_t batch, std::int64_t* offsets) {
   const Steps steps = steps_of(x.sizes);
@@ -85,7 +85,7 @@ void block_offsets(const Array& x, const Array& indices, std::int64_t batch, std
   }
 }
 
-/// What is moved: `rows` blocks of `width` elements that lie together, to or from `offsets`.
+/// The elements to move: `rows` blocks of `width` elements that lie together, to or from `offsets`.
 struct Moves {
   const std::int64_t* offsets;
   std::int64_t rows, width;
@@ -123,7 +123,7 @@ void gather(KernelRun& run) {
   });
 }
 
-/// Rows in their order; of wide rows threads share the elements.
+/// Writes rows in their order; threads share the elements of wide rows.
 template <class T, class Join>
 void write_rows(KernelRun& run, const Moves& moves, const Join& join) {
   const T* from = run.inputs[2].as<const T>();

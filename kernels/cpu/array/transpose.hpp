@@ -22,7 +22,7 @@ struct BlockOf {
   using Row [[gnu::vector_size(kBlockBytes)]] = T;
 };
 
-/// Of two rows: what a square of `half` x `half` blocks has in its left (or right) column once it is transposed.
+/// One step of transposing rows a and b in blocks of `half` elements: the row that gets their left (or right) blocks.
 template <int half, bool right, class Row, std::size_t... I>
 Row exchanged(Row a, Row b, std::index_sequence<I...>) {
   constexpr int kSize = sizeof...(I);
@@ -47,7 +47,7 @@ void exchange_blocks(Row (&rows)[size]) {
   }
 }
 
-/// One block of vectors.
+/// Transposes one square block, a vector for each row.
 template <class T>
 void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
   constexpr int kSize = BlockOf<T>::kSize;
@@ -62,7 +62,7 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
 /// The matrix whose rows the caller goes on with, so that what follows of them is fetched ahead.
 enum class GoesOn { nowhere, in_source, in_target };
 
-/// By itself the processor fetches ahead within a page only.
+/// Fetches ahead in rows that are at least a page apart: by itself the processor does so only within a page.
 template <class T>
 void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)(const void*)) {
   constexpr std::int64_t kAhead = 256, kPage = 4096;
@@ -77,7 +77,7 @@ void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::in
                std::int64_t to_step, GoesOn goes_on = GoesOn::nowhere) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   constexpr std::int64_t kLine =
-      std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // lines of the cache are written whole
+      std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // writes whole lines of the cache
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
     for (std::int64_t first = 0; first < whole_rows; first += kLine) {

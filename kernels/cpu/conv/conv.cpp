@@ -59,8 +59,8 @@ std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
-/// Enough target channels for vectors, enough positions to be worth packing the filter, and not too many taps that may
-/// lie outside of the image, each in another way.
+/// Whether the direct way is taken: there are enough target channels for vectors, enough positions to be worth packing
+/// the filter, and not too many taps, each of which may lie outside of the image at other positions.
 bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t area) {
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
 }
@@ -126,7 +126,7 @@ std::int64_t packed_elements(const KernelSetup& setup) {
   return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
 }
 
-/// No op says what this kernel is given: it looks itself.
+/// Checks inputs and outputs itself, since no op's definition does it for this kernel.
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const auto groups = setup.attrs.get<std::int64_t>("groups");
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;

@@ -27,7 +27,7 @@ struct Convolution {
   [[nodiscard]] std::int64_t taps() const { return filter.area(); }
   /// Rows of the matrix of columns.
   [[nodiscard]] std::int64_t depth() const { return in * taps(); }
-  /// Its columns are the image itself.
+  /// Whether the matrix of columns is the image itself.
   [[nodiscard]] bool plain() const {
     return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.padding_free;
   }
@@ -56,8 +56,8 @@ void filter_gradient_by_columns(KernelRun& run, const Convolution& conv);
 
 constexpr std::int64_t kUnitPositions = 512;  // whose sums stay in the cache
 
-/// Along one dim: target position t lies at `first` + t * `stride`, and its tap j at t * `step` + taps[j] of the
-/// source, or outside of it.
+/// How targets reach into the source along one dim: target position t lies at `first` + t * `stride`, and its tap j at
+/// t * `step` + taps[j] of the source, or outside of it.
 struct Reach {
   std::int64_t size = 0;  ///< of the source
   std::int64_t targets = 0, first = 0, stride = 1, step = 1;
@@ -68,9 +68,9 @@ struct Reach {
     const std::int64_t at = target * step + taps[static_cast<std::size_t>(tap)];
     return 0 <= at && at < size;
   }
-  /// Of a target, those that lie in the source.
+  /// The taps of a target that lie in the source.
   [[nodiscard]] Span taps_of(std::int64_t target) const;
-  /// Of `among`, those that have the tap in the source; from among.begin on.
+  /// The targets of `among` whose tap lies in the source, counted from among.begin.
   [[nodiscard]] Span targets_of(std::int64_t tap, Span among) const;
 };
 
@@ -99,7 +99,7 @@ struct Sweep {
     const std::int64_t begin = number * unit_rows;
     return {number, begin, std::min(unit_rows, rows.targets - begin)};
   }
-  /// Of an image in a unit.
+  /// The positions of one image in a unit.
   [[nodiscard]] std::int64_t positions() const { return unit_rows * columns.targets; }
   [[nodiscard]] const RowFactor& factor(std::int64_t unit, std::int64_t part = 0) const {
     return factors[static_cast<std::size_t>(kinds[static_cast<std::size_t>(unit)] * parts + part)];
@@ -119,19 +119,20 @@ struct DirectConv {
 /// Channels along which vectors lie, from which on the direct way is worth while.
 constexpr std::int64_t kWide = 8;
 
-/// Of a filter at most: each of its taps may lie outside of the image for other positions, which are kept as lists.
+/// Filters with more taps are not taken: each tap may lie outside of the image at other positions, which are kept as
+/// lists.
 constexpr std::int64_t kMostTaps = 256;
 
-/// `packed`: by DirectConv::packed.
+/// `packed`: sets DirectConv::packed.
 [[nodiscard]] DirectConv direct_convolution(const Convolution& conv, bool packed);
 [[nodiscard]] DirectConv direct_image_gradient(const Convolution& conv);
 [[nodiscard]] DirectConv direct_filter_gradient(const Convolution& conv);
-/// What convolve_directly() and filter_gradient_directly() need besides; scratch is found without it.
+/// Find what convolve_directly() and filter_gradient_directly() need besides; the scratch sizes do not depend on it.
 void find_rows_of_positions(DirectConv& conv);
 void find_rows_of_taps(DirectConv& conv);
 /// Elements of the filters of all groups, packed for convolve_directly().
 [[nodiscard]] std::int64_t packed_filter_elements(const DirectConv& conv, DType dtype);
-/// The same of a filter whose targets, dim 0, are so many groups of as many.
+/// The same from the filter's type; dim 0, the target channels, is cut into `groups` equal groups.
 [[nodiscard]] std::int64_t packed_filter_elements(const Type& filter, std::int64_t groups);
 /// Output 0, packed, from input 0, the filter of a convolution in `groups` groups.
 void pack_filter(KernelRun& run, std::int64_t groups);

@@ -19,8 +19,9 @@ std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t el
   return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
 }
 
-/// Of one channel and tap, for each row of the output positions [begin, end): calls body(positions of the row, of these
-/// those whose tap lies in the image, both counted from `begin`; where in the channel the first of them has it).
+/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` are its
+/// positions and `inside` those whose tap lies in the image, both counted from `begin`; `from` is where in the channel
+/// the first has it.
 template <class Body>
 void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const Body& body) {
@@ -152,7 +153,8 @@ void image_gradient(KernelRun& run, const Convolution& conv) {
 
 // ---- The filter's gradient: the output's gradient times the columns, transposed, added over tiles and images ----
 
-/// How it is cut: by blocks of channels, and where these are few by images, whose sums are added at the end.
+/// How the filter's gradient is cut: by blocks of channels, and where these are few by images, whose sums are added at
+/// the end.
 struct FilterCut {
   std::int64_t blocks = 1, parts = 1;
 };

@@ -53,10 +53,10 @@ class Sums {
         packed_(packed),
         finishes_(conv.sweeps.size() == 1 && sweep.targets.empty()) {}
 
-  /// It makes the output in rows of units.
+  /// Whether it writes the output directly, in rows of units, and can so finish it.
   [[nodiscard]] bool finishes() const { return finishes_; }
 
-  /// Of all groups.
+  /// Packs the filter of all groups.
   void pack_filter(T* to) const {
     for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
       const std::int64_t group = item / panels_.count();
@@ -108,7 +108,7 @@ class Sums {
   };
 
   [[nodiscard]] std::int64_t depth() const { return sweep_.depth(); }
-  /// Where a panel of the packed filter lies.
+  /// The offset of a panel in the packed filter.
   [[nodiscard]] std::int64_t place(std::int64_t group, const Panel& panel) const {
     return (group * panels_.padded() + panel.first) * depth();
   }

@@ -29,7 +29,7 @@ constexpr std::int64_t kPackedPositions = kCachedBytes / kPanelBytes;  // of a f
 
 // ---- Which taps lie where ----
 
-/// Of a convolution: each tap at every output position.
+/// The reach of a convolution: each tap at every output position.
 Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t outputs) {
   Reach reach{.size = size, .targets = outputs, .step = steps.stride, .taps = {}, .filter = {}};
   for (std::int64_t k = 0; k < taps; ++k) {
@@ -39,7 +39,7 @@ Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t si
   return reach;
 }
 
-/// Of the image's gradient, at positions first, first + stride …: the outputs that had them under a tap.
+/// The reach of the image's gradient at positions first, first + stride, …: the outputs that had them under a tap.
 Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t outputs,
                      std::int64_t first) {
   Reach reach{.size = outputs,
@@ -57,7 +57,7 @@ Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t s
   return reach;
 }
 
-/// Into how long runs they can be cut whose elements lie one after another.
+/// The length of runs into which `places` can be cut so that the places in each are consecutive.
 std::int64_t run_of(const std::vector<std::int64_t>& places) {
   const std::int64_t all = std::ssize(places);
   std::int64_t run = 1;
@@ -70,7 +70,7 @@ std::int64_t run_of(const std::vector<std::int64_t>& places) {
   return all % run == 0 ? run : 1;
 }
 
-/// Of at most so many positions, where a row has no more.
+/// Cuts a sweep into units of whole rows, with at most so many positions unless a single row has more.
 void cut_into_units(Sweep& sweep, std::int64_t positions) {
   const std::int64_t most = std::max<std::int64_t>(1, positions / sweep.columns.targets);
   sweep.units = (sweep.rows.targets + most - 1) / most;
@@ -92,7 +92,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   return sweep;
 }
 
-/// Into units whose sums stay in the cache; small images some together.
+/// Cuts a sweep into units whose sums stay in the cache; several small images make one unit.
 void cut_for_sums(Sweep& sweep, const DirectConv& conv) {
   cut_into_units(sweep, kUnitPositions);
   if (sweep.units == 1) {
@@ -203,7 +203,7 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
   return factor;
 }
 
-/// Those of all units; make(unit) gives a unit's `parts`.
+/// Finds the factors of all units; make(unit) adds the `parts` of a unit unlike those before.
 template <class Make>
 void find_factors(Sweep& sweep, const Make& make) {
   std::map<std::vector<std::int64_t>, std::int64_t> kinds;

@@ -26,11 +26,11 @@ struct Span {
 struct WindowSteps {
   std::int64_t stride = 1, padding = 0, dilation = 1;
 
-  /// Where tap `k` of the window at output position `p` lies; in the padding that is outside of the image.
+  /// The position of tap `k` of the window at output position `p` in the image; outside of it in the padding.
   [[nodiscard]] std::int64_t position(std::int64_t p, std::int64_t k) const {
     return p * stride - padding + k * dilation;
   }
-  /// Those of the `outputs` output positions whose tap `k` lies in an image of `size`.
+  /// The positions, of `outputs` in all, whose tap `k` lies in an image of `size`.
   [[nodiscard]] Span inside(std::int64_t k, std::int64_t size, std::int64_t outputs) const {
     const std::int64_t first = padding - k * dilation;  // p * stride >= first, p * stride < first + size
     const auto up = [this](std::int64_t n) { return n <= 0 ? 0 : (n + stride - 1) / stride; };
@@ -44,7 +44,7 @@ struct Slide {
   bool padding_free = true;
 };
 
-/// From the attributes of the ops in ops/image/conv.hpp.
+/// Reads the attributes of the ops in ops/image/conv.hpp.
 [[nodiscard]] inline Slide slide_of(const Attrs& attrs) {
   const Ints &strides = attrs.get<Ints>("strides"), &padding = attrs.get<Ints>("padding");
   const Ints dilations = attrs.get_or("dilations", Ints{1, 1});

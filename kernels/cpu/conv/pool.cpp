@@ -35,7 +35,7 @@ struct Windows {
   [[nodiscard]] std::int64_t count() const { return rows * columns; }
 };
 
-/// The pooling of images of one size. What windows have which tap in the image is found once.
+/// The pooling of images of one size. It finds once which windows have which tap in the image.
 class Pooling {
  public:
   Pooling(const KernelRun& run, const Array& images, const Array& outputs)
@@ -113,8 +113,8 @@ class Pooling {
   }
   [[nodiscard]] std::int64_t stride() const { return pool_.slide.columns.stride; }
 
-  /// Of a tap, calls body(place in the image, first window, end, stride) for each row of windows that has it in the
-  /// image: the windows [first, end) do, one after another, their taps `stride` apart.
+  /// For tap (u,v), calls body(place in the image, first window, end, stride) for each row of windows that has it in
+  /// the image: the windows [first, end) do, one after another, their taps `stride` apart.
   template <class Body>
   void for_rows(const Windows& windows, std::int64_t u, std::int64_t v, const Body& body) const {
     const Span inside = v < kKept ? inside_[v] : find(v);
@@ -164,8 +164,8 @@ class Pooling {
   /// Elements of a stage from one remainder's to the next one's.
   [[nodiscard]] std::int64_t stage_step() const { return rows_under(rows_) * part_ + kVector; }
 
-  /// So many rows of windows together that what lies under them can be staged; then as they are when rows of the image
-  /// follow one another without padding.
+  /// Chooses how many rows of windows are pooled together so that the elements under them can be staged; flat where
+  /// rows of the image follow one another without padding.
   void cut_for_stage() {
     const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
     const bool fits = rows_under(output_.rows) <= image_.rows &&
@@ -235,7 +235,7 @@ struct Largest {
   }
 
  private:
-  /// Where all elements are -inf.
+  /// Gives a place to windows whose elements are all -inf: their first element.
   void place_lowest(const Pooling& pooling, const Windows& windows, std::int64_t count) {
     if (std::find(place, place + count, Place(-1)) == place + count) return;
     pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
@@ -263,7 +263,7 @@ struct Largest {
     });
   }
 
-  /// Of `n` windows from i on: a tap, which lies at `first` in the image, the next window's `stride` behind it.
+  /// Joins one tap to the `n` windows from i on: it lies at `first` in the image, the next window's `stride` behind it.
   template <std::int64_t n>
   void join(std::int64_t i, const T* tap, Place first, Place stride) {
 #pragma omp simd

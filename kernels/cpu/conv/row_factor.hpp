@@ -11,7 +11,7 @@
 
 namespace ferry::cpu {
 
-/// Of a panel in the first cache.
+/// The bytes of a panel that fit in the first cache.
 inline constexpr std::int64_t kCachedBytes = 25 << 10;
 
 /// Rows of the other factor that have elements in the same places.

@@ -20,7 +20,7 @@ void require_folder(const KernelSetup& setup, const std::string& path);
 /// Copies this task's part of a value to `output`; `rows` are the whole value's rows from `first_row` on.
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
 
-/// What a graph says of an array in a file.
+/// An array in a file as the graph declares it.
 struct ArrayDeclared {
   std::string format;         ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
   std::string path;           ///< beneath the data folder; of "raw", one that ends in '/' is a folder
@@ -49,8 +49,8 @@ class RowFile {
   std::uint64_t row_bytes_ = 0;
 };
 
-/// Rows that a file has as elements in binary, unpacked; a bool that is neither 0 nor 1 is an error. Opened and checked
-/// against what is declared, without reading elements.
+/// Rows of a file that holds its elements in binary, not compressed; a bool that is neither 0 nor 1 is an error. Opened
+/// and checked against what is declared, without reading elements.
 class ArrayFile final : public RowFile {
  public:
   /// Error(file) names the file and what it holds.

@@ -23,7 +23,7 @@ class Batches final : public KernelState {
   Batches(std::uint64_t key, std::int64_t rows, std::int64_t batch, bool shuffle)
       : key_(key), batch_(batch), shuffle_(shuffle), order_(static_cast<std::size_t>(shuffle ? rows : 0)) {}
 
-  /// Where row `row` of the whole batch of this step comes from; `begin_step` first.
+  /// The row of the data from which row `row` of this step's whole batch comes. Call begin_step() first.
   [[nodiscard]] std::int64_t source(std::int64_t row) const {
     const std::int64_t at = first_ + row;
     return shuffle_ ? order_[static_cast<std::size_t>(at)] : at;

@@ -8,19 +8,19 @@
 
 namespace ferry::cpu {
 
-/// Of the rows in an epoch's order, a step takes those from `first` on.
+/// A step takes the rows from `first` on, in the order of its epoch.
 struct EpochPlace {
   std::int64_t epoch = 0, first = 0;
 };
 
-/// It follows from the step alone, so that a restored session goes on with the rows that would have come.
+/// Computed from the step alone, so that a restored session goes on with the rows that would have come.
 [[nodiscard]] constexpr EpochPlace epoch_place(std::int64_t step, std::int64_t rows, std::int64_t batch) {
   const std::int64_t steps = rows / batch;
   return {step / steps, step % steps * batch};
 }
 
-/// What the order of an epoch is drawn from (draw_order, with the epoch as time). Equal for all ops of one seed, so
-/// that arrays that are cut by several ops keep their rows together.
+/// The random key from which the order of an epoch is drawn (draw_order, with the epoch as time). Equal for all ops of
+/// one seed, so that arrays that are cut by several ops keep their rows together.
 [[nodiscard]] inline std::uint64_t epoch_key(const KernelSetup& setup) {
   return Hasher().add("Batch").add(setup.attrs.get<std::int64_t>("seed")).add(setup.seed).digest();
 }

@@ -96,7 +96,7 @@ void read_array_file(KernelRun& run) {
 
 // ---- Sparse rows ----
 
-/// Each row in `most` places: its entries, then places of index 0 and value 0.
+/// A file of sparse rows. Each row gets `most` places: its entries, then index 0 and value 0.
 struct SparseFile {
   FileSystem* files;
   std::string folder, path;

@@ -31,8 +31,9 @@ struct Nest {
                             " and " + std::to_string(here) + ", and do not fit each other");
 }
 
-/// The extent of a bounded output from those of the inputs that are broadcast to it. Of bounded inputs also 1 is not
-/// broadcast: their parts on several tasks would not fit. BadValue if this step's do not fit each other.
+/// The extent of a bounded output from those of the inputs that are broadcast to it. A bounded input with an extent of
+/// 1 is not broadcast either: parts on several tasks would not fit. BadValue if the extents in this step do not fit
+/// each other.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
   constexpr std::int64_t kOpen = -1;
@@ -85,7 +86,7 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   return nest;
 }
 
-/// Where a walk over a nest stands: the index of each dim, and each input's offset.
+/// A walk over a nest: it holds the index in each dim and the offset in each input.
 template <int N>
 class Walk {
  public:

@@ -202,7 +202,8 @@ struct Arg {
   bool last;
 };
 
-/// Of a row with a step between its elements: the first of the best ones, or the last; NaN is better than numbers.
+/// The index of the best element of a row whose elements are `step` apart: the first of equal ones, or the `last`. NaN
+/// is better than numbers.
 template <class Better, class T>
 std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool last) {
   std::int64_t best = 0;

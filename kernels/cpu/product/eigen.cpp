@@ -1,4 +1,4 @@
-// Where there is no OpenBLAS.
+// Products by Eigen, where there is no OpenBLAS.
 #include <Eigen/Core>
 
 #include "kernels/cpu/product/blas.hpp"
@@ -11,7 +11,7 @@ using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using View = Eigen::Map<const Rows<T>, 0, Eigen::OuterStride<>>;
 
-/// How Eigen cuts a product depends on what it takes for the cache: the same everywhere.
+/// Sets the cache sizes that Eigen cuts products by, so that it cuts in the same way on all machines.
 void fix_blocking() {
   static const bool done = (Eigen::setCpuCacheSizes(32768, 524288, 4194304), true);
   static_cast<void>(done);

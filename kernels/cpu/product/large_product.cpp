@@ -23,7 +23,7 @@ constexpr std::int64_t kFewColumns = 512;     // for which packing rows takes lo
 constexpr std::int64_t kPieces = 8;           // for threads
 constexpr std::int64_t kPanels = 4;           // of a piece at least, so that packing its rows pays
 
-/// Some columns of the result, and some of the products that are added up in them.
+/// A part of the work: some columns of the result, and some of the products that are summed in them.
 struct Part {
   std::int64_t column, columns, begin, depth;
 };
@@ -51,7 +51,7 @@ class LargeProduct {
   }
 
  private:
-  /// Where a tile's first element of row r and depth i is: at + r * step + i * along.
+  /// The tile that begins with row r has its first element of depth i at `at` + r * step + i * along.
   struct Rows {
     const T* at;
     std::int64_t step, along;
@@ -79,7 +79,7 @@ class LargeProduct {
     });
   }
 
-  /// Where there are enough rows, as many for each of the threads.
+  /// The number of blocks of rows; a multiple of kPieces where there are enough rows, so that threads get equal shares.
   [[nodiscard]] std::int64_t blocks_of_rows() const {
     const std::int64_t least = (sizes_.m + kRows - 1) / kRows, even = (least + kPieces - 1) / kPieces * kPieces;
     return even * kFewRows <= sizes_.m ? even : least;
@@ -94,7 +94,8 @@ class LargeProduct {
       std::fill(std::copy_n(from, panel.count, to), to + width, T(0));
   }
 
-  /// Tile by tile, so that a tile reads on and on: element [r,i] of its rows at i * (rows of a tile) + r.
+  /// Packs rows tile by tile, so that a tile reads consecutive elements: element [r,i] of its rows is at i * (rows of a
+  /// tile) + r.
   void pack_rows(const Part& part, std::int64_t row, std::int64_t count, T* to) const {
     for (std::int64_t r = 0; r < count; r += tiles_.rows, to += tiles_.rows * part.depth) {
       const std::int64_t here = std::min(tiles_.rows, count - r);

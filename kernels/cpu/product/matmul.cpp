@@ -45,8 +45,8 @@ void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c,
 /// Multiplications that are worth handing over.
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 21;
 
-/// Rows (or columns) of the result that are computed together. Of the sizes alone, never of the number of threads,
-/// since a library may add up in another order at another size. At most 8 pieces, each worth handing over.
+/// The rows (or columns) of the result that are computed together. It depends on the sizes alone, never on the number
+/// of threads, since a library may add up in another order at another size. At most 8 pieces, each worth handing over.
 std::int64_t piece_of(std::int64_t rows, std::int64_t others, std::int64_t k) {
   constexpr std::int64_t kUnit = 32;
   const std::int64_t enough = kPieceWork / std::max<std::int64_t>(1, others * k) + 1;
@@ -94,7 +94,7 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
   });
 }
 
-/// Of one product by tiles; 0: it is none.
+/// The scratch bytes of one product that is computed by tiles; 0: it is not.
 std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
   if (!is_float(dtype)) return 0;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
@@ -102,7 +102,8 @@ std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed tr
   return is_large(sizes) ? large_scratch(sizes, element) : 0;
 }
 
-/// Whether there is one product that is computed by tiles, and scratch for it. Then computes it.
+/// Computes the product by tiles if there is only one, tiles suit it, and there is scratch for it. Returns whether it
+/// did.
 bool multiply_by_tiles(const KernelRun& run, const Products& products, Transposed transposed) {
   const ProductSizes sizes{products.m, products.n, products.k};
   const std::int64_t scratch = tiles_scratch(sizes, run.outputs[0].dtype, transposed);
@@ -165,7 +166,7 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(transposed_in(setup));
 }
 
-/// Of a product by tiles; a batch times one matrix is one.
+/// The scratch bytes of a product that is computed by tiles, else 0; a batch times one matrix counts as one product.
 std::int64_t scratch_bytes(const KernelSetup& setup) {
   const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
   const Transposed transposed = transposed_in(setup);

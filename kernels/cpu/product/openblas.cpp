@@ -19,13 +19,14 @@ namespace {
 constexpr const char* kLibrary = "libopenblas.so.0";
 constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
-/// What is used of OpenBLAS. It is loaded, not linked: before main it would start a thread for each core, of which each
-/// maps a buffer, and asks for ever where it gets none. Calls are of one thread here; the kernels split the work.
+/// The functions of OpenBLAS that are used. It is loaded, not linked: linked, it would start a thread for each core
+/// before main, and each maps a buffer, asking for ever when it gets none. A call computes on one thread; the kernels
+/// split the work.
 struct OpenBlas {
   decltype(&cblas_sgemm) sgemm;
   decltype(&cblas_dgemm) dgemm;
   decltype(&openblas_get_corename) corename;
-  // Beside its headers: its working memory. A call takes a buffer that is free, or maps a new one.
+  // Its working memory, not in its headers. A call takes a buffer that is free, or maps a new one.
   void* (*take_buffer)(int position);
   void (*give_buffer)(void* buffer);
 };
@@ -53,7 +54,7 @@ OpenBlas load() {
   find(library, "openblas_get_corename", functions.corename);
   find(library, "blas_memory_alloc", functions.take_buffer);
   find(library, "blas_memory_free", functions.give_buffer);
-  set_threads(1);  // where the program had it before
+  set_threads(1);  // in case the program had loaded it before
   return functions;
 }
 
@@ -62,7 +63,7 @@ const OpenBlas& openblas() {
   return functions;
 }
 
-/// What OpenBLAS maps for a buffer, at most, on x86-64.
+/// The most bytes that OpenBLAS maps for a buffer on x86-64.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 
 /// OpenBLAS's buffers, one for each thread that multiplies: OpenBLAS asks for ever where the system gives no memory, so

@@ -11,13 +11,13 @@
 
 namespace ferry::cpu {
 
-/// Of [m,k] times [k,n].
+/// The sizes of a product of [m,k] and [k,n].
 struct ProductSizes {
   std::int64_t m, n, k;
 };
 
-/// Of a row of a panel on the processor with the widest vectors. Scratch is found with it, so that all make the same
-/// plan.
+/// The bytes in a row of a panel with the widest vectors of any processor. Scratch is computed from it, so that all
+/// machines make the same plan.
 inline constexpr std::int64_t kPanelBytes = 128;
 
 /// Some of a matrix's columns.
@@ -33,14 +33,14 @@ class Panels {
 
   explicit Panels(std::int64_t columns) : columns_(columns) {}
   [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
-  /// Of all panels but the last.
+  /// The columns of each panel but the last.
   [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
-  /// Of this one, with the columns that fill its last vector.
+  /// The columns of this panel, with those that fill its last vector.
   [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * lanes(); }
   [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
   /// The columns, with those that fill the last vector.
   [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
-  /// Enough for padded() on any processor.
+  /// At least padded() on any processor.
   [[nodiscard]] std::int64_t room() const { return (columns_ + kMostWidth - 1) / kMostWidth * kMostWidth; }
   [[nodiscard]] Panel at(std::int64_t number) const {
     const std::int64_t first = number * width(), left = columns_ - first;
