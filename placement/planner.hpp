@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// What a run gives and wants, agreed by all tasks before planning.
+/// The feeds, fetches and targets of a run, agreed by all tasks before planning.
 struct Signature {
   struct Feed {
     ValueId value = 0;      ///< of an Input op
@@ -48,7 +48,7 @@ struct PlanOptions {
   std::optional<std::int64_t> bucket_bytes;
   /// Elementwise ops on at least so many elements are run together, a few elements at a time; 0: none is.
   std::int64_t fuse_from = 16384;
-  /// Looks after each pass whether the form is as it must be then; Error(bug) names the pass that broke it.
+  /// Checks the program or plan after each pass; Error(bug) names the pass that broke it.
   bool check_passes = false;
   std::function<void(const PassReport&)> on_pass = {};  ///< called after each pass
 };
@@ -59,11 +59,12 @@ struct Reason {
   std::string text;
   SourceLine line;
   bool transfer = false;  ///< of a transfer or collective, else of an op
-  /// Of a transfer: the op whose annotation makes it necessary; empty when no annotation does, but where values are fed
-  /// and fetched. Without that annotation the transfer is not made, or for another reason.
+  /// For a transfer: the op whose annotation makes it necessary; empty when it is due to where values are fed and
+  /// fetched. Without that annotation the transfer is not made, or is made for another reason.
   std::string constraint = {};
   bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
-  /// Of a transfer or sum that shares its message: a number that all have which do. 0: it has a message of its own.
+  /// For a transfer or sum that shares its message: a number that all in that message have. 0: it has a message of its
+  /// own.
   std::uint32_t message = 0;
 };
 
@@ -73,8 +74,8 @@ struct PlanResult {
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 
-/// Error(plan) names op, device and line, of an illegal graph too (check_legal); Error(usage) for a signature that does
-/// not fit the graph.
+/// Error(plan) names op, device and line, also for an illegal graph (check_legal); Error(usage) for a signature that
+/// does not fit the graph.
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                                    const Capabilities& capabilities, const PlanOptions& options = {});
 

@@ -22,7 +22,7 @@ Error unknown(const PlanResult& result, std::string_view name) {
   return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint(escaped(like) + "?");
 }
 
-/// What each message of several values brings, in plan order.
+/// The reasons for the values of each shared message, by the message's number, in plan order.
 using Messages = std::map<std::uint32_t, std::vector<const Reason*>>;
 
 Messages messages_of(const std::vector<Reason>& reasons) {

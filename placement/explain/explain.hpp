@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-/// A line for each reason, in plan order: op or value, where and why, the user's line. Under that of a transfer or sum
-/// which shares its message stand some of the others that do, and their lines. With a `name`, those of the op of that
-/// name and of its values only; Error(usage) names the nearest when nothing is known of it. Warnings come last.
+/// A line for each reason, in plan order: op or value, where and why, the user's line. Below a transfer or sum that
+/// shares its message stand some of the others in it, with their lines. With a `name`, only the reasons of that op and
+/// its values; Error(usage) names the nearest when there are none. Warnings come last.
 [[nodiscard]] std::string explain(const PlanResult& result, std::string_view name = {});
 
 }  // namespace ferry

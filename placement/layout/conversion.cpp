@@ -29,7 +29,7 @@ class Conversion {
   }
 
  private:
-  /// In this order less moves: what is cut or joined early makes later steps smaller.
+  /// The next step. This order of kinds moves the least: to cut or join early makes later steps smaller.
   std::optional<ConversionStep> next() const {
     for (const auto kind : {&Conversion::cut, &Conversion::joined_in_parts, &Conversion::exchanged, &Conversion::joined,
                             &Conversion::gathered})

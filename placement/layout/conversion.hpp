@@ -25,11 +25,11 @@ struct ConversionStep {
 /// `to` may be partial only where `from` is.
 [[nodiscard]] std::vector<ConversionStep> conversion(const Layout& from, const Layout& to);
 
-/// Elements ÷ parts of `layout`, rounded up, of a value on `where`, in bytes.
+/// The bytes of one part of a value in `layout` on `where`: its elements divided by the number of parts, rounded up.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
-/// What one task's messages of the conversion take, in picoseconds by the links that each axis of `where` uses;
-/// integers, so that all compilers choose alike. Negative: not possible (a value cannot be made partial).
+/// The time that one task's messages of the conversion take, in picoseconds, by the links that each axis of `where`
+/// uses. An integer, so that all compilers choose alike. Negative: not possible (a value cannot be made partial).
 [[nodiscard]] std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where,
                                            const Layout& from, const Layout& to);
 

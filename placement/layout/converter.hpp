@@ -23,17 +23,17 @@ namespace ferry {
 /// part along the bounded dim has what lies before the extent, which may be nothing.
 class Converter {
  public:
-  /// `reasons` hears of all that is added; who asks for it is told to them.
+  /// `reasons` is told of all that is added; the caller tells it for which node.
   Converter(Program& program, Reasons& reasons) : program_(program), reasons_(reasons) {}
 
-  /// Nodes are added at the end of this region from now on; gives the region before.
+  /// From now on adds nodes at the end of this region. Returns the region before.
   RegionId enter(RegionId region) { return std::exchange(region_, region); }
   /// Puts a node at the end of the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
   /// Says where a value lies (Where::laid_out).
   void place(PValueId value, WhereId where, Layout layout);
-  /// What now stands for `value`: itself, or what replaced it.
+  /// The value that now stands for `value`: itself, or its replacement.
   [[nodiscard]] PValueId current(PValueId value) const;
   /// From now on `value` is read as it lies on `where`.
   void replace(PValueId value, WhereId where, const Layout& layout);
@@ -41,26 +41,27 @@ class Converter {
   [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout);
 
  private:
-  /// All of the value on each of its own tasks, for nobody's layout.
+  /// The value replicated on its own tasks. No layout is named as the reason.
   PValueId whole(PValueId value);
-  /// On its own mesh, whose axes stand for these of the one that is asked for (Reasons::asking_along).
+  /// The value in that layout on its own mesh, whose axes stand for these of the mesh that is asked for
+  /// (Reasons::asking_along).
   PValueId laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes);
   PValueId convert(PValueId value, WhereId where, const Layout& layout);
-  /// What brings the value there takes its extent along, or it is not bounded.
+  /// Whether the conversion takes the extent along; true for a value that is not bounded.
   [[nodiscard]] bool takes_extent(const PValue& from, WhereId where, const Layout& layout) const;
-  /// A bounded value, its elements at the bound and its extent apart.
+  /// Converts a bounded value: its elements up to the bound, and its extent apart.
   PValueId convert_bounded(PValueId value, WhereId where, const Layout& layout);
-  /// From a mesh to one of other tasks: the value is laid there as it shall lie here, and each part is sent once. kNone
-  /// when the meshes share a task, or the source cannot be cut as the target wants.
+  /// Brings a value from a mesh to one of other tasks: it is first laid on its own mesh as `layout` says, then each
+  /// part is sent once. kNone when the meshes share a task, or the source cannot be cut as the target wants.
   PValueId across(PValueId value, WhereId where, const Layout& layout);
-  /// For each split axis of `layout` an axis of the source with as many tasks, in order, so that the value is there
-  /// laid alike with the least to move; empty: there are none.
+  /// For each split axis of `layout`, in order, an axis of the source with as many tasks, chosen so that the least must
+  /// move to lay the value alike there; empty: there are none.
   [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
   static bool has_device(const Where& mesh, const Where& device);
   static bool covers(const Where& source, const Where& target);
   /// A value that `task` holds whole goes to a device or mesh.
   PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
-  /// On the same tasks but another mesh: a replicated value is read as it lies, then cut.
+  /// Lays a replicated value on another mesh of the same tasks: it is read as it lies, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
   /// The parts go out along the split axes, one axis after another and each to more devices, then along the others.
   PValueId spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
@@ -68,24 +69,24 @@ class Converter {
   /// whole value on the mesh yet.
   PValueId to_root(PValueId original, std::int32_t task, WhereId where);
   PValueId convert_axes(PValueId original, const Layout& layout);
-  /// Of the value and what was made of it on its mesh, what takes the least to be laid so.
+  /// The value itself or one made of it on its mesh, whichever takes the least to be laid so.
   [[nodiscard]] PValueId nearest(PValueId value, const Layout& layout) const;
   PValueId convert_axis(PValueId value, const ConversionStep& step);
-  /// From parts along one dim to parts along another: each member gives each other one a block.
+  /// Turns parts along one dim into parts along another: each member gives each other one a block.
   PValueId exchange(PValueId value, const ConversionStep& step, const Layout& layout);
   Node added(NodeKind kind, PValueId value) const;
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
   PValueId finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where, const Layout& layout);
-  /// A kernel without attributes.
+  /// Adds a compute node of an op without attributes.
   PValueId computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
                     const Layout& layout);
-  /// `axis`: of the mesh, along which it does something; kNone: along all.
+  /// `axis`: the axis of the mesh along which it works; kNone: along all.
   PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
                       std::size_t axis = kNone);
   /// Joins what the members have along one axis at their root.
   PValueId join(PValueId value, const AxisLayout& before, const Members& members, WhereId where, const Layout& layout,
                 std::size_t axis);
-  /// The task's position in the mesh; of a task outside, the first.
+  /// The task's position in the mesh; the first one for a task outside.
   [[nodiscard]] std::size_t corner(WhereId mesh, std::int32_t task) const;
   /// The part of the mesh along these axes that has the task's corner.
   WhereId part_at(WhereId mesh, std::int32_t task, const Axes& axes);

@@ -29,7 +29,8 @@ class Propagator {
   }
 
  private:
-  /// Where a value lies as far as is known, and of each axis whose annotation its layout goes back to.
+  /// A value's place and layout as far as they are known, and for each axis the node whose annotation caused the
+  /// layout.
   struct Laid {
     WhereId where = kNone;
     Layout layout;
@@ -188,13 +189,13 @@ class Propagator {
     return any ? std::optional(std::move(hint)) : std::nullopt;
   }
 
-  /// How a user takes a value along an axis, and whose annotation that goes back to.
+  /// How a user takes a value along an axis, and the node whose annotation caused that.
   struct Taken {
     AxisLayout part;
     NodeId cause = kNone;
   };
 
-  /// Whole when they differ.
+  /// The part that all users take along the axis; whole when they differ.
   Taken taken_by_all(PValueId value, std::size_t axis) const {
     Taken all;
     for (NodeId user : users_[value]) {
@@ -222,7 +223,7 @@ class Propagator {
     return {variable.layout[axis], variable.causes[axis]};
   }
 
-  /// Whose annotation the op's layouts along the axis go back to.
+  /// The node whose annotation caused the op's layouts along the axis.
   NodeId cause(NodeId id, std::size_t axis) const {
     return cause_of(program_, id, strategies_[id], axis, [&](PValueId input) { return laid_[input].causes[axis]; });
   }

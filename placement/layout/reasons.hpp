@@ -1,5 +1,5 @@
-// Reasons: why values are brought elsewhere, for `ferry explain`: who needs them there, and whose annotation that goes
-// back to.
+// Reasons: why values are brought elsewhere, for `ferry explain`: the node that needs them there, and the node whose
+// annotation caused that.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,44 @@
 
 namespace ferry {
 
-/// Makes Program::reasons and Causes::of_layout of what reshard says that it does. Where no reasons are asked for,
-/// nothing is known and nothing kept.
+/// Makes Program::reasons and Causes::of_layout from what reshard reports. Where no reasons are asked for, nothing is
+/// known and nothing kept.
 class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
 
-  /// Whose annotation the value's layout along an axis goes back to; kNone: nobody's.
+  /// The node whose annotation caused the value's layout along an axis; kNone: none did.
   [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
-  /// Of each axis, if the value lies on `where`; empty: nobody's.
+  /// The cause for each axis of the value's layout, if the value lies on `where`; else, or if no annotation is known,
+  /// empty.
   [[nodiscard]] std::vector<NodeId> causes(PValueId value, WhereId where) const;
-  /// A value was laid, for these causes of its axes.
+  /// Notes that a value was laid, with the causes of its axes.
   void laid(PValueId value, std::vector<NodeId> causes);
-  /// One value's layout has the causes of the other's.
+  /// Notes that one value's layout has the same causes as the other's.
   void laid_like(PValueId value, PValueId other);
 
-  /// While what it gives lives, all that is added is added for this node, which needs its inputs where it is placed and
-  /// laid for these causes of its axes; none: for no layout.
+  /// While the returned object lives, messages are added for this node, which needs its inputs where it is placed;
+  /// `axes` are the causes of the layout that it needs, empty if it needs none.
   [[nodiscard]] auto asking(NodeId user, std::vector<NodeId> axes) {
     const std::vector<NodeId>& places = program_.causes.of_place;
     return Meanwhile(why_, program_.options.reasons ? Why{user, places[user], std::move(axes)} : Why{user});
   }
-  /// The same for one that is where it is by its own annotation.
+  /// The same for a node whose place comes from its own annotation.
   [[nodiscard]] auto asking_as_placed(NodeId user, std::vector<NodeId> axes) {
     return Meanwhile(why_, Why{user, user, std::move(axes)});
   }
-  /// The same for one that no annotation has placed.
+  /// The same for a node that no annotation has placed.
   [[nodiscard]] auto asking_anywhere(NodeId user) { return Meanwhile(why_, Why{user}); }
-  /// Who asks stays, but asks on another mesh, whose axes stand for these; kNone: for none.
+  /// While the returned object lives, the same node asks on another mesh, whose axes stand for these; kNone: for none.
   [[nodiscard]] auto asking_along(std::span<const std::uint32_t> axes) { return Meanwhile(why_, along(axes)); }
-  /// While what it gives lives, all that is added brings this value.
+  /// While the returned object lives, the messages that are added bring this value.
   [[nodiscard]] auto bringing(PValueId value) { return Meanwhile(brought_, value); }
 
-  /// A transfer was added, or a collective that does something along an axis of the mesh, or along none.
+  /// Notes a transfer that was added, or a collective and the axis of the mesh along which it works (kNone: along
+  /// none).
   void added(NodeId message, std::size_t axis = kNone);
-  /// The value that is being brought is there as `result`. Its layout goes back to whoever asked, or to what the value
-  /// had before.
+  /// Notes that the value being brought has arrived as `result`. The causes of its layout are those of the node that
+  /// asked, or those that the value had before.
   void brought(PValueId result);
 
  private:
@@ -64,26 +66,26 @@ class Reasons {
     T before_;
   };
 
-  /// Who needs values as they do not lie yet, and whose annotations that goes back to.
+  /// The node that needs values as they do not lie yet, and the nodes whose annotations caused that.
   struct Why {
     NodeId user = 0;
-    NodeId place = kNone;           ///< of the devices where they are needed
-    std::vector<NodeId> axes = {};  ///< of the layout there, axis by axis; empty: of none
+    NodeId place = kNone;           ///< the cause of the devices where they are needed
+    std::vector<NodeId> axes = {};  ///< the causes of the layout there, axis by axis; empty: it needs none
   };
-  /// What a reason cites: an op's layouts, or its place.
+  /// The annotation that a reason cites: an op's layouts, or its place.
   struct Cited {
     NodeId node = kNone;
     bool layout = false;
   };
 
   [[nodiscard]] Why along(std::span<const std::uint32_t> axes) const;
-  /// Whose annotation makes the message necessary.
+  /// The annotation that makes the message necessary.
   [[nodiscard]] Cited cited(const Node& message, std::size_t axis) const;
-  /// Whose annotation brings the value elsewhere: its user's, else its own.
+  /// The annotation that brings the value elsewhere: its user's, else its own.
   [[nodiscard]] Cited of_place() const;
-  /// Of a layout, what asks for the new one or else gave the old one.
+  /// The annotation that asks for the new layout along the axis, or else the one that gave the old layout.
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
-  /// Who asks for the new one.
+  /// The node that asks for the new layout.
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;

@@ -88,7 +88,7 @@ class Resharder {
     if (!sum.nodes.empty()) sums_.leave_open(id, {std::move(kept), std::move(sum.nodes)});
   }
 
-  /// Those that are partial along most axes, then those along fewer.
+  /// Sorts the terms: first those that are partial along most axes.
   void put_partial_first(std::vector<PValueId>& terms, WhereId where) const {
     const auto rank = [&](PValueId term) {
       const std::uint32_t axes = partial_axes(term, where);
@@ -138,7 +138,7 @@ class Resharder {
     }
   }
 
-  /// What is not annotated may have a hint.
+  /// The wanted layouts; outputs that have a hint get its layout.
   std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       if (const auto hint = program_.hints.find(node.first_output + o); hint != program_.hints.end())
@@ -146,13 +146,13 @@ class Resharder {
     return wanted;
   }
 
-  /// Says where a value lies, for these causes of its axes.
+  /// Notes where a value lies, and the causes of its layout axis by axis.
   void place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
     to_.place(value, where, std::move(layout));
     reasons_.laid(value, std::move(causes));
   }
 
-  /// Whose annotations the choice goes back to, axis by axis.
+  /// The nodes whose annotations caused the choice, axis by axis.
   std::vector<NodeId> causes_of(NodeId id, const Strategy& strategy) const {
     std::vector<NodeId> causes;
     if (!program_.options.reasons) return causes;
@@ -162,7 +162,8 @@ class Resharder {
     return causes;
   }
 
-  /// What a collective gives, it gives in every step.
+  /// Whether all inputs, as they now are, are computed once; the result of a collective is not, it is made in every
+  /// step.
   bool inputs_once(NodeId id) const {
     const auto inputs = program_.inputs(program_.nodes[id]);
     return std::all_of(inputs.begin(), inputs.end(),

@@ -1,6 +1,6 @@
-// reshard: gives every value its layout, and inserts what brings values to the devices and layouts where they are used.
-// After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by one device
-// of that mesh. What is added, Converter says.
+// reshard: gives every value its layout, and inserts the nodes that bring values to the devices and layouts where they
+// are used. After this pass the inputs of a node are where it needs them; a replicated value of a mesh may be read by
+// one device of that mesh. Converter says which nodes.
 #pragma once
 
 #include "placement/program/program.hpp"

@@ -129,7 +129,7 @@ class Chooser {
     return choice;
   }
 
-  /// Every combination of the axes' choices.
+  /// Tries every combination of choices for the axes from `axis` on.
   void try_from(std::size_t axis) {
     if (axis == where_.axes.size()) return consider();
     for (const Choice& choice : choices_[axis]) {
@@ -159,7 +159,7 @@ class Chooser {
     matches_ = matches;
   }
 
-  /// What the kernel takes on one task, by the slower of arithmetic and memory.
+  /// The time that the kernel takes on one task, by the slower of arithmetic and memory.
   std::int64_t computing() const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < node_.inputs; ++i)
@@ -170,7 +170,7 @@ class Chooser {
     return computing_cost(bytes, flops());
   }
 
-  /// Of the index space's part that a task computes.
+  /// The flops of the part of the index space that one task computes.
   double flops() const {
     if (!space_) return 0;
     double points = node_.def->flops * points_of(*space_);

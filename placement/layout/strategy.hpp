@@ -11,24 +11,24 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  /// Of each axis, the input whose layout asked for the choice; kOutput: an output's annotation or hint did; kNone:
-  /// nobody.
+  /// For each axis, the input whose layout asked for the choice; kOutput: an output's annotation or hint did; kNone:
+  /// nothing did.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
 };
 
-/// Of this input the node uses the sizes only: it may lie anywhere and nothing is moved for it.
+/// Whether the node uses only the sizes of this input: then it may lie anywhere, and nothing is moved for it.
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
 
 /// The layouts that the node's outputs are annotated with on a mesh; empty where they are free.
 [[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 
-/// Whose annotation asked for the strategy's split along an axis, if an output did (Strategy::kOutput): the node's own,
-/// or the one that its hint goes back to. kNone: nobody's.
+/// The node whose annotation asked for the strategy's split along an axis where an output did (Strategy::kOutput): this
+/// node, or the one that its hint names. kNone: no annotation did.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
-/// Whose annotation the choice along an axis goes back to: of an input that asked for it, what `of_input` says of that
-/// value; kNone: nobody's.
+/// The node whose annotation caused the choice along an axis. If an input asked for it, `of_input` gives the cause of
+/// that value's layout. kNone: no annotation did.
 template <class OfInput>
 [[nodiscard]] NodeId cause_of(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis,
                               const OfInput& of_input) {
@@ -41,8 +41,8 @@ template <class OfInput>
 /// The layout of a value once its partial results are joined.
 [[nodiscard]] Layout joined(Layout layout);
 
-/// What a task that is in it computes for the node, as its operands are laid, in picoseconds, roughly; rather too much:
-/// letters that are contracted count whole.
+/// The time that one task computes for the node, as its operands are laid, in picoseconds. A rough estimate, rather too
+/// high: letters that are contracted count whole.
 [[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
 
 /// Chooses the layouts that take the least time, over all axes of the mesh together: what each task computes, and its

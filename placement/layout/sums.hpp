@@ -21,14 +21,15 @@ class Sums {
  public:
   explicit Sums(const Program& program);
 
-  /// By the op's facts it is linear in both inputs together and its `reduce` is a sum; all three values have one type.
+  /// Whether the node is an addition: by its op's facts linear in both inputs together, with a sum as `reduce`; all
+  /// three values have one type.
   [[nodiscard]] bool adds(const Node& node) const;
-  /// The node's result is a term of another addition and nothing else.
+  /// Whether the node's result is a term of another addition and nothing else.
   [[nodiscard]] bool goes_on(NodeId node) const;
-  /// What the addition has to add: its inputs, the terms of those that were left open in their place. Its nodes end
-  /// with `node`.
+  /// The sum that the addition completes: its terms are the inputs, or in place of an input that was left open the
+  /// terms of that. Its nodes end with `node`.
   [[nodiscard]] OpenSum take(NodeId node);
-  /// `node`, which goes on, does not add yet.
+  /// Leaves the sum of `node`, which goes on, to a later addition.
   void leave_open(NodeId node, OpenSum sum);
 
  private:

@@ -24,7 +24,7 @@ class Assigner {
   }
 
  private:
-  /// Those that are on no device of their own.
+  /// Adds the reason for constants that have no device of their own.
   void tell_of_constants() {
     for (const Node& node : program_.nodes)
       if (node.where == kNone && node.role() == OpRole::constant)
@@ -84,7 +84,8 @@ class Assigner {
         .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
   }
 
-  /// resolve(), once for each annotation; soft placement tells of every op that it moves.
+  /// resolve(), called once for each annotation, but for each op with soft placement, which reports every op that it
+  /// moves.
   std::optional<WhereId> resolved(const Op& op) {
     if (program_.options.soft_placement) return resolve(op);
     const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
@@ -206,7 +207,7 @@ class Assigner {
       least = bytes;
       best = candidate;
     }
-    // Told before the node counts as placed: the others' bytes are those of this choice.
+    // Made before the node counts as placed, so that the bytes of the other candidates are those of this choice.
     std::string why;
     if (program_.options.reasons) why = told(node, best, least, candidates);
     place(id, best, neighbour(node, best), [&] { return why; });
@@ -293,7 +294,7 @@ class Assigner {
   }
 
   /// An op that gives the same value in every step, and pure ops of such values on the same devices, are computed in
-  /// the setup. What crosses devices is sent in every step, as the graph says.
+  /// the setup. Values that cross devices are sent in every step, as the graph says.
   bool runs_once(const Node& node) const {
     if (node.kind != NodeKind::compute) return false;
     if (node.def->is(kOnce)) return true;

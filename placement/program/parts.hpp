@@ -1,4 +1,4 @@
-// Parts: what a task has of a value, and who sends it.
+// Parts: the part of a value that a task has, and the task that sends it.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace ferry {
 
-/// Where the task at that position of a mesh stands along an axis.
+/// The index along an axis of the task at that position of a mesh.
 [[nodiscard]] std::int64_t coordinate(const Where& where, std::size_t position, std::size_t axis);
 
 /// Sizes of the part of a value that `task` holds; the task must be in the value's device set.
 [[nodiscard]] std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task);
 
-/// All parts of the value have the same size.
+/// Whether all parts of the value have the same size.
 [[nodiscard]] bool is_even(const Program& program, const PValue& value);
 
 /// The task that sends in a transfer node.

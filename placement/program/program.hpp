@@ -1,6 +1,6 @@
-// Program: what the passes work on. The ops of a graph that one run needs, with concrete types, each on its devices,
-// and the transfers that placement adds. It speaks of whole values and of all tasks at once; `lower` makes each task's
-// plan from it.
+// Program: the form that the passes work on. It has the ops of a graph that one run needs, with concrete types, each on
+// its devices, and the transfers that placement adds. It speaks of whole values and of all tasks at once; `lower` makes
+// each task's plan from it.
 //
 // Nodes stand in a global order: every input is made by an earlier node of the same region. A pass that adds nodes
 // keeps it so.
@@ -44,7 +44,7 @@ struct Where {
   /// The layout that a value gets here when it is asked for in this one: an axis of one task is replicated.
   [[nodiscard]] Layout laid_out(Layout layout) const;
   [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
-  /// Where the task stands in `tasks`; their number when it is not there. At once where they are consecutive.
+  /// The task's index in `tasks`; their number when it is not there. Takes constant time where they are consecutive.
   [[nodiscard]] std::size_t position(std::int32_t task) const;
   /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
   [[nodiscard]] std::string str() const;
@@ -54,7 +54,7 @@ struct Where {
   }
 };
 
-/// What a node does; compute and the control kinds come from the graph, the others from placement.
+/// The kinds of nodes. Compute and the control kinds come from the graph, the others from placement.
 enum class NodeKind : std::uint8_t {
   compute,     ///< an op with a kernel
   feed,        ///< a value that the caller gives
@@ -112,7 +112,7 @@ struct PValue {
   ValueId value = 0;
 };
 
-/// Who takes part in a collective.
+/// The tasks that take part in a collective.
 struct Members {
   std::uint32_t grouping = 0;
   std::int32_t root = 0;    ///< member index
@@ -135,14 +135,14 @@ struct ProgramRegion {
   std::vector<PValueId> results;
 };
 
-/// Whose annotations placement goes back to. Kept when reasons are asked for, for `ferry explain`.
+/// The nodes whose annotations decided placement. Kept only when reasons are asked for, for `ferry explain`.
 struct Causes {
   std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
   std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
 };
 
-/// What all users of a value want of its layout though its op's inputs do not ask for it; and whose annotations that
-/// goes back to, axis by axis.
+/// A layout that all users of a value want though its op's inputs do not ask for it, and the nodes whose annotations
+/// asked, axis by axis.
 struct LayoutHint {
   Layout layout;
   std::vector<NodeId> causes;
@@ -197,7 +197,7 @@ struct Program {
   WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
   std::uint32_t intern(Grouping grouping);
   LayoutRef intern(Layout layout);
-  /// Members of one group are on different hosts.
+  /// Whether members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order: what pass tests compare.
   [[nodiscard]] std::string str() const;
@@ -220,7 +220,7 @@ class ProgramFacts final : public OpFacts {
   }
   [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
   [[nodiscard]] const Tensor* constant(int i) const override;
-  /// Not asked: the types of bodies are read from their regions.
+  /// Never called: the types of bodies are read from their regions.
   [[nodiscard]] std::vector<Type> results(std::string_view name) const override;
 
  private:
@@ -229,8 +229,8 @@ class ProgramFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// Of each value where its bytes are used first, through views, too: a position in the order of its region, the end of
-/// that for a result; kNone: nowhere.
+/// For each value, where its bytes are used first, views of it included: a position in the order of its region, whose
+/// end stands for a result; kNone: nowhere.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
 
 }  // namespace ferry

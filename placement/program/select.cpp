@@ -40,7 +40,8 @@ class Selector {
     return needed;
   }
 
-  /// Room for what is needed, some of it more than once, so that nothing is moved while the program grows.
+  /// Reserves room for the ops and values that are needed, some of them more than once, so that nothing is moved while
+  /// the program grows.
   void reserve(const Graph& graph, const std::vector<bool>& needed) {
     std::size_t ops = 0, values = 0, operands = 0;
     for (OpId id = 0; id < graph.size(); ++id) {
@@ -172,10 +173,10 @@ class Selector {
     return text;
   }
 
-  /// Valid until the next call.
+  /// The types of an op's outputs, valid until the next call.
   std::span<const Type> types_of(const Op& op, std::span<const PValueId> inputs) {
     const Graph& graph = op.graph();
-    // What was known when the op was built still holds; only what depends on feeds is inferred again.
+    // Types that were known when the op was built still hold; only those that depend on feeds are inferred again.
     bool known = true;
     for (ValueId input : op.inputs()) known = known && graph.type(input).shape.known();
     for (int i = 0; i < op.outputs(); ++i) known = known && graph.type(op.output(i)).shape.known();

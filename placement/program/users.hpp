@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// The readers of every value as they are when it is made; a node that reads a value twice is there twice.
+/// The readers of every value at the time when the Users are made; a node that reads a value twice is there twice.
 class Users {
  public:
   explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
@@ -17,7 +17,7 @@ class Users {
     for (NodeId id = 0; id < program.nodes.size(); ++id)
       for (PValueId input : program.inputs(program.nodes[id])) nodes_[first_[input + 1]++] = id;
   }
-  /// In the program's order.
+  /// The readers of the value, in the program's order.
   std::span<const NodeId> operator[](PValueId value) const {
     return {nodes_.data() + first_[value], first_[value + 1] - first_[value]};
   }
