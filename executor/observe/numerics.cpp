@@ -5,7 +5,8 @@
 namespace ferry {
 namespace {
 
-/// IEEE 754: not finite is what has all bits of the exponent, NaN what has others of the fraction besides.
+/// Counts by IEEE 754: a number is not finite if all bits of the exponent are set, and NaN if bits of the fraction are,
+/// too.
 template <class Word>
 NotFinite count(std::span<const std::byte> bytes, Word exponent, Word fraction) {
   NotFinite found;

@@ -17,7 +17,7 @@ struct NotFinite {
 };
 [[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
 
-/// What an op has read.
+/// Whether the inputs of an op had NaN or infinite elements.
 struct Given {
   bool nan = false, infinite = false;
   void add(const NotFinite& numbers) {
@@ -26,8 +26,8 @@ struct Given {
   }
 };
 
-/// What is wrong with an op's result: NaN where it was given none, or infinite where all that it was given was finite.
-/// So an infinity that is meant, as in a mask, is not found in what comes of it. Empty: nothing.
+/// Says what is wrong with an op's result: NaN though no input had one, or infinite though all inputs were finite. So
+/// an intended infinity, as in a mask, raises no alarm in later ops. Empty: nothing is wrong.
 [[nodiscard]] std::string made_of(const Given& given, const NotFinite& result);
 
 }  // namespace ferry

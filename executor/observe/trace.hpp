@@ -13,7 +13,7 @@
 namespace ferry {
 
 /// The events of one task. A process in the picture is a task, a thread in it a walker. Messages are arrows from the
-/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; of a long run only the
+/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; in a long run only the
 /// first events are kept, as many as can still be looked at.
 class Trace {
  public:
@@ -21,7 +21,8 @@ class Trace {
 
   Trace(int task, int threads) : task_(task), walkers_(static_cast<std::size_t>(threads)) {}
 
-  /// Of walker `thread`. The plan must live until str(); `plan_id` is the same for that plan on all tasks.
+  /// Adds an event of walker `thread`. The plan must live until str(); `plan_id` is the same for that plan on all
+  /// tasks.
   void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
            TimePoint end) {
     Walker& walker = walkers_[thread];
@@ -31,7 +32,7 @@ class Trace {
       ++walker.left_out;
   }
 
-  /// Events after the first kMostEvents of their walkers.
+  /// The number of events that were left out: those after the first kMostEvents of their walker.
   [[nodiscard]] std::uint64_t left_out() const;
 
   /// The events as JSON objects, a line each with a comma at its end. `offset` is added to every time.
@@ -55,8 +56,8 @@ class Trace {
   std::vector<Walker> walkers_;
 };
 
-/// What to add to this task's clock to get task 0's: the median over several exchanges, which all tasks leave at nearly
-/// the same time. All tasks call it.
+/// The offset to add to this task's clock to get task 0's: the median over several exchanges, which all tasks leave at
+/// nearly the same time. All tasks call it.
 [[nodiscard]] Duration clock_offset(Transport& transport, const Deadline& deadline);
 
 }  // namespace ferry

@@ -20,7 +20,7 @@ class ExecutorFactory {
                   Trace* trace)
       : member_(member), options_(options), workers_(workers), variables_(variables), trace_(trace) {}
 
-  /// The plan's variables must be bound.
+  /// Makes an executor of the plan, whose variables must be bound.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned) const;
   /// The same, for steps that leave nothing behind: neither effects nor a trace.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;
@@ -35,7 +35,7 @@ class ExecutorFactory {
   Trace* const trace_;
 };
 
-/// Those of the plan's feeds that a task gives, in the plan's order.
+/// The feeds of the plan that the task gives, in the plan's order.
 [[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
 
 }  // namespace ferry

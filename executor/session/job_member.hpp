@@ -1,4 +1,4 @@
-// JobMember: one task among those of its job. It speaks with them, and fails with them.
+// JobMember: one task among those of its job. It exchanges data with them, and fails with them.
 #pragma once
 
 #include <exception>
@@ -21,10 +21,10 @@ class JobMember {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
-  /// From now.
+  /// The cluster's deadline, counted from now.
   [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
 
-  /// Everybody's text, in the order of tasks. All tasks call it.
+  /// The texts of all tasks, in the order of tasks. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     return transport_.exchange(mine, deadline());
   }
@@ -33,7 +33,7 @@ class JobMember {
   /// Throws on all tasks the first task's problem that is not empty, with its code. All tasks call it.
   void agree_on_problem(const std::string& problem, Code code) const;
 
-  /// f(). What fails in it ends the job: the others are told, and this session is not used again.
+  /// Returns f(). An error in it ends the job: the others are told, and this session is not used again.
   template <class F>
   auto guarded(F f) {
     try {
@@ -43,7 +43,7 @@ class JobMember {
       throw;
     }
   }
-  /// f(). What fails in it fails on all tasks alike, so that none need be told.
+  /// Returns f(). An error in it occurs on all tasks alike, so none need be told.
   template <class F>
   auto together(F f) {
     try {

@@ -15,7 +15,7 @@
 
 namespace ferry {
 
-/// SessionOptions::bucket_bytes; none: by the links.
+/// SessionOptions::bucket_bytes; nullopt: chosen by the links.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// Verified plans, by request and size of buckets. Thread-safe.
@@ -24,7 +24,7 @@ class PlanCache {
   struct Planned {
     PlanResult result;
     std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the library of its kernels
-    /// Of its variables; made when they are first asked for. Thread-safe.
+    /// The layouts of the plan's variables, made when they are first asked for. Thread-safe.
     [[nodiscard]] const VariableLayouts& variables() const {
       std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
       return layouts_;
@@ -37,9 +37,10 @@ class PlanCache {
   using Shared = std::shared_ptr<const Planned>;
 
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
-  /// A plan that has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
+  /// Returns the plan once it has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
   [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options);
-  /// With buckets of that size; planned once, others wait meanwhile. Errors as make_plan; an error is not kept.
+  /// The plan with buckets of that size. The first caller makes it, others wait. Errors as make_plan; an error is not
+  /// kept.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
                            BucketBytes bucket_bytes);
   /// Forgets plans with other bucket sizes.

@@ -19,7 +19,7 @@ namespace ferry {
 [[nodiscard]] std::map<std::string, Type, std::less<>> variables_of(const Plan& plan);
 
 /// Runs a plan, from a file for example, without its graph. Every process of the job makes the same calls, with the
-/// same plan. Used from one thread. What a plan does not hold is the value of its variables: restore() gives them.
+/// same plan. Used from one thread. A plan does not hold the values of its variables: restore() gives them.
 ///
 ///     PlanSession session(decode_plan(local_files().read("model.plan").span(), "model.plan"), cluster);
 ///     session.restore(model);
@@ -49,7 +49,7 @@ class PlanSession {
   void restore(const TensorMap& variables);
   /// The plan's variables that have a value: whole, on task 0 (undefined elsewhere). All tasks call it.
   [[nodiscard]] TensorMap variables();
-  /// Of the last run. All tasks call it.
+  /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
   void close();
 

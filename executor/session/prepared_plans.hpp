@@ -28,14 +28,15 @@ class PreparedPlans {
   PreparedPlans(JobMember& member, PlanCache& plans, BucketBytes bucket_bytes)
       : member_(member), plans_(plans), bucket_bytes_(bucket_bytes) {}
 
-  /// Planned when it is not at hand. Errors as make_plan; Error(plan) where tasks have made different plans.
+  /// The plan of the request, made when it is not at hand. Errors as make_plan; Error(plan) where tasks have made
+  /// different plans.
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
-  /// Of the session's only plan, which was made before.
+  /// The session's only plan, which was made before.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
   /// The request's plans with buckets of several sizes, without those that send the same messages; the session's own
   /// size first.
   [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
-  /// All plans have buckets of that size from now on.
+  /// From now on all plans have buckets of that size.
   void use(BucketBytes bucket_bytes);
   /// The request's key in PlanCache; graphs without entries are those that restore variables.
   [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);

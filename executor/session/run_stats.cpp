@@ -19,7 +19,7 @@ Traffic traffic(BlobReader& reader) {
   return t;
 }
 
-/// What the plan says that the task's last step moved, with its loops as often as they went round.
+/// The traffic of the task's last step by the plan, with each loop as often as it went round.
 Traffic planned_traffic(const Plan& plan, int task, std::span<const std::int64_t> region_runs) {
   Traffic planned;
   for (std::uint32_t region = 0; region < region_runs.size(); ++region)

@@ -1,4 +1,4 @@
-// What a run took and moved, of all tasks (RunStats).
+// The times and traffic of a run on all tasks (RunStats).
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace ferry {
 
-/// What a task keeps of its last run.
+/// A task's record of its last run.
 struct LastRun {
   std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
   WireCount wire;                        ///< of its last step
   StepTimes times;
 };
 
-/// The last run's stats of all tasks. All tasks call it. Error(usage) when nothing has been run yet.
+/// Statistics of the last run on all tasks. All tasks call it. Error(usage) when nothing has been run yet.
 [[nodiscard]] RunStats stats_of_all(const LastRun& run, int threads, JobMember& member);
 
 }  // namespace ferry

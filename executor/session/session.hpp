@@ -29,9 +29,9 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
-  /// Of ops whose annotation names no kind of device; none: GPUs if every task has one, else CPUs.
+  /// The device kind of ops whose annotation names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device;
-  bool reasons = false;  ///< Session::plan tells also why
+  bool reasons = false;  ///< Session::plan also gives the reasons
   std::function<void(const PassReport&)> on_pass =
       {};                     ///< called after each pass of planning, on the thread that plans
   bool check_passes = false;  ///< as PlanOptions::check_passes
@@ -44,9 +44,9 @@ struct SessionOptions {
   /// Looks at every number that an op makes, and ends the job with Error(numeric), which names the first op, step and
   /// line, where one is NaN or Inf and what the op was given is not. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
-  const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with one's own, kept
-  /// Null: ferry's; else a copy of default_ops() with one's own, kept. A PlanSession knows by them what a kernel of
-  /// one's own may be given; of ops that are not there it proves nothing. A graph has its ops with it.
+  const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with your own, kept alive
+  /// Null: ferry's ops; else a copy of default_ops() with your own, which must live on. A PlanSession checks by them
+  /// what your kernels are given; it proves nothing of ops that are not there. A Session takes the ops from its graph.
   const OpSet* ops = nullptr;
   std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
@@ -54,10 +54,10 @@ struct SessionOptions {
 /// Named tensors, as fed and fetched.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-/// What one task did in the last step, beside what its plan predicted.
+/// What one task did in the last step, and what its plan predicted.
 struct TaskStats {
   int task = 0;
-  int process = 0;  ///< that runs it
+  int process = 0;  ///< the process that runs the task
   std::string host;
   int threads = 1;
   Traffic measured, planned;
@@ -72,7 +72,7 @@ struct RunStats {
   std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
 };
 
-/// What is run: the values asked for, and ops run for their effect.
+/// A run: the values asked for, ops run for their effect, feeds, and the number of steps.
 struct RunRequest {
   std::vector<Value> fetches;
   std::vector<Value> targets;
@@ -82,8 +82,8 @@ struct RunRequest {
   /// the first one goes on to the next step without waiting for them.
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
-  /// What it throws comes out of run() as it is, and ends the run on the other tasks that are not done with their steps
-  /// yet (nothing keeps these from being ahead): there it is Code::program, unless it is an Error.
+  /// What it throws comes out of run() as it is. It also ends the run on other tasks that are not done with their steps
+  /// yet (they may be ahead): there it is Code::program, unless it is an Error.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
   /// Saves between steps, and may stop the run there: Error(preempted), after which the session can be used. Null: no.
   Checkpoints* checkpoints = nullptr;
@@ -139,9 +139,10 @@ class Session {
   /// differing names. All tasks call it.
   void restore(const TensorMap& variables);
 
-  /// Of the last run. All tasks call it.
+  /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
-  /// The plan that `request` gives, for printing and saving; with SessionOptions::reasons also why. All tasks call it.
+  /// The plan that `request` gives, for printing and saving; with SessionOptions::reasons also the reasons. All tasks
+  /// call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Waits for nothing, tells the others that this task is done, frees everything. run() afterwards is Error(usage).
   void close();

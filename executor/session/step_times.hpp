@@ -8,8 +8,9 @@
 
 namespace ferry {
 
-/// Seconds of each step: how many steps, the least, the median and the most. Up to kKept steps are all kept; of a
-/// longer run every second, fourth, eighth … one is, for the median alone, so that its length takes no memory.
+/// Seconds of each step: how many steps, the least, the median and the most. Up to kKept steps are all kept. In a
+/// longer run only every second, fourth, eighth … one is, for the median alone, so that memory does not grow with the
+/// run.
 class StepTimes {
  public:
   static constexpr std::size_t kKept = 8192;  ///< even

@@ -55,7 +55,7 @@ class TaskThreads {
     rethrow_first();
   }
 
-  /// Of tasks that need a thread each, where there are no more than so many.
+  /// The error when there are more tasks, which need a thread each, than the system gives threads (`most`).
   static Error no_threads(std::size_t tasks, std::uint64_t most, const std::string& why = "") {
     return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
                                      std::to_string(most) + " at most" + (why.empty() ? "" : ": " + why))
@@ -99,7 +99,7 @@ class TaskThreads {
     }
   }
 
-  /// Of several failures the cause: what is not the echo of another task's.
+  /// Throws the cause among several failures: the first that is not the echo of another task's.
   void rethrow_first() {
     std::exception_ptr first;
     for (const std::exception_ptr& failure : failures_) {

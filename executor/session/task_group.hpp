@@ -22,13 +22,13 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   [[nodiscard]] const Cluster& cluster() const;
-  /// Session::plan. Where all tasks are here and nothing has run yet, no task is begun for it.
+  /// Session::plan. No task is started for it if all tasks are here and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// Calls body(task) for each local task at once and returns when all have; then throws what failed first.
   /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
   /// has no thread for each task.
   void on_all(const std::function<void(TaskSession&)>& body);
-  /// on_all, and what it gives for the first local task.
+  /// on_all; returns the result of the first local task.
   template <class T>
   [[nodiscard]] T of_first(const std::function<T(TaskSession&)>& f) {
     T result{};
@@ -38,7 +38,7 @@ class TaskGroup {
     });
     return result;
   }
-  /// on_all for a function that gives tensors: of each the one that is defined.
+  /// on_all for a function that gives tensors: returns for each the one that a task has defined.
   [[nodiscard]] std::vector<Tensor> tensors(std::size_t count,
                                             const std::function<std::vector<Tensor>(TaskSession&)>& f);
   /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.

@@ -18,7 +18,7 @@ namespace {
 /// How often a task that runs steps asks whether the job goes on.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
-/// Initial values that read variables whose initial values read variables, and so on.
+/// The longest chain of initial values that read variables whose initial values read variables, and so on.
 constexpr int kMostInitial = 256;
 
 double seconds(Duration duration) {
@@ -50,7 +50,7 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       executors_(member_, options, workers_, variables_, trace_ ? &*trace_ : nullptr),
       tuner_(member_, executors_, variables_) {}
 
-/// Once a session, where tasks are in processes of their own.
+/// Compares once a session, and only if the job has several processes.
 void TaskSession::compare_graphs(const Graph& graph) {
   if (std::exchange(compared_, true) || member_.cluster().all_here()) return;
   member_.together([&] { require_same_graph(graph, member_.transport(), member_.deadline()); });
@@ -158,7 +158,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
   });
 }
 
-/// Gives the plan's variables their places. Where they are others than before, the executor is made anew.
+/// Gives the plan's variables their addresses. If these have changed, the executor is made anew.
 void TaskSession::bind(Prepared& prepared) {
   const std::uint64_t bound = variables_.bind(prepared.planned->variables(), member_.transport(), member_.deadline());
   if (prepared.executor && bound == prepared.bound) return;
@@ -166,7 +166,7 @@ void TaskSession::bind(Prepared& prepared) {
   prepared.bound = bound;
 }
 
-/// Those that a run begins with: of what is made of them it would be said that it was given.
+/// Checks the variables that a run begins with. Ops would take their NaN for given, and not report it.
 void TaskSession::check_variables() const {
   for (const VariableStore::Part& part : variables_.first_parts()) {
     Given given;

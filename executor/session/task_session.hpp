@@ -39,7 +39,7 @@ class TaskSession {
   [[nodiscard]] const JobMember& member() const { return member_; }
   /// Error(plan) on all tasks unless they have the same graph. Looks at it the first time only.
   void compare_graphs(const Graph& graph);
-  /// Agrees with the other tasks, plans, and runs the steps. The fetches, defined where they arrive.
+  /// Agrees with the other tasks, plans, and runs the steps. Returns the fetches, defined where they arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Precondition:
   /// variables that the plan reads have a value.
@@ -49,9 +49,9 @@ class TaskSession {
   void set_has_value(std::string_view variable) { variables_.set_has_value(variable); }
   /// Sets a variable from task 0's whole value; other tasks give none. All tasks call it.
   void set_variable(std::string_view name, const Type& type, const Tensor& value);
-  /// The whole value, on task 0. All tasks call it.
+  /// The whole value of a variable, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
-  /// Agrees and plans.
+  /// Agrees with the other tasks on the request, and returns its plan.
   const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// Session::tune.
   Tuned tune(const Graph& graph, const RunRequest& request, const TuneOptions& options);
@@ -66,13 +66,13 @@ class TaskSession {
   void cancel() { workers_.cancel(); }
 
  private:
-  /// What is done after each step. True: no more.
+  /// Called after each step. True: make no more steps.
   using AfterStep = std::function<bool(std::int64_t steps_done)>;
 
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
-  /// Steps of a prepared plan, counted on from `step`.
+  /// Runs steps of a prepared plan, counted on from `step`.
   std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps, std::int64_t& step,
                               const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step);
   void bind(Prepared& prepared);

@@ -19,14 +19,13 @@
 
 namespace ferry {
 
-/// Of one task; all tasks call it.
+/// The tuner of one task. All tasks call it.
 class Tuner {
  public:
   Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
       : member_(member), executors_(executors), variables_(variables) {}
 
-  /// Measures the plans, which differ in the size of buckets, and chooses; measured steps are
-  /// numbered from `step`.
+  /// Measures the plans, which differ in the size of buckets, and chooses one; measured steps are numbered from `step`.
   [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                            const TuneOptions& options);
 
@@ -44,8 +43,7 @@ class Tuner {
   std::unique_ptr<TaskExecutor> measured_;  ///< stays when measuring fails: messages may be under way to its buffers
 };
 
-/// Of sizes that have been measured, the one with the fastest step; the first unless another is 2 % faster. There is at
-/// least one.
+/// The measured size with the fastest step; the first one unless another is 2 % faster. There is at least one.
 [[nodiscard]] std::size_t best_size(std::span<const Tuned::Size> sizes);
 
 }  // namespace ferry

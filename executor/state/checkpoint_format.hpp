@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// Where a part of a variable is: in the file of `task`, under the variable's name.
+/// A part of a variable, which is in the file of `task` under the variable's name.
 struct SavedPart {
   int task = 0;
   std::vector<std::int64_t> begin, sizes;
@@ -41,7 +41,7 @@ struct Manifest {
 inline constexpr std::int64_t kCheckpointVersion = 1;
 inline constexpr const char* kManifestFile = "manifest.json";
 
-/// "step-0000000120"; the step of such a name, -1 of any other.
+/// The name of a checkpoint, "step-0000000120"; and the step of such a name, -1 for any other.
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);
 [[nodiscard]] std::int64_t step_of(const std::string& name);
 /// "task-00002.safetensors". No name of a tensor is ever part of one.
@@ -51,7 +51,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 /// Error(file) for a manifest that is missing, is none, or is damaged: its hash is not the one in it.
 [[nodiscard]] Manifest read_manifest(FileSystem& files, const std::string& folder);
 
-/// What a process that does not write the manifest says of its parts to the one that does.
+/// The text in which a process that does not write the manifest describes its parts to the one that does.
 [[nodiscard]] std::string parts_text(const SavedVariables& variables);
 [[nodiscard]] SavedVariables parse_parts(std::string_view text, const std::string& file);
 /// Adds the parts of `more` to those of `variables`.

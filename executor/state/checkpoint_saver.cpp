@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-/// Between two times that the tasks speak with each other.
+/// The time between two exchanges among the tasks.
 constexpr double kLookSeconds = 0.05;
 constexpr std::int64_t kLongestInterval = 1 << 20;
 /// How long a task waits for its process's writer before it hears the others.
@@ -20,7 +20,7 @@ double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Into the memory of the copy before, which has the same parts unless something was laid otherwise.
+/// Copies into the memory of the previous copy, which has the same parts unless a variable was laid anew.
 void copy_parts(const std::vector<VariableStore::Part>& parts, TaskCopy& copy) {
   copy.parts.resize(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -74,7 +74,7 @@ bool CheckpointSaver::at_boundary(const Place& place) {
   return stop;
 }
 
-/// Twice as long as before at most: steps may take longer from now on.
+/// The number of boundaries until the tasks speak again. It at most doubles, since steps may take longer from now on.
 std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
   const TimePoint now = options_.clock->now();
   const double passed =
@@ -113,7 +113,7 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   return said;
 }
 
-/// However long it takes, the tasks hear from each other meanwhile.
+/// Waits for the writers. However long it takes, the tasks hear from each other meanwhile.
 bool CheckpointSaver::await_writers(const Place& place) {
   for (;;) {
     check_interrupt();

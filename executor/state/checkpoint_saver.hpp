@@ -1,4 +1,4 @@
-// CheckpointSaver: when the tasks of a process save, on which all tasks of the job agree.
+// CheckpointSaver: decides when the tasks of a process save; all tasks of the job agree on it.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace ferry {
 
-/// One process's, for all its tasks. At most boundaries between steps it looks at two numbers; the tasks speak with
-/// each other about twenty times a second, and when they save.
+/// One for each process, for all its tasks. At most boundaries between steps it looks at two numbers; the tasks speak
+/// with each other about twenty times a second, and when they save.
 class CheckpointSaver {
  public:
   struct Options {
@@ -38,14 +38,14 @@ class CheckpointSaver {
   [[nodiscard]] const std::string& request() const { return options_.request; }
   /// Error(usage) for another request than that whose steps are counted.
   void require_request(const std::string& request) const;
-  /// Called by every task after each step. True: the job is to stop here, and what it has is on the disk. Throws what
-  /// kept a checkpoint from being written, the same on all tasks.
+  /// Called by every task after each step. True: the job is to stop here, and its state is on the disk. Throws the
+  /// error that kept a checkpoint from being written, the same on all tasks.
   [[nodiscard]] bool at_boundary(const Place& place);
   /// Saves unless this step is saved, and returns when all is on the disk. All tasks call it.
   void save_now(const Place& place);
-  /// The task has what a checkpoint has.
+  /// Notes that the task's state is that of a checkpoint.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
-  /// At which step at_boundary() gave true, once; -1: it has not.
+  /// The step at which at_boundary() returned true, given only once; -1: it has not.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
 
  private:
@@ -54,7 +54,7 @@ class CheckpointSaver {
     std::int64_t saved = -1;      ///< at that boundary
     std::int64_t next_look = 1;
   };
-  /// What the tasks have said.
+  /// The tasks' answers together: whether one is still writing or is to stop, and by task 0 whether a save is due.
   struct Said {
     bool busy = false, stop = false, due = false;
     std::int64_t interval = 1;

@@ -15,7 +15,7 @@ namespace {
 /// How often the process of task 0 looks for the others' files.
 constexpr std::chrono::milliseconds kLookForParts{5};
 constexpr std::uint64_t kMaxPartsBytes = 1 << 30;
-/// Of what is not complete.
+/// How the names of incomplete checkpoints begin.
 constexpr const char* kHidden = ".step-";
 
 std::string parts_file(int process) {
@@ -141,7 +141,7 @@ void CheckpointWriter::commit() {
   }
 }
 
-/// Other processes may still be writing into the folder: they remove what is theirs.
+/// Removes an incomplete checkpoint. Other processes may still be writing into the folder: they remove their own files.
 void CheckpointWriter::clean_up() noexcept {
   const std::string folder = temporary(checkpoint_name(manifest_.step));
   try {

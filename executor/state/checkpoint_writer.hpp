@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// What one task saves: of some variables a part each.
+/// The parts that one task saves: one part each of some variables.
 struct TaskCopy {
   struct Part {
     std::string name;
@@ -40,18 +40,18 @@ class CheckpointWriter {
 
   /// `tasks`: those of this process.
   CheckpointWriter(Options options, std::span<const int> tasks);
-  /// Finishes what does not wait for another process, and leaves that.
+  /// Finishes what it can without waiting for another process, and gives up the rest.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// One for each task, to be filled while nothing is written. Kept from one checkpoint to the next.
+  /// One copy for each task. Fill them while nothing is being written. They are kept from one checkpoint to the next.
   [[nodiscard]] std::vector<TaskCopy>& copies() { return copies_; }
-  /// Writes the copies; `head` has all but the variables. Nothing is being written.
+  /// Writes the copies; `head` has all but the variables. Precondition: nothing is being written.
   void write(Manifest head);
   /// True when nothing is being written, at once or within `at_most`.
   [[nodiscard]] bool idle(Duration at_most);
-  /// Why something could not be written.
+  /// The error, if something could not be written.
   [[nodiscard]] std::optional<Error> failure();
 
  private:
@@ -72,8 +72,8 @@ class CheckpointWriter {
   std::thread thread_;
 };
 
-/// Removes all checkpoints but the newest `keep`. In between they have names that are none of checkpoints, with `job`
-/// in them.
+/// Removes all checkpoints but the newest `keep`. While they are being removed they have names that are not those of
+/// checkpoints, with `job` in them.
 void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep);
 /// Removes what jobs that were killed have left behind.
 void remove_leftovers(FileSystem& files, const std::string& folder);

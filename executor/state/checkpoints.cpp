@@ -95,7 +95,7 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
       .hint("--resume, which goes on from it, or name another folder");
 }
 
-/// What all tasks must know of the checkpoint.
+/// The facts of the checkpoint that all tasks must know, as bytes.
 std::string blob_of(const std::optional<Loaded>& loaded) {
   BlobWriter writer;
   writer.add(loaded.has_value());
@@ -161,7 +161,7 @@ struct Checkpoints::State {
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
 
-  /// body() on the process of task 0; what it throws is thrown on all.
+  /// Calls body() on the process of task 0; what it throws is thrown on all.
   template <class F>
   void at_main(F body) {
     agreed(is_main() ? problem_of(body) : std::nullopt);

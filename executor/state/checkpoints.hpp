@@ -56,12 +56,12 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// The request's steps that the checkpoint had which the session goes on from; 0: there was none.
+  /// The request's steps in the checkpoint from which the session goes on; 0: there was none.
   [[nodiscard]] std::int64_t step() const;
-  /// How many steps of another request it had.
+  /// The steps of another request in that checkpoint.
   [[nodiscard]] std::int64_t steps_of(const RunRequest& request) const;
-  /// Saves what there is now, unless that is saved, and returns when it is on the disk. Errors: as run() with these
-  /// checkpoints, Error(resource) for a full disk, Error(usage) for a folder that cannot be written any more.
+  /// Saves the present state, unless it is saved already, and returns when it is on the disk. Errors: as run() with
+  /// these checkpoints, Error(resource) for a full disk, Error(usage) for a folder that cannot be written any more.
   void save();
 
   /// For Session.
@@ -73,7 +73,7 @@ class Checkpoints {
   std::unique_ptr<State> state_;
 };
 
-/// One that a folder has.
+/// A checkpoint in a folder.
 struct CheckpointFacts {
   std::string name;         ///< of its folder
   std::int64_t step = -1;   ///< -1: unknown
@@ -82,8 +82,8 @@ struct CheckpointFacts {
   std::string problem;      ///< why it cannot be loaded; empty: it can
 };
 
-/// Those of a folder, the oldest first, each read whole and compared with its hashes. Error(file) when the folder
-/// cannot be read. Thread-safe.
+/// The checkpoints of a folder, the oldest first, each read whole and compared with its hashes. Error(file) when the
+/// folder cannot be read. Thread-safe.
 [[nodiscard]] std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files);
 /// Whether a folder holds checkpoints or what is left of them.
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);

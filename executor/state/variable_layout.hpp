@@ -14,21 +14,22 @@
 
 namespace ferry {
 
-/// Equal parts are kept once. It does not change once it is made, so that all tasks of a process share one.
+/// The part of a variable on each task; equal parts are kept once. It does not change once it is made, so all tasks of
+/// a process share one.
 class VariableLayout {
  public:
-  /// Nobody has a part.
+  /// No task has a part.
   explicit VariableLayout(std::size_t tasks) : of_task_(tasks, 0) {}
   /// A value of these sizes, whole at task 0 and nowhere else.
   [[nodiscard]] static std::shared_ptr<const VariableLayout> at_task_0(const std::vector<std::int64_t>& sizes,
                                                                        std::size_t tasks);
 
-  /// While it is made: tasks in ascending order.
+  /// Gives a task its part. Only while the layout is made, with tasks in ascending order.
   void give(std::size_t task, const VariablePart& part);
 
   [[nodiscard]] std::size_t tasks() const { return of_task_.size(); }
   [[nodiscard]] const VariablePart& part(std::size_t task) const { return parts_[of_task_[task]].part; }
-  /// The task has a part that no task before it has.
+  /// Whether the task has a part that no task before it has.
   [[nodiscard]] bool is_first(std::size_t task) const {
     return of_task_[task] != 0 && parts_[of_task_[task]].first == task;
   }
@@ -47,7 +48,7 @@ class VariableLayout {
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, std::uint32_t> numbers_;  // begin, sizes
 };
 
-/// Of the variables of a plan, by name.
+/// The dtypes and layouts of a plan's variables, by name.
 using VariableLayouts = std::map<std::string, std::pair<DType, std::shared_ptr<const VariableLayout>>, std::less<>>;
 [[nodiscard]] VariableLayouts variable_layouts(const Plan& plan);
 

@@ -16,7 +16,7 @@ struct VariablePart {
 
 /// Copies the part's elements, of `element` bytes, from an array of its own into the whole one.
 void put_part(const VariablePart& part, std::size_t element, const std::byte* own, std::byte* whole);
-/// The other way.
+/// Copies the part's elements from the whole array into one of its own.
 void cut_part(const VariablePart& part, std::size_t element, const std::byte* whole, std::byte* own);
 
 }  // namespace ferry

@@ -22,9 +22,9 @@ class VariableStore {
  public:
   explicit VariableStore(int task) : task_(task) {}
 
-  /// Makes the parts that a plan wants, and gives the address of each of this task's. What lies otherwise is laid anew
-  /// through whole values, for which all tasks must call this with the same plan. The result is the same on all tasks:
-  /// while it stays as it is, so do the addresses of the plan's variables.
+  /// Makes the parts that a plan wants, and gives the address of each of this task's. Variables that lie otherwise are
+  /// laid anew through whole values, for which all tasks must call this with the same plan. The result is the same on
+  /// all tasks: while it stays as it is, so do the addresses of the plan's variables.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
   /// Gives a variable its value: whole at task 0, whose `value` it is; other tasks give none. The next bind lays it as
   /// its plan wants. All `tasks` tasks call it.
@@ -46,8 +46,8 @@ class VariableStore {
     const VariablePart* part = nullptr;
     std::span<const std::byte> bytes;
   };
-  /// Of the variables that have a value, in the order of their names, the parts that no task before this one holds as
-  /// well: those of all tasks together are all that there is, once.
+  /// The parts that no earlier task also holds, of the variables that have a value, in the order of their names. So all
+  /// tasks together give each part once.
   [[nodiscard]] std::vector<Part> first_parts() const;
 
   [[nodiscard]] bool has_value(std::string_view name) const;
