@@ -41,7 +41,7 @@ struct BenchOptions {
   std::string svg;
 };
 
-/// Its lines, printed as they come.
+/// Runs a benchmark and prints its lines as they come. Returns them.
 std::vector<BenchLine> run_benchmark(const Benchmark& benchmark, bool as_json) {
   std::vector<BenchLine> lines;
   try {

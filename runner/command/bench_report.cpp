@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-// Of the picture, in pixels.
+// Sizes in the picture, in pixels.
 constexpr double kNames = 190, kBars = 420, kValues = 330, kRow = 20, kTop = 56, kBottom = 16;
 
 std::string number(double value, const char* format = "%.4g") {

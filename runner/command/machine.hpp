@@ -1,4 +1,4 @@
-// What this machine gives to this process: read from the system, for `ferry doctor`.
+// What this machine gives to this process, as the system says, for `ferry doctor`.
 #pragma once
 
 #include <cstdint>

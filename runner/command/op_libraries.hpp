@@ -18,7 +18,7 @@ namespace ferry {
 /// when two have an op of one name, or an op has no kernel.
 [[nodiscard]] std::shared_ptr<const UserOps> load_op_libraries(const std::vector<std::string>& libraries);
 
-/// --ops, repeatable: `known` is what is given by it, and ferry's own.
+/// Adds --ops, repeatable: `known` becomes the ops of these libraries and ferry's own.
 void add_ops_option(CLI::App& app, std::shared_ptr<const UserOps>& known);
 
 }  // namespace ferry

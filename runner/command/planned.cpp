@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-/// How --shape gives such a shape: "x=SIZE,784".
+/// An example of --shape for such a shape: "x=SIZE,784".
 std::string example_of(const std::string& name, const Shape& shape) {
   std::vector<std::string> sizes;
   sizes.reserve(static_cast<std::size_t>(shape.rank()));

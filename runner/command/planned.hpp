@@ -1,4 +1,4 @@
-// Plans without running: what plan, check and explain have in common.
+// Plans without running: common to plan, check and explain.
 #pragma once
 
 #include <functional>
@@ -26,11 +26,11 @@ struct PlanCommandOptions : JobOptions {
 
 /// "x=64,784" for each. Error(usage) for what is malformed or given twice.
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
-/// --shape.
+/// Adds --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
-/// --cluster, which fills ClusterOptions::elsewhere.
+/// Adds --cluster, which fills ClusterOptions::elsewhere.
 CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
-/// FILE, --shape, --cluster and the options of a job.
+/// Adds FILE, --shape, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
 /// The plan in a .plan file (then without reasons), or of a graph file over virtual tasks. Inputs get the shapes of

@@ -22,7 +22,7 @@ std::string join_path(const std::string& folder, const char* name) {
   return folder + "/" + name;
 }
 
-/// What the manifest says of the variables.
+/// The facts in the manifest about the variables: hash and number.
 struct Promised {
   std::string hash;
   std::uint64_t variables = 0;

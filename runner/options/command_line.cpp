@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kScreenLines = 40;
 
-/// In a few words; docs/exit_codes.md has more.
+/// The meaning of each exit code in a few words; docs/exit_codes.md has more.
 constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::ok, "done"},
     {Code::conformance, "conformance cases failed"},

@@ -13,7 +13,8 @@ class App;
 
 namespace ferry {
 
-/// What the command line asks for: run after parsing, gives the exit code. A subcommand sets it in its callback.
+/// The action that the command line asks for. It is run after parsing and returns the exit code. A subcommand sets it
+/// in its callback.
 using Action = std::function<int()>;
 
 /// Parses into `app`. False when the help or the version was asked for, which is then on stdout. Error(usage) names the
@@ -24,7 +25,7 @@ using Action = std::function<int()>;
 void add_examples(CLI::App& app, std::string_view lines);
 
 /// Runs `body` and gives its exit code. What it throws is written to stderr, one screen at most, and becomes the exit
-/// code: of a ferry::Error its own, of memory exhausted 7, of anything else 9.
+/// code: that of a ferry::Error, 7 for exhausted memory, 9 for anything else.
 [[nodiscard]] int guarded(const Action& body) noexcept;
 
 /// `error` as exit code and text; both as guarded() reports them.
@@ -37,7 +38,7 @@ struct Report {
 /// `text` cut to one screen: at most 40 lines, and a line that says how many more there were.
 [[nodiscard]] std::string one_screen(std::string_view text);
 
-/// Writes to stdout. When it is closed or full that is said once on stderr and the rest is dropped: what else the run
-/// does goes on.
+/// Writes to stdout. When it is closed or full, this is said once on stderr and the rest is dropped, while the run goes
+/// on.
 void print(std::string_view text);
 }  // namespace ferry

@@ -43,7 +43,7 @@ class LineParser {
   }
 
  private:
-  /// What `make` complains of is a fault of this line.
+  /// Returns make(). Its errors name this line, and are Code::usage.
   template <class F>
   auto located(F make) {
     try {

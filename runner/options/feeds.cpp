@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// Of what a file's header says; sizes that the input leaves open may be any.
+/// Checks the type in a file's header against the input; sizes that the input leaves open may be any.
 void check_type(const FeedInput& input, const std::string& file, const Type& given) {
   if (!input.shape) return;
   const Type wanted{input.dtype, *input.shape};
@@ -26,7 +26,7 @@ void check_type(const FeedInput& input, const std::string& file, const Type& giv
         .at(input.line);
 }
 
-/// The number that the whole text is; for an integer input an integer, as far as 64 bits reach.
+/// The number that the whole text is, or nothing; for an integer input an integer, as far as 64 bits reach.
 std::optional<Literal> number_in(const std::string& text, DType dtype) {
   const auto whole = [&](auto number) -> std::optional<Literal> {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

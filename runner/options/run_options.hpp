@@ -16,7 +16,7 @@ class App;
 
 namespace ferry {
 
-/// How the job is formed, and what of the graph is meant: common to run, plan, check and explain.
+/// How the job is formed, and which part of the graph is meant: common to run, plan, check and explain.
 struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
@@ -48,19 +48,19 @@ struct RunOptions : JobOptions {
   bool check_numerics = false;
 };
 
-/// What of the options is that of checkpoints. Error(usage) for a `checkpoint_every` that is neither.
+/// The options of checkpoints among these. Error(usage) for a `checkpoint_every` that is neither steps nor a time.
 [[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
 
-/// What of the options is a session's. It uses the kernels in `options`.
+/// The options of a session among these. It uses the kernels in `options`.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
-/// --dim, of ONNX models; --feed.
+/// Adds --dim, for ONNX models, or --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
-/// --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
+/// Adds --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
 /// --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
-/// Those and all others of `ferry run`, but for FILE.
+/// Adds those and all other options of `ferry run`, except FILE.
 void add_run_options(CLI::App& app, RunOptions& options);
 
 }  // namespace ferry

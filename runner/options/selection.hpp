@@ -1,4 +1,4 @@
-// Selection: what of a graph is run, by names as the command line gives them.
+// Selection: the part of a graph that is run, by names as the command line gives them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What one entry runs: its values by the names under which results are shown and saved.
+/// The values that one entry runs, with the names under which results are shown and saved.
 struct Selection {
   std::string entry;  ///< empty: the graph's outputs
   std::vector<std::string> names;
@@ -31,7 +31,7 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names);
 /// For each op of the graph, whether the selection needs it.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
 
-/// What the Batch ops of a selection say of its data; zeros without one.
+/// The sizes of a selection's data as its Batch ops give them; zeros if it has none.
 struct DataSize {
   std::int64_t batch = 0;  ///< rows of a step
   std::int64_t steps = 0;  ///< of an epoch

@@ -29,7 +29,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return digits + " B";
 }
 
-/// By what a collective does with its values: joins sums, joins parts, hands on, exchanges.
+/// The colour of a collective, by what it does with values: joins sums, joins parts, hands on, or exchanges.
 std::string_view colour_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -82,9 +82,9 @@ struct Drawn {
   std::uint64_t bytes = 0;       ///< of a variable or collective
 };
 
-/// Boxes of a picture that is legible, and that graphviz draws in a few seconds.
+/// The most boxes of a picture that is legible, and that graphviz draws in a few seconds.
 constexpr std::size_t kMostBoxes = 120;
-/// Tasks that are drawn where boxes are folded, beside those whose like is not drawn yet.
+/// So many tasks, the first ones, are always drawn; of the others one of each class, unless the whole plan is wanted.
 constexpr int kMostTasks = 4;
 
 constexpr std::string_view kOfGradients = "grad/";
@@ -261,7 +261,7 @@ class Drawing {
     return makers_[storage];
   }
 
-  /// From all that made the buffer, perhaps in parts.
+  /// Adds arrows from all boxes that made the buffer, perhaps in parts.
   void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
     if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
       for (const auto& part : parts->second) arrows_.push_back({part.second, box, ""});
@@ -283,7 +283,7 @@ class Drawing {
       arrows_.push_back({box, kept->second, "style=dashed, constraint=false"});
   }
 
-  /// What a loop carries begins with what was there, and its body gives it anew.
+  /// Adds a carried buffer to a loop: an arrow from the box that made it; the body writes it anew.
   void carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
     if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop, ""});
     kept_[storage_of(role, buffer)] = loop;
@@ -350,7 +350,8 @@ class Drawing {
     return count;
   }
 
-  /// What is drawn as one box, with scopes of names to a depth.
+  /// The key of the box that shows it: things with the same key are drawn as one box. Scopes in names count down to
+  /// `depth`.
   [[nodiscard]] std::string key_of(const Drawn& drawn, std::size_t depth) const {
     const bool ports = !drawn.kernel || drawn.what == "variable";
     const bool backward = drawn.name.starts_with(kOfGradients);
@@ -403,7 +404,7 @@ class Drawing {
     return lines;
   }
 
-  /// One for all messages, and one for all other values, between two boxes.
+  /// The arrows to draw between two boxes: one for all messages, and one for all other values.
   [[nodiscard]] std::vector<Arrow> joined_arrows() const {
     std::map<std::tuple<Index, Index, bool>, Arrow> joined;
     std::map<std::tuple<Index, Index, bool>, std::size_t> counts;
@@ -457,9 +458,9 @@ class Drawing {
 
   // Of the task that is being drawn.
   std::vector<Index> makers_;  ///< of buffers
-  /// Of a buffer that is made in parts, by where they lie.
+  /// For a buffer that is made in parts: the box that made each, by the part's offset.
   std::map<std::uint32_t, std::map<std::uint64_t, Index>> parts_;
-  std::map<std::uint32_t, Index> kept_;  ///< of a variable's buffer its box, of a carried one the loop
+  std::map<std::uint32_t, Index> kept_;  ///< the box of a variable's buffer, the loop of a carried one
 };
 
 }  // namespace

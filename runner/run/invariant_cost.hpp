@@ -1,4 +1,4 @@
-// What --invariant costs.
+// The cost of --invariant, as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What running a graph and running a plan have in common: the job around it, and what becomes of the results.
+// Common to running a graph and running a plan: the job around it, and the output of the results.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace ferry {
 /// end the run in good order; where it saves checkpoints, SIGTERM with one.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
-/// Of a run whose steps have all succeeded.
+/// The results of a run whose steps have all succeeded.
 struct Results {
   std::vector<std::string> names;  ///< of the fetches
   std::vector<Tensor> fetched;

@@ -29,9 +29,9 @@ class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  /// `columns`: of the terminal. Where the line is longer, the bar is left out; where it still is, it is cut.
+  /// `columns`: those of the terminal. A line that is longer loses the bar, and if it is still longer it is cut.
   ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
-  /// `done` steps are over. Draws at most ten times a second, and always the last step.
+  /// Call it when `done` steps are over. Draws at most ten times a second, and always the last step.
   void update(std::int64_t done, const Metrics& metrics);
   /// Wipes the line, so that something else can be written there.
   void clear();
@@ -53,7 +53,7 @@ class MeanMetrics {
  public:
   /// The metrics of one more step, the same names in each.
   void add(const Metrics& metrics);
-  /// Of what was added since the last call; and begins anew.
+  /// The means of what was added since the last call; begins anew.
   [[nodiscard]] Metrics take();
 
  private:
@@ -67,9 +67,9 @@ class StepLines {
  public:
   StepLines(const RunLength& run, std::int64_t every, Clock& clock)
       : run_(run), every_(every), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// `done` steps are over. The line, ended, when there is one now; else "".
+  /// Call it when `done` steps are over. Returns the line, with its end, if one is due, else "".
   [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
-  /// What was done since the last line took no time of the steps: an evaluation.
+  /// Leaves the time since the last line out of the speed: it went to an evaluation.
   void resume() { begin_ = clock_->now(); }
 
  private:
@@ -81,8 +81,8 @@ class StepLines {
   MeanMetrics means_;
 };
 
-/// Lines for who looks at no terminal, every few seconds: "step 412/938: loss = 0.312, 41,230 samples/s, 3 s left".
-/// Used from one thread.
+/// Lines every few seconds where there is no terminal: "step 412/938: loss = 0.312, 41,230 samples/s, 3 s left". Used
+/// from one thread.
 class TimedLines {
  public:
   TimedLines(const RunLength& run, Clock& clock)
@@ -91,7 +91,7 @@ class TimedLines {
   [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
   /// The line, ended. Metrics are those of the last step, the speed is that since the line before.
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
-  /// As StepLines::resume().
+  /// Does the same as StepLines::resume().
   void resume() { begin_ = clock_->now(); }
 
  private:
@@ -108,7 +108,7 @@ class FiniteWatch {
  public:
   /// `names`: of the fetches.
   explicit FiniteWatch(std::vector<std::string> names) : names_(std::move(names)) {}
-  /// Of step `done`, the first is 1: "step 7: loss is nan; …", once; else "".
+  /// Looks at step `done`, the first being 1. Returns "step 7: loss is nan; …" once, else "".
   [[nodiscard]] std::string update(std::int64_t done, std::span<const Tensor> fetched);
 
  private:
@@ -116,8 +116,8 @@ class FiniteWatch {
   bool told_ = false;
 };
 
-/// What a run tells of its steps while they run: on stderr the bar or lines every few seconds, lines on stdout and a
-/// file where they are asked for, and a warning of what is not finite. Used from one thread.
+/// Reports on the steps of a run: on stderr the bar or lines every few seconds, lines on stdout and in a file where
+/// they are asked for, and a warning of numbers that are not finite. Used from one thread.
 class StepReport {
  public:
   struct Options {
@@ -129,9 +129,9 @@ class StepReport {
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 
-  /// One more step is over.
+  /// Call it when one more step is over.
   void update(std::span<const Tensor> fetched);
-  /// Something else is printed; the time until resume() is not that of steps.
+  /// Clears the bar, so that something else can be printed; the time until resume() does not count as that of steps.
   void pause() { bar_.clear(); }
   void resume() {
     lines_.resume();
@@ -148,8 +148,8 @@ class StepReport {
   FiniteWatch finite_;
 };
 
-/// For a run of so many steps: the bar where stderr is a terminal; elsewhere lines every few seconds, unless
-/// `print_every` asks for lines.
+/// The options for a run of so many steps: the bar where stderr is a terminal, elsewhere lines every few seconds,
+/// unless `print_every` asks for lines.
 [[nodiscard]] StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps);
 
 /// " loss = 0.312 accuracy = 0.91", names escaped.
@@ -158,7 +158,7 @@ class StepReport {
 /// The scalars among the fetches.
 [[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);
 
-/// A sink. A terminal that takes nothing loses a line, no more.
+/// A sink that writes to stderr. A terminal that takes nothing loses lines, no more.
 void write_stderr(std::string_view text);
 
 /// Columns of the terminal that stderr is; 0: it is none.

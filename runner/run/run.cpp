@@ -84,7 +84,7 @@ class Run {
     if (is_main()) log_info(tuning_text(tuned));
   }
 
-  /// That of the steps, not of the eval entry.
+  /// Saves the plan of the steps, not that of the eval entry.
   void save_plan(Session& session) {
     Plan plan = session.plan(selection_.request).plan;
     if (!is_main()) return;
@@ -157,7 +157,7 @@ class Run {
     if (metrics_) metrics_->add(step, eval_->entry, metrics);
   }
 
-  /// What --invariant costs, on stderr, beside the same run without it where that can be planned.
+  /// Logs what --invariant costs, compared with the same run without it where that can be planned.
   void tell_cost(Session& session) {
     const Plan& plan = session.plan(selection_.request).plan;
     if (!is_main()) return;

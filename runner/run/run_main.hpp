@@ -23,7 +23,7 @@ namespace ferry {
 /// Builds a graph; `data` is the folder of --data, empty without one. Every process of a job must build the same graph.
 using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 
-/// As run_main() above, for a graph that depends on options of the program's own: `make` builds it after they are read.
+/// Does the same for a graph that depends on options of the program itself: `make` builds it after they are read.
 [[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
 
 }  // namespace ferry

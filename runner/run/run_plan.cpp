@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// Options that say how a plan is made, or need its graph.
+/// Refuses options that say how a plan is made, or that need its graph.
 void refuse_options_of_graphs(const RunOptions& options) {
   const std::pair<bool, const char*> of_planning[] = {
       {!options.entry.empty(), "--entry"},    {options.soft_placement, "--soft-placement"},
@@ -37,7 +37,7 @@ void refuse_options_of_graphs(const RunOptions& options) {
     if (is_given) refuse(name, "run the graph's file: it is planned when it starts");
 }
 
-/// Where each of the wanted fetches stands in the plan; all of them when none is named.
+/// The index in the plan of each wanted fetch; all fetches when none is named.
 std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std::string>& lists) {
   std::vector<std::string> known;
   for (const PlanPort& port : plan.fetches) known.emplace_back(plan.string(port.name));
@@ -68,7 +68,7 @@ TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<cons
   return gives || tasks[0] == 0 ? parse_feeds(inputs, options.feeds) : TensorMap();
 }
 
-/// What the plan was made for, where the user and the launcher say nothing else.
+/// The options of a job that the plan was made for, where the user and the launcher say nothing else.
 JobOptions job_for(const Plan& plan, const RunOptions& options) {
   JobOptions job = options;
   const auto launch = mpi_launch();

@@ -22,7 +22,7 @@ void on_signal(int signal) {
   errno = kept;
 }
 
-// However often it comes: launchers and schedulers send it more than once.
+// Does the same however often the signal comes: launchers and schedulers send it more than once.
 void on_preemption(int) {
   const int kept = errno;
   constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";

@@ -1,4 +1,4 @@
-// What --tune found, for people.
+// The result of --tune, as text.
 #pragma once
 
 #include <string>
