@@ -1,4 +1,5 @@
-// What checkpoints cost a training run: its steps with one saved every second, beside the same without.
+// The cost of checkpoints for a training run: its steps with one saved every second, compared with the same run
+// without.
 #include <cmath>
 
 #include "base/system/clock.hpp"

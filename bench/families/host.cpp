@@ -55,7 +55,7 @@ std::optional<double> round_by_gloo(std::int64_t bytes) {
   return std::stod(micros);
 }
 
-/// Against MPI, and where gloo is faster against that.
+/// Measures against MPI, or against gloo where that is faster.
 Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
   Figure by_mpi = against_mpi(what, bytes);
   const std::optional<double> gloo = round_by_gloo(bytes);

@@ -41,7 +41,7 @@ double by_ferry(const Model& model, const std::string& feed, const std::string& 
   return nlohmann::json::parse(file)["step_seconds"]["median"].get<double>() * 1e3;
 }
 
-/// Nothing where onnxruntime is not installed.
+/// Milliseconds of a step by onnxruntime; nothing where it is not installed.
 std::optional<double> by_onnxruntime(const Model& model, const std::string& feed, int threads) {
   const std::string ms =
       run_program({"python3", "-W", "ignore", beside_this_program("onnx.py"), beside_this_program(model.name + ".onnx"),

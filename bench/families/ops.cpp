@@ -1,4 +1,4 @@
-// What an op costs that does nothing, in graphs of 100,000 ops that are run again and again.
+// The cost of an op that does nothing, in graphs of 100,000 ops that are run again and again.
 #include "bench/benchmark.hpp"
 #include "bench/graphs/null_graphs.hpp"
 

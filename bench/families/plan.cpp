@@ -1,4 +1,4 @@
-// What happens to a large graph from its making to its plan, on four tasks.
+// Time and memory from the making of a large graph to its plan, on four tasks.
 #include <malloc.h>
 
 #include <fstream>
@@ -50,7 +50,7 @@ Value random_maxima(Graph& g, const Value& x) {
   return made.back();
 }
 
-/// A number of /proc/self/status, in bytes; 0 where there is none.
+/// The value of that field in /proc/self/status, in bytes; 0 where there is none.
 double status_bytes(const std::string& wanted) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -60,7 +60,7 @@ double status_bytes(const std::string& wanted) {
   return 0;
 }
 
-/// What is resident now; the highest mark begins here.
+/// Starts the high-water mark of resident memory anew, and returns the bytes that are resident now.
 double begin_peak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";

@@ -1,4 +1,4 @@
-// What planning costs where many tasks do the same: one step of training on a mesh of data × tensor.
+// The cost of planning where many tasks do the same: one step of training on a mesh of data × tensor.
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"

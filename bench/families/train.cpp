@@ -78,7 +78,7 @@ struct Training {
   int steps;
 };
 
-/// With momentum SGD; every process has its rows of one batch.
+/// Saves the graph of a training with momentum SGD; every process has its rows of one batch.
 void save_training(const std::string& file, const Training& training, int processes) {
   Graph g;
   const auto everywhere = g.on(g.mesh("dp"));
@@ -103,7 +103,7 @@ double by_ferry(const std::string& graph, const std::string& stats, Setting sett
   return 1 / nlohmann::json::parse(file)["step_seconds"]["median"].get<double>();
 }
 
-/// Nothing where PyTorch is not installed.
+/// Steps per second by PyTorch; nothing where it is not installed.
 std::optional<double> by_pytorch(const Training& training, Setting setting) {
   const std::string steps =
       run_program({"python3", "-W", "ignore", beside_this_program("train.py"), training.name,

@@ -28,7 +28,7 @@ struct Job {
     require_all(from.needs.size());
   }
 
-  /// Nothing was folded, merged or left out.
+  /// Checks that no op was folded, merged or left out.
   void require_all(std::size_t ops) const {
     const Plan& plan = session->plan(request).plan;
     std::size_t planned = 0;

@@ -1,4 +1,4 @@
-// Graphs of ops that do nothing: what running an op costs besides its kernel.
+// Graphs of ops that do nothing: they measure the cost of an op besides its kernel.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct NullGraph {
 /// Runs such a graph once and gives the nanoseconds for each op.
 using NullRun = std::function<double()>;
 
-/// By a session on one task with so many threads.
+/// The graph as a session runs it, on one task with so many threads.
 [[nodiscard]] NullRun null_run_by_ferry(const NullGraph& graph, int threads);
-/// By oneTBB's flow_graph (tbb_flow_graph.cpp); an empty function where oneTBB is absent (no_tbb.cpp).
+/// The graph in oneTBB's flow_graph (tbb_flow_graph.cpp); an empty function where oneTBB is absent (no_tbb.cpp).
 [[nodiscard]] NullRun null_run_by_tbb(const NullGraph& graph, int threads);
-/// By Taskflow (taskflow.cpp); an empty function where its headers were not given (no_taskflow.cpp).
+/// The graph in Taskflow (taskflow.cpp); an empty function where its headers were not given (no_taskflow.cpp).
 [[nodiscard]] NullRun null_run_by_taskflow(const NullGraph& graph, int threads);
 
 }  // namespace ferry::bench

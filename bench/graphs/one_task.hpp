@@ -1,4 +1,4 @@
-// What benchmarks of ops on one task share: ops that nothing is done for, and a session for them.
+// Common to benchmarks of ops on one task: ops that do nothing, and a session for them.
 #pragma once
 
 #include <memory>

@@ -87,7 +87,7 @@ std::vector<std::int64_t> points_before(std::string_view pattern, std::int64_t t
 }
 
 void compute(std::int64_t iterations) {
-  // By blocks that stay in registers: stores would wait behind those of messages.
+  // Computes in blocks that stay in registers: stores would wait behind those of messages.
   using Two = double __attribute__((vector_size(16)));
   constexpr std::size_t kInRegisters = 8;
   for (std::size_t block = 0; block < 64; block += 2 * kInRegisters) {

@@ -16,7 +16,7 @@ namespace ferry::bench {
 
 inline constexpr std::int64_t kPoints = 8;
 
-/// What a task gives: 16 bytes that say which task it was.
+/// The result of a task: 16 bytes that say which task it was.
 struct Payload {
   std::int64_t timestep = 0;  ///< from 0; before it there is one of timestep -1 at each point
   std::int64_t point = 0;
@@ -31,7 +31,7 @@ struct Payload {
 [[nodiscard]] std::vector<std::int64_t> points_before(std::string_view pattern, std::int64_t timestep,
                                                       std::int64_t point);
 
-/// Task Bench's kernel bound by computing: so often a multiplication and an addition of 64 numbers.
+/// Task Bench's compute-bound kernel: `iterations` times a multiplication and an addition of 64 numbers.
 void compute(std::int64_t iterations);
 
 /// Checks a payload. Error(bug) when it is of another task than `expected`.
@@ -41,9 +41,9 @@ void check_payload(const Payload& payload, const Payload& expected);
 /// each goes on where the last one ended. The values are to be the targets of a run.
 [[nodiscard]] std::vector<Value> add_task_graph(Graph& graph, std::string_view pattern, std::int64_t timesteps,
                                                 int tasks);
-/// The CPU's kernels and that of these ops.
+/// The CPU's kernels, and the kernel of these ops.
 [[nodiscard]] const KernelTable& kernels_with_points();
-/// What their kernels compute from now on; not while a session runs.
+/// Sets how many iterations their kernels compute from now on; not while a session runs.
 void set_iterations(std::int64_t iterations);
 
 }  // namespace ferry::bench

@@ -6,7 +6,7 @@
 
 namespace ferry::bench {
 
-/// What a program that has ended gave.
+/// The output, time and memory of a program that has ended.
 struct Finished {
   std::string output;       ///< on stdout
   double seconds = 0;       ///< from its start until it was gone

@@ -22,10 +22,10 @@ struct Tuning {
   std::vector<std::string> options;  ///< of mpirun
 };
 
-/// What both sides took. `mpirun` is the command's begin: mpirun, or a program that starts it, and options.
+/// The times of both sides. `mpirun` is the beginning of the command: mpirun, or a program that starts it, and options.
 [[nodiscard]] std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun);
 
-/// Measures in a job for each tuning; that in which the peer was fastest counts.
+/// Measures in one job for each tuning; the job in which the peer was fastest counts.
 [[nodiscard]] Figure against_best(const RankPair& wanted, const std::vector<std::string>& mpirun,
                                   const std::vector<Tuning>& tunings);
 

@@ -33,7 +33,7 @@ struct Sums {
 
 }  // namespace
 
-/// Each round: a member's half of the last sums (consumed), which are summed over the members.
+/// In each round each member halves the last sums, which uses them, and the halves are summed over the members.
 Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   const Work work = work_for(bytes);
   const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));

@@ -20,7 +20,7 @@ constexpr int kTimes = 3;
 constexpr std::array<std::int64_t, 20> kIterations = {1,  2,  3,  4,   6,   8,   12,  16,  24,   32,
                                                       48, 64, 96, 128, 192, 256, 384, 512, 1024, 4096};
 
-/// Where a rank has nothing to do it leaves its core to the others, which MPI_Barrier would not.
+/// A barrier in which a rank that waits leaves its core to the others, as MPI_Barrier would not.
 void quiet_barrier() {
   MPI_Request request;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -73,7 +73,7 @@ std::shared_ptr<Job> job_of(const std::string& pattern, const Cluster& cluster) 
   return job;
 }
 
-/// On one task with so many threads; the other ranks have nothing to do.
+/// The job on one task with so many threads; the other ranks have nothing to do.
 std::shared_ptr<Job> job_of_threads(const std::string& pattern, std::int64_t threads) {
   ClusterOptions options;
   options.tasks = 1;

@@ -1,4 +1,4 @@
-// Task graphs by hand-written MPI: what Task Bench's MPI program with nonblocking messages does.
+// Task graphs by hand-written MPI, in the way of Task Bench's MPI program with nonblocking messages.
 #pragma once
 
 #include <mpi.h>
@@ -12,12 +12,12 @@
 namespace ferry::bench {
 
 /// The points are dealt out to the ranks in equal blocks. In each timestep a rank starts a receive and a send for each
-/// payload that a task takes from a task of another rank, waits for all, and runs its tasks one after the other. Who
-/// talks to whom is found once, before.
+/// payload that a task takes from a task of another rank, waits for all, and runs its tasks one after the other. The
+/// partners of each rank are found once, before.
 class PointsByMpi {
  public:
   explicit PointsByMpi(const std::string& pattern);
-  /// So many timesteps with so much work in each task. All ranks call it.
+  /// Runs so many timesteps, with so many iterations of work in each task. All ranks call it.
   void run(std::int64_t timesteps, std::int64_t iterations);
 
  private:

@@ -14,7 +14,7 @@
 
 namespace ferry::bench {
 
-/// Both sides of one, as one rank runs them. Each gives its figure on rank 0, and anything on the others.
+/// Both sides of a benchmark, as one rank runs them. Each returns its figure on rank 0, and any number on the others.
 struct Sides {
   std::function<double()> ferry, peer;
 };
@@ -35,16 +35,16 @@ struct Sides {
 [[nodiscard]] Sides wait_latency(const Cluster& cluster, std::int64_t);
 [[nodiscard]] Sides wait_kept(const Cluster& cluster, std::int64_t);
 
-/// METG(50 %) of a pattern of Task Bench, in microseconds: of ferry on all ranks with one thread each, or on rank 0
-/// alone with several; of MPI on all ranks. For one core a rank.
+/// METG(50 %) of a pattern of Task Bench, in microseconds: for ferry on all ranks with one thread each, or on rank 0
+/// alone with several; for MPI on all ranks. It needs one core for each rank.
 [[nodiscard]] Sides metg_of(const std::string& pattern, const Cluster& cluster, std::int64_t threads);
 
-/// What to do in a step, and how often a step does what is measured.
+/// The number of steps, and how often each step does what is measured.
 struct Work {
   std::int64_t steps = 1;
   std::int64_t per_step = 1;
 };
-/// Enough of it for a good clock, and few enough instructions for the caches; of messages of so many bytes.
+/// Enough work with messages of so many bytes to be timed well, in few enough instructions for the caches.
 [[nodiscard]] Work work_for(std::int64_t bytes);
 
 /// output[i] = input[i] * factor + added: the work of hand-written programs.

@@ -45,7 +45,7 @@ double seconds_since(TimePoint begin) {
   return std::chrono::duration<double>(system_clock().now() - begin).count();
 }
 
-/// What a side gave while both ranks computed.
+/// The figures of one side while both ranks computed.
 struct Waited {
   double micros = 0;   ///< of a message that the other rank waited for, the median
   double percent = 0;  ///< of the computing done without messages
