@@ -15,7 +15,7 @@ namespace {
 constexpr int kRows = 3600, kInputs = 6, kSteps = 60;
 using Weights = std::array<float, kInputs + 1>;  // the last is the bias
 
-/// Row r: numbers from -1 to 1, and whether their weighted sum is above 0, but for one row in ten.
+/// Row r: numbers from -1 to 1. Its label is 1 where their weighted sum is above 0; one row in ten has the wrong label.
 struct Row {
   std::array<float, kInputs> x{};
   float label = 0;
