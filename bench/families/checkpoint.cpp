@@ -5,7 +5,7 @@
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/processes/scratch_folder.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/linalg.hpp"

@@ -5,7 +5,7 @@
 #include "executor/job/fit.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {

@@ -10,7 +10,7 @@
 #include "executor/job/difference.hpp"
 #include "executor/observe/numerics.hpp"
 #include "executor/session/variable_use.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 
 namespace ferry {
 namespace {

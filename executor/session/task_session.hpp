@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/job/agreement.hpp"
+#include "executor/session/agreement.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/session/executor_factory.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/agreement.hpp"
+#include "executor/session/agreement.hpp"
 #include "graph/graph.hpp"
 
 namespace ferry {

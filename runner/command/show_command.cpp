@@ -7,7 +7,7 @@
 #include "base/files/files.hpp"
 #include "base/text.hpp"
 #include "executor/session/plan_session.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/op_libraries.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/session/session.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "kernels/user_ops.hpp"
 
 namespace CLI {

@@ -1,5 +1,5 @@
 // Checkpoints: a run that goes on from one ends as one that was never stopped.
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 
 #include <doctest/doctest.h>
 

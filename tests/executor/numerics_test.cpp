@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/session/session.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "tests/support/faulty_files.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"

@@ -1,4 +1,4 @@
-#include "executor/state/checkpoints.hpp"
+#include "executor/session/checkpoints.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "base/files/folder_lock.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
-#include "executor/job/agreement.hpp"
+#include "executor/session/agreement.hpp"
 #include "executor/job/blob.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/task_group.hpp"

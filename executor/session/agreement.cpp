@@ -1,4 +1,4 @@
-#include "executor/job/agreement.hpp"
+#include "executor/session/agreement.hpp"
 
 #include <algorithm>
 #include <map>
