@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 #include "executor/job/cluster.hpp"
-#include "executor/session/session.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/tensor.hpp"
 #include "ops/array/arrange.hpp"

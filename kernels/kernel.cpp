@@ -28,4 +28,8 @@ const Kernel* KernelTable::find(std::string_view op) const {
   return at != kernels_.end() && (*at)->op == op ? *at : nullptr;
 }
 
+const Kernel* KernelTable::find(std::string_view op, DeviceKind kind) const {
+  return kind == kind_ ? find(op) : nullptr;
+}
+
 }  // namespace ferry

@@ -172,13 +172,22 @@ struct Kernel {
   bool saturates = false;
 };
 
+/// Finds kernels by op and kind of device. What the planner, the verifier and the executor know of a kernel they read
+/// in its Kernel. Thread-safe.
+class KernelLookup {
+ public:
+  virtual ~KernelLookup() = default;
+  /// Null when there is none.
+  [[nodiscard]] virtual const Kernel* find(std::string_view op, DeviceKind kind) const = 0;
+};
+
 /// output[i] = left[i] (+|max|min) right[i], for the folds of collectives; element order is irrelevant, fold order is
 /// the caller's. The output may be either input. NaN is kept by max and min.
 using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
                               const std::byte* right, std::int64_t count);
 
 /// The kernels of one kind of device, by op.
-class KernelTable {
+class KernelTable final : public KernelLookup {
  public:
   KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
       : kind_(kind), level_(level), library_(library), fold_(fold) {}
@@ -186,6 +195,7 @@ class KernelTable {
   void add(std::span<const Kernel> kernels);
   /// Null when there is none for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
+  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] DeviceKind kind() const { return kind_; }
   /// The instruction set that the kernels are built for ("x86-64-v3"): speed, never bits.
   [[nodiscard]] std::string_view level() const { return level_; }

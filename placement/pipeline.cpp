@@ -103,9 +103,8 @@ class Pipeline {
 };
 
 Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& signature, const Topology& topology,
-               const Capabilities& capabilities, const PlanOptions& options) {
-  Program program =
-      pipeline.program(kSelect, [&] { return select(graph, signature, topology, capabilities, options); });
+               const KernelLookup& kernels, const PlanOptions& options) {
+  Program program = pipeline.program(kSelect, [&] { return select(graph, signature, topology, kernels, options); });
   for (const Pass<Program>& pass : kProgramPasses)
     program = pipeline.program(pass.name, [&] {
       pass.run(program);
@@ -151,7 +150,7 @@ std::vector<std::string_view> pass_names() {
 }
 
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
-                     const Capabilities& capabilities, const PlanOptions& options) {
+                     const KernelLookup& kernels, const PlanOptions& options) {
   if (options.bucket_bytes && *options.bucket_bytes < 0)
     throw Error(Code::usage, "buckets of " + std::to_string(*options.bucket_bytes) + " bytes").hint("0 or more");
   check_legal(graph);
@@ -159,7 +158,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   if (options.one_host)
     for (TaskInfo& task : planned_on.tasks) task.host = 0;
   const Pipeline pipeline(options);
-  Program program = placed(pipeline, graph, signature, planned_on, capabilities, options);
+  Program program = placed(pipeline, graph, signature, planned_on, kernels, options);
   PlanResult result;
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "placement/capabilities.hpp"
+#include "kernels/kernel.hpp"
 #include "placement/plan/plan.hpp"
 #include "placement/topology/topology.hpp"
 
@@ -77,7 +77,7 @@ struct PlanResult {
 /// Error(plan) names op, device and line, also for an illegal graph (check_legal); Error(usage) for a signature that
 /// does not fit the graph.
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
-                                   const Capabilities& capabilities, const PlanOptions& options = {});
+                                   const KernelLookup& kernels, const PlanOptions& options = {});
 
 /// The names of all passes, in order. Those after "lower" run once for each plan class.
 [[nodiscard]] std::vector<std::string_view> pass_names();

@@ -5,7 +5,6 @@
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "executor/job/build.hpp"
-#include "executor/job/capabilities.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/verify/verify.hpp"
 
@@ -27,8 +26,7 @@ DeviceKind usual_device(const Topology& topology) {
 PlanCache::Shared PlanCache::verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options) {
   auto planned = std::make_shared<Planned>();
   planned->result = std::move(result);
-  const KernelCapabilities kernels(kernels_of(options));
-  require_verified(planned->result.plan, {options.ops, &kernels});
+  require_verified(planned->result.plan, {options.ops, &kernels_of(options)});
   planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().library()).digest();
   return planned;
 }
@@ -46,8 +44,7 @@ PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, con
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
-  PlanResult result =
-      make_plan(graph, signature, cluster_.topology(), KernelCapabilities(kernels_of(options_)), options);
+  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_of(options_), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
   Shared planned = verified(std::move(result), of_plan, options_);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);

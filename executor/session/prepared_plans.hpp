@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "executor/session/agreement.hpp"
 #include "executor/run/task_executor.hpp"
+#include "executor/session/agreement.hpp"
 #include "executor/session/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "executor/job/fit.hpp"
+#include "executor/session/checkpoints.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
-#include "executor/session/checkpoints.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {

@@ -9,8 +9,8 @@
 #include "executor/job/affinity.hpp"
 #include "executor/job/difference.hpp"
 #include "executor/observe/numerics.hpp"
-#include "executor/session/variable_use.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/session/variable_use.hpp"
 
 namespace ferry {
 namespace {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/session/agreement.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/run/workers.hpp"
+#include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
 #include "executor/session/job_member.hpp"
 #include "executor/session/plan_cache.hpp"

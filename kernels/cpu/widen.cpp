@@ -9,55 +9,12 @@
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/elements/elements.hpp"
+#include "kernels/widening.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr std::int64_t kBlock = 512;
-constexpr std::size_t kMostInputs = 3;  // of kernels that go over blocks
-constexpr std::int64_t kAlign = 64;
-constexpr std::int64_t kAsItIs = -1;
-
-DType given_as(const Kernel& kernel, DType dtype) {
-  return kernel.takes.has(dtype) ? dtype : cpu::computed_as(dtype);
-}
-
-bool takes_all(const Kernel& kernel, const KernelSetup& setup) {
-  const auto takes = [&](const Type& type) { return kernel.takes.has(type.dtype); };
-  return std::all_of(setup.inputs.begin(), setup.inputs.end(), takes) &&
-         std::all_of(setup.outputs.begin(), setup.outputs.end(), takes);
-}
-
-bool by_blocks(const Kernel& kernel, const KernelSetup& setup) {
-  return kernel.elementwise && setup.inputs.size() <= kMostInputs;
-}
-
-/// An instruction as the kernel sees it, and where in the scratch the arrays lie that are widened.
-struct Wider {
-  Wider(const Kernel& kernel, const KernelSetup& setup) {
-    for (const Type& type : setup.inputs) inputs.push_back(add(kernel, type));
-    for (const Type& type : setup.outputs) outputs.push_back(add(kernel, type));
-  }
-  [[nodiscard]] KernelSetup of(const KernelSetup& setup) const {
-    KernelSetup wider = setup;
-    wider.inputs = inputs;
-    wider.outputs = outputs;
-    return wider;
-  }
-
-  std::vector<Type> inputs, outputs;
-  std::vector<std::int64_t> places;  ///< of inputs, then of outputs; kAsItIs: not in the scratch
-  std::int64_t bytes = 0;            ///< of all of them; behind is what the kernel itself needs
-
- private:
-  Type add(const Kernel& kernel, const Type& type) {
-    Type wide{given_as(kernel, type.dtype), type.shape};
-    const bool same = size_of(wide.dtype) == size_of(type.dtype);
-    places.push_back(same ? kAsItIs : bytes);
-    if (!same) bytes += (wide.bytes() + kAlign - 1) / kAlign * kAlign;
-    return wide;
-  }
-};
 
 struct Widened final : KernelState {
   Widened(const Kernel& k, const Kernel& c, const KernelSetup& setup) : kernel(k), cast(c), wider(k, setup) {
@@ -120,7 +77,7 @@ void run_whole(KernelRun& run) {
     Array& wide = widened.arrays[a];
     wide = narrow;
     wide.dtype = widened.dtype(a);
-    if (widened.wider.places[a] == kAsItIs || narrow.data == nullptr) continue;
+    if (widened.wider.places[a] == Wider::kAsItIs || narrow.data == nullptr) continue;
     wide.data = run.scratch.data() + widened.wider.places[a];
     if (a >= inputs) continue;
     over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
@@ -136,11 +93,11 @@ void run_whole(KernelRun& run) {
                   .parallel = run.parallel,
                   .step = run.step,
                   .iterations = run.iterations,
-                  .finish = widened.wider.places[inputs] == kAsItIs ? run.finish : nullptr};
+                  .finish = widened.wider.places[inputs] == Wider::kAsItIs ? run.finish : nullptr};
   widened.kernel.run(inner);
   for (std::size_t a = inputs; a < all.size(); ++a) {
     const Array &narrow = run.outputs[a - inputs], &wide = all[a];
-    if (widened.wider.places[a] == kAsItIs) continue;
+    if (widened.wider.places[a] == Wider::kAsItIs) continue;
     over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
       widened.narrow(run, wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), narrow.dtype,
                      narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)), end - begin);
@@ -162,8 +119,8 @@ class Blocks {
   void compute(std::int64_t begin, std::int64_t end) {
     const std::size_t inputs = run_.inputs.size();
     const Array& output = run_.outputs[0];
-    const bool narrows = widened_.wider.places[inputs] != kAsItIs;
-    std::array<Array, kMostInputs> in;
+    const bool narrows = widened_.wider.places[inputs] != Wider::kAsItIs;
+    std::array<Array, kMostWidened> in;
     for (; begin < end; begin += kBlock) {
       std::int64_t n = std::min(kBlock, end - begin);
       const std::span<std::int64_t> sizes(&n, 1);
@@ -194,7 +151,7 @@ class Blocks {
     const auto bytes = static_cast<std::int64_t>(size_of(input.dtype));
     if (is_even(i)) {
       std::byte* const from = input.data + begin * bytes;
-      if (widened_.wider.places[i] == kAsItIs) return from;
+      if (widened_.wider.places[i] == Wider::kAsItIs) return from;
       widened_.convert(run_, input.dtype, from, wide, blocks_[i], n);
       return blocks_[i];
     }
@@ -217,8 +174,8 @@ class Blocks {
 
   const Widened& widened_;
   KernelRun& run_;
-  std::array<cpu::Nest<1>, kMostInputs> nests_;  ///< of inputs that are broadcast
-  alignas(kAlign) std::byte blocks_[kMostInputs + 1][kBlock * 8];
+  std::array<cpu::Nest<1>, kMostWidened> nests_;  ///< of inputs that are broadcast
+  alignas(kWidenedAlign) std::byte blocks_[kMostWidened + 1][kBlock * 8];
 };
 
 void run_blocks(KernelRun& run) {
@@ -238,21 +195,6 @@ BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSet
   const Kernel* cast = table.find("Cast");
   FERRY_ASSERT(cast != nullptr, "kernels that widen need one for Cast");
   return {by_blocks(kernel, setup) ? run_blocks : run_whole, std::make_unique<Widened>(kernel, *cast, setup)};
-}
-
-std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup) {
-  const auto own = [&](const KernelSetup& given) {
-    return kernel.scratch_bytes != nullptr ? kernel.scratch_bytes(given) : 0;
-  };
-  if (takes_all(kernel, setup)) return own(setup);
-  if (by_blocks(kernel, setup)) return 0;
-  const Wider wider(kernel, setup);
-  return wider.bytes + own(wider.of(setup));
-}
-
-std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup) {
-  if (kernel.row == nullptr || !takes_all(kernel, setup) || scratch_of(kernel, setup) > 0) return 0;
-  return kernel.row(setup);
 }
 
 }  // namespace ferry

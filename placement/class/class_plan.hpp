@@ -24,7 +24,7 @@ struct KernelFacts {
   std::unordered_set<std::uint32_t> heads;         ///< finish their output piece by piece
   std::unordered_set<std::uint32_t> streams;       ///< write their output from end to end
   std::unordered_map<std::uint32_t, double> work;  ///< nanoseconds for each output element
-  /// Of output buffers of kernels that work by rows (Capabilities::row): elements of a row of their first input.
+  /// Of output buffers of kernels that work by rows (Kernel::row): elements of a row of their first input.
   std::unordered_map<std::uint32_t, std::int64_t> rows;
   std::int64_t fuse_from = 0;  ///< elements of a value from which tiles pay (PlanOptions::fuse_from); 0: never
 };

@@ -251,12 +251,13 @@ class Resharder {
     for (std::uint32_t i = 0; i < node.outputs; ++i) {
       PValueId& then_result = program_.regions[first].results[i];
       PValueId& else_result = program_.regions[first + 1].results[i];
-      const WhereId at = place_of(then_result, else_result, node.where);
-      const Layout layout = whole_layout(then_result, at);
-      const auto asking = reasons_.asking(id, reasons_.causes(then_result, at));
+      const PValueId made = to_.current(then_result);  // an annotation may have laid it already
+      const WhereId at = place_of(made, to_.current(else_result), node.where);
+      const Layout layout = whole_layout(made, at);
+      const auto asking = reasons_.asking(id, reasons_.causes(made, at));
       then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout); });
       else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout); });
-      place(node.first_output + i, at, layout, reasons_.causes(then_result, at));
+      place(node.first_output + i, at, layout, reasons_.causes(made, at));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;

@@ -18,7 +18,8 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   instruction.op = facts_.op;
   instruction.attrs = tables_.attrs(node.attrs);
   const bool movable = plan_.spreads(plan_.region());
-  const bool fusable = facts_.elementwise || facts_.by_rows || facts_.finishes;
+  const Kernel& kernel = *facts_.kernel;
+  const bool fusable = kernel.elementwise || kernel.row != nullptr || kernel.finishes;
   if ((movable || fusable) && is_free(node))
     instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   in_ = in;
@@ -27,23 +28,22 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   made_in_.resize(role_.buffers.size(), kNone);
   for (std::uint32_t b : out_) made_in_[b] = plan_.region();
   if (join_in_place(node)) return;
-  if (facts_.packs && !node.once) add_packed(instruction, node);
-  if (facts_.scratch || !takes_all(in_) || !takes_all(out_)) {
-    const std::int64_t scratch =
-        program_.capabilities->scratch_bytes(*node.def, kind, *node.attrs, types_of(in_), types_of(out_));
+  if (kernel.packing.elements != nullptr && !node.once) add_packed(instruction, node);
+  if (kernel.scratch_bytes != nullptr || !takes_all(in_) || !takes_all(out_)) {
+    const std::int64_t scratch = scratch_of(kernel, setup_of(node));
     if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
   }
-  if (facts_.by_rows && instruction.may != 0) note_row(node, kind);
-  instruction.in_place = facts_.in_place;
+  if (kernel.row != nullptr && instruction.may != 0) note_row(node);
+  instruction.in_place = kernel.in_place;
   plan_.push(instruction, in_, out_);
 }
 
 /// For fuse_elements, where it pays (docs/decisions/tiles.md).
-void ClassKernels::note_row(const Node& node, DeviceKind kind) {
+void ClassKernels::note_row(const Node& node) {
   const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);
   if (plan_.facts.fuse_from == 0 || elements < kRowsPay * plan_.facts.fuse_from) return;
-  const std::int64_t row = program_.capabilities->row(node.def->name, kind, *node.attrs, types_of(in_), types_of(out_));
+  const std::int64_t row = row_of(*facts_.kernel, setup_of(node));
   if (row > 0 && row * kShortestRow >= plan_.facts.fuse_from) plan_.facts.rows[out_[0]] = row;
 }
 
@@ -73,14 +73,14 @@ bool ClassKernels::join_in_place(const Node& node) {
 /// The packed form of an input that the setup makes, as one more input.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
-  const PackedInput packed =
-      program_.capabilities->packed_input(node.def->name, facts_.kind, *node.attrs, types_of(in_), types_of(out_));
-  const std::uint32_t from = packed.elements > 0 ? in_[packed.input] : kNone;
+  const Packing& packing = facts_.kernel->packing;
+  const std::int64_t elements = packing.elements(setup_of(node));
+  const std::uint32_t from = elements > 0 ? in_[packing.input] : kNone;
   if (from == kNone || made_in_[storage_of(role_, from)] != 0) return;
   Instruction instruction = user;
   instruction.may = 0;
-  instruction.op = tables_.string(packed.by);
-  const std::uint32_t to = buffers_.like(from, packed.elements);
+  instruction.op = tables_.string(packing.op);
+  const std::uint32_t to = buffers_.like(from, elements);
   plan_.add_operands(instruction, {from}, {to});
   plan_.packing[storage_of(role_, from)].push_back(instruction);
   in_.push_back(to);
@@ -95,26 +95,23 @@ bool ClassKernels::is_free(const Node& node) const {
 
 ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
   if (def.flops > 0) plan_.facts.work[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
-  const Capabilities& kernels = *program_.capabilities;
-  const Facts facts{&def,
-                    kind,
-                    tables_.string(def.name),
-                    kernels.in_place(def.name, kind),
-                    kernels.has_scratch(def.name, kind),
-                    kernels.elementwise(def.name, kind),
-                    kernels.works_by_rows(def.name, kind),
-                    kernels.finishes(def.name, kind),
-                    kernels.packs(def.name, kind),
-                    kernels.takes(def.name, kind)};
-  if (facts.elementwise) plan_.facts.elementwise.insert(facts.op);
-  if (facts.finishes) plan_.facts.heads.insert(facts.op);
-  if (kernels.streams(def.name, kind)) plan_.facts.streams.insert(facts.op);
+  const Facts facts{&def, kind, tables_.string(def.name), program_.kernels->find(def.name, kind)};
+  FERRY_ASSERT(facts.kernel != nullptr, "an op without a kernel was placed");
+  if (facts.kernel->elementwise) plan_.facts.elementwise.insert(facts.op);
+  if (facts.kernel->finishes) plan_.facts.heads.insert(facts.op);
+  if (facts.kernel->streams) plan_.facts.streams.insert(facts.op);
   return facts;
 }
 
 bool ClassKernels::takes_all(const Buffers& buffers) const {
   return std::all_of(buffers.begin(), buffers.end(),
-                     [this](std::uint32_t b) { return facts_.takes.has(role_.buffers[b].dtype); });
+                     [this](std::uint32_t b) { return facts_.kernel->takes.has(role_.buffers[b].dtype); });
+}
+
+KernelSetup ClassKernels::setup_of(const Node& node) {
+  in_types_ = types_of(in_);
+  out_types_ = types_of(out_);
+  return {.name = {}, .attrs = *node.attrs, .inputs = in_types_, .outputs = out_types_, .data_folder = {}};
 }
 
 std::vector<Type> ClassKernels::types_of(const Buffers& buffers) const {

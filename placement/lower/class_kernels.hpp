@@ -36,13 +36,13 @@ class ClassKernels {
     const OpDef* def = nullptr;
     DeviceKind kind = DeviceKind::cpu;
     std::uint32_t op = kNone;
-    std::uint32_t in_place = 0;
-    bool scratch = false, elementwise = false, by_rows = false, finishes = false, packs = false;
-    DTypeSet takes = kAnyType;
+    const Kernel* kernel = nullptr;
   };
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
-  void note_row(const Node& node, DeviceKind kind);
+  void note_row(const Node& node);
+  /// What the kernel would know of the node at hand.
+  [[nodiscard]] KernelSetup setup_of(const Node& node);
   [[nodiscard]] bool takes_all(const Buffers& buffers) const;
   [[nodiscard]] std::vector<Type> types_of(const Buffers& buffers) const;
   [[nodiscard]] bool join_in_place(const Node& node);
@@ -54,8 +54,9 @@ class ClassKernels {
   ClassPlan& plan_;
   PlanClass& role_;
   ClassBuffers& buffers_;
-  Facts facts_;                         // of the last kernel
-  Buffers in_, out_;                    // of the kernel at hand
+  Facts facts_;       // of the last kernel
+  Buffers in_, out_;  // of the kernel at hand
+  std::vector<Type> in_types_, out_types_;
   std::vector<std::uint32_t> made_in_;  // of each buffer that a kernel makes: the region
 };
 

@@ -311,14 +311,14 @@ class Assigner {
     if (node.kind != NodeKind::compute || node.where == kNone) return;
     if (node.def == checked_def_ && node.where == checked_where_) return;
     const DeviceKind kind = program_.where(node).kind;
-    if (node.def->is(kView) || program_.capabilities->has_kernel(node.def->name, kind)) {
+    if (node.def->is(kView) || program_.kernels->find(node.def->name, kind) != nullptr) {
       checked_def_ = node.def;
       checked_where_ = node.where;
       return;
     }
     const Op op = node.graph->op(node.op);
     if (kind == DeviceKind::gpu && program_.options.soft_placement &&
-        program_.capabilities->has_kernel(node.def->name, DeviceKind::cpu)) {
+        program_.kernels->find(node.def->name, DeviceKind::cpu) != nullptr) {
       Where cpu = program_.where(node);
       cpu.kind = DeviceKind::cpu;
       program_.warnings.push_back("moved " + op.str() + " from " + program_.where(node).str() +

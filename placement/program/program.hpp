@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "placement/capabilities.hpp"
+#include "kernels/kernel.hpp"
 #include "placement/plan/plan.hpp"
 #include "placement/plan/schedule.hpp"
 #include "placement/planner.hpp"
@@ -152,7 +152,7 @@ struct Program {
   const Graph* graph = nullptr;
   const Signature* signature = nullptr;
   const Topology* topology = nullptr;
-  const Capabilities* capabilities = nullptr;
+  const KernelLookup* kernels = nullptr;
   PlanOptions options;
 
   std::vector<Node> nodes;

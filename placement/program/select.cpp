@@ -299,13 +299,13 @@ class Selector {
 
 }  // namespace
 
-Program select(const Graph& graph, const Signature& signature, const Topology& topology,
-               const Capabilities& capabilities, const PlanOptions& options) {
+Program select(const Graph& graph, const Signature& signature, const Topology& topology, const KernelLookup& kernels,
+               const PlanOptions& options) {
   Program program;
   program.graph = &graph;
   program.signature = &signature;
   program.topology = &topology;
-  program.capabilities = &capabilities;
+  program.kernels = &kernels;
   program.options = options;
   Selector(program).run();
   return program;

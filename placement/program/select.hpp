@@ -8,6 +8,6 @@ namespace ferry {
 /// Copies the ops that the fetches and targets need, with the types that the feeds' sizes give. Error(usage) for a
 /// signature that does not fit the graph; Error(plan) names op and line.
 [[nodiscard]] Program select(const Graph& graph, const Signature& signature, const Topology& topology,
-                             const Capabilities& capabilities, const PlanOptions& options);
+                             const KernelLookup& kernels, const PlanOptions& options);
 
 }  // namespace ferry

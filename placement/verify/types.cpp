@@ -12,9 +12,9 @@
 #include "base/text.hpp"
 #include "graph/op/index_notation.hpp"
 #include "graph/op/infer.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/control/comm.hpp"
 #include "ops/op_set.hpp"
-#include "placement/capabilities.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -136,7 +136,8 @@ class Types {
   /// What the kernel may take is its own to say.
   void check_kernel(const Instruction& i) const {
     if (kernels_ == nullptr) return;
-    const std::uint32_t taken = kernels_->in_place(plan_.string(i.op), device_of(i));
+    const Kernel* const kernel = kernels_->find(plan_.string(i.op), device_of(i));
+    const std::uint32_t taken = kernel == nullptr ? 0 : kernel->in_place;
     if ((i.in_place & ~taken) != 0)
       refuse(i, "the plan lets it write over inputs (mask " + std::to_string(i.in_place) +
                     ") that its kernel does not write over (mask " + std::to_string(taken) + ")");
@@ -297,15 +298,19 @@ class Types {
     std::vector<Type> inputs, outputs;
     for (std::uint32_t k = 0; k < count; ++k) inputs.push_back(local(operand(i.inputs, k)));
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) outputs.push_back(local(operand(i.outputs, k)));
-    const PackedInput packed = kernels_->packed_input(plan_.string(i.op), device_of(i), attrs_of(i), inputs, outputs);
-    if (packed.elements == 0 || packed.input >= count || packed.elements != last.sizes[0] ||
-        inputs[packed.input].dtype != last.dtype)
+    const Kernel* kernel = kernels_->find(plan_.string(i.op), device_of(i));
+    const bool packs = kernel != nullptr && kernel->packing.elements != nullptr && kernel->packing.input < count;
+    const std::int64_t elements =
+        packs ? kernel->packing.elements(
+                    {.name = {}, .attrs = attrs_of(i), .inputs = inputs, .outputs = outputs, .data_folder = {}})
+              : 0;
+    if (elements == 0 || elements != last.sizes[0] || inputs[kernel->packing.input].dtype != last.dtype)
       refuse(i, "its last input, " + local(last).str() + ", is not what its kernel packs");
   }
 
   const Plan& plan_;
   const OpSet& ops_;
-  const Capabilities* const kernels_;
+  const KernelLookup* const kernels_;
   std::uint32_t class_ = 0;
   std::set<std::string, std::less<>> unknown_;
   std::array<Case, 256> cases_;  // by hash; a new one takes the place of an old one

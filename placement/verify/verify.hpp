@@ -8,13 +8,13 @@
 
 namespace ferry {
 
-class Capabilities;
+class KernelLookup;
 class OpSet;
 
 /// What the verifier knows besides the plan. Of an op that it does not know, one of the user's, it proves nothing.
 struct KnownOps {
   const OpSet* ops = nullptr;             ///< null: default_ops()
-  const Capabilities* kernels = nullptr;  ///< null: what kernels may write over is as the plan says
+  const KernelLookup* kernels = nullptr;  ///< null: what kernels may write over is as the plan says
 };
 
 struct Verdict {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "executor/job/capabilities.hpp"
+#include "kernels/kernel.hpp"
 #include "kernels/user_ops.hpp"
 #include "placement/verify/verify.hpp"
 #include "runner/command/commands.hpp"
@@ -17,7 +17,7 @@ struct CheckOptions : PlanCommandOptions {
 };
 
 int check(const CheckOptions& options) {
-  const KernelCapabilities kernels(options.ops ? options.ops->kernels : cpu_kernels());
+  const KernelTable& kernels = options.ops ? options.ops->kernels : cpu_kernels();
   const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
   if (options.as_json) {
     const nlohmann::ordered_json json = {

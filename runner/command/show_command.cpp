@@ -6,8 +6,8 @@
 
 #include "base/files/files.hpp"
 #include "base/text.hpp"
-#include "executor/session/plan_session.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/session/plan_session.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/op_libraries.hpp"

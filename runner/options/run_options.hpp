@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/session/session.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/session/session.hpp"
 #include "kernels/user_ops.hpp"
 
 namespace CLI {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/job/capabilities.hpp"
 #include "executor/session/plan_session.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
@@ -32,7 +31,7 @@ test::Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t>
   Signature signature;
   for (const Value& fetch : made.fetches) signature.fetches.push_back(fetch.id());
   for (const Value& target : made.targets) signature.targets.push_back(target.op().id());
-  Plan plan = make_plan(*made.graph, signature, topology, KernelCapabilities(cpu_kernels()), options).plan;
+  Plan plan = make_plan(*made.graph, signature, topology, cpu_kernels(), options).plan;
   const TensorMap values = random_values(plan, 7);
   PlanSession session(std::move(plan),
                       Cluster::connect(ClusterOptions{.tasks = topology.size(), .threads = threads, .jobs = ""}));

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "executor/session/session.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/session/session.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "comm/transport.hpp"
-#include "executor/job/capabilities.hpp"
 #include "executor/run/task_executor.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/control/state.hpp"
 #include "ops/math/math.hpp"
 #include "placement/planner.hpp"
@@ -53,7 +53,7 @@ struct Ran {
 
 Ran run(unsigned seed, int threads) {
   const Layers layers(seed);
-  const Plan plan = make_plan(layers.graph, layers.signature, Topology::local(1, threads), KernelCapabilities()).plan;
+  const Plan plan = make_plan(layers.graph, layers.signature, Topology::local(1, threads), cpu_kernels()).plan;
   require_verified(plan);
   Ran ran;
   ran.waits = plan.classes[0].waits.size();

@@ -11,18 +11,11 @@
 namespace ferry {
 namespace {
 
-class NoTanhOnGpu final : public Capabilities {
+class NoTanhOnGpu final : public KernelLookup {
  public:
-  [[nodiscard]] bool has_kernel(std::string_view op, DeviceKind kind) const override {
-    return kind == DeviceKind::cpu || op != "Tanh";
-  }
-  [[nodiscard]] std::uint32_t in_place(std::string_view, DeviceKind) const override { return 0; }
-  [[nodiscard]] bool elementwise(std::string_view, DeviceKind) const override { return false; }
-  [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
-  [[nodiscard]] DTypeSet takes(std::string_view, DeviceKind) const override { return kAnyType; }
-  [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
-                                           std::span<const Type>) const override {
-    return 0;
+  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override {
+    static constexpr Kernel kAny{.op = "any", .takes = kAnyType};
+    return kind == DeviceKind::cpu || op != "Tanh" ? &kAny : nullptr;
   }
 };
 

@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/capabilities.hpp"
 #include "executor/session/plan_session.hpp"
 #include "graph/op/core_ops.hpp"
+#include "kernels/kernel.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
 #include "placement/verify/verify.hpp"
@@ -53,7 +53,7 @@ Plan plan_of(const Graph& g, const std::vector<Value>& fetches, const std::vecto
       signature.feeds.push_back({g.op(op).output(0), 0, g.type(g.op(op).output(0)).shape.sizes()});
   PlanOptions options;
   options.fuse_from = fuse_from;
-  return make_plan(g, signature, topology, KernelCapabilities(), options).plan;
+  return make_plan(g, signature, topology, cpu_kernels(), options).plan;
 }
 
 std::vector<Sample> samples() {
@@ -193,8 +193,7 @@ Outcome judged(const Plan& plan, std::uint64_t seed, std::string& said) {
   Verdict verdict;
   try {
     read = decode_plan(encode_plan(plan), "fuzz.plan");
-    const KernelCapabilities kernels;
-    verdict = verify(read, {nullptr, &kernels});
+    verdict = verify(read, {nullptr, &cpu_kernels()});
   } catch (const Error& error) {
     said = error.text();
     return error.code() == Code::file || error.code() == Code::resource ? Outcome::unread : Outcome::wrong;

@@ -7,10 +7,12 @@
 
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
 #include "ops/data/host.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
@@ -299,6 +301,19 @@ TEST_CASE("memory: a direct sum takes the bytes of what it sums if nothing needs
   CHECK_NOTHROW(require_verified(apart));
   for (const Schedule& schedule : apart.schedules) CHECK_FALSE(schedule.in_place);
   CHECK(in_place(apart, 1) == std::vector<bool>{false, false});
+}
+
+TEST_CASE("a branch's result stays as its annotation lays it") {
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {8, 4}))).laid({split(0)});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {8, 4})));
+  const Value go = greater(sum(w), 0.0);
+  const Value y = cond(
+      go, [&] { return Values{(w + 1.0).laid({split(0)})}; }, [&] { return Values{(w * 2.0).laid({split(0)})}; })[0];
+  const Plan plan = planned(g, {sum(x * y)}, 2);
+  CHECK(verify(plan).pass);
+  CHECK(std::ranges::none_of(plan.schedules, [](const Schedule& s) { return s.kind == CollectiveKind::all_gather; }));
 }
 
 TEST_CASE("memory: of the partial gradients of many layers few live at once") {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "executor/job/capabilities.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/op/core_ops.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
 #include "placement/verify/verify.hpp"
@@ -43,8 +43,7 @@ void check(const std::string& file, Graph& graph, const std::string& entry, int 
   try {
     const Selection selection = select_entry(graph, entry, {});
     const Topology topology = Topology::local(tasks, threads);
-    const Verdict verdict =
-        verify(make_plan(graph, signature_of(graph, selection), topology, KernelCapabilities()).plan);
+    const Verdict verdict = verify(make_plan(graph, signature_of(graph, selection), topology, cpu_kernels()).plan);
     if (!verdict.pass) reason = "the plan is refused: " + verdict.reason;
     code = static_cast<int>(verdict.pass ? Code::ok : Code::plan);
   } catch (const Error& error) {

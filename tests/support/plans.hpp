@@ -13,35 +13,39 @@ namespace ferry::test {
 
 /// Every op has a CPU kernel; elementwise sums and products may work in place, products of matrices come in pieces,
 /// sums along the last dim and softmax work by rows.
-class AllKernels final : public Capabilities {
+class AllKernels final : public KernelLookup {
  public:
-  [[nodiscard]] bool has_kernel(std::string_view, DeviceKind kind) const override { return kind == DeviceKind::cpu; }
-  [[nodiscard]] std::uint32_t in_place(std::string_view op, DeviceKind) const override {
-    return op == "Add" || op == "Sub" || op == "Mul" ? 3 : 0;
+  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override {
+    if (kind != DeviceKind::cpu) return nullptr;
+    const bool in_place = op == "Add" || op == "Sub" || op == "Mul";
+    if (in_place) return &kInPlace;
+    if (op == "Maximum" || op == "Neg" || op == "Select" || op == "Less" || op == "Div" || op == "Square" ||
+        op == "Rsqrt")
+      return &kElementwise;
+    if (op == "Sum") return &kSum;
+    if (op == "Softmax") return &kSoftmax;
+    return op == "MatMul" ? &kMatMul : &kOther;
   }
-  [[nodiscard]] bool elementwise(std::string_view op, DeviceKind) const override {
-    return in_place(op, DeviceKind::cpu) != 0 || op == "Maximum" || op == "Neg" || op == "Select" || op == "Less" ||
-           op == "Div" || op == "Square" || op == "Rsqrt";
-  }
-  [[nodiscard]] bool streams(std::string_view op, DeviceKind kind) const override { return elementwise(op, kind); }
-  [[nodiscard]] bool works_by_rows(std::string_view op, DeviceKind) const override {
-    return op == "Sum" || op == "Softmax";
-  }
-  [[nodiscard]] std::int64_t row(std::string_view op, DeviceKind, const Attrs& attrs, std::span<const Type> inputs,
-                                 std::span<const Type>) const override {
-    const int last = inputs[0].shape.rank() - 1;
-    const Ints axes = op == "Sum" ? attrs.get<Ints>("axes") : Ints{attrs.get<std::int64_t>("axis")};
+
+ private:
+  static std::int64_t row(const KernelSetup& setup, const Ints& axes) {
+    const int last = setup.inputs[0].shape.rank() - 1;
     const bool along = axes.size() == 1 && (axes[0] == last || axes[0] == -1);
-    const std::int64_t size = along ? inputs[0].shape[last].size() : 0;
+    const std::int64_t size = along ? setup.inputs[0].shape[last].size() : 0;
     return size > 1 && size <= 4096 ? size : 0;
   }
-  [[nodiscard]] bool finishes(std::string_view op, DeviceKind) const override { return op == "MatMul"; }
-  [[nodiscard]] bool has_scratch(std::string_view, DeviceKind) const override { return false; }
-  [[nodiscard]] DTypeSet takes(std::string_view, DeviceKind) const override { return kAnyType; }
-  [[nodiscard]] std::int64_t scratch_bytes(const OpDef&, DeviceKind, const Attrs&, std::span<const Type>,
-                                           std::span<const Type>) const override {
-    return 0;
+  static std::int64_t sum_row(const KernelSetup& setup) { return row(setup, setup.attrs.get<Ints>("axes")); }
+  static std::int64_t softmax_row(const KernelSetup& setup) {
+    return row(setup, Ints{setup.attrs.get<std::int64_t>("axis")});
   }
+
+  static constexpr Kernel kInPlace{
+      .op = "in place", .in_place = 3, .streams = true, .elementwise = true, .takes = kAnyType};
+  static constexpr Kernel kElementwise{.op = "elementwise", .streams = true, .elementwise = true, .takes = kAnyType};
+  static constexpr Kernel kSum{.op = "Sum", .row = sum_row, .takes = kAnyType};
+  static constexpr Kernel kSoftmax{.op = "Softmax", .row = softmax_row, .takes = kAnyType};
+  static constexpr Kernel kMatMul{.op = "MatMul", .finishes = true, .takes = kAnyType};
+  static constexpr Kernel kOther{.op = "other", .takes = kAnyType};
 };
 
 using Feeds = std::map<ValueId, std::vector<std::int64_t>>;

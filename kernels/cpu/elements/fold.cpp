@@ -4,6 +4,7 @@
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/widening.hpp"
 
 namespace ferry::cpu {
 namespace {
