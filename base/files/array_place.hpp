@@ -12,7 +12,7 @@ namespace ferry {
 
 /// The elements are contiguous from `begin` on, in C order, and all in the file.
 struct ArrayPlace {
-  std::string dtype;  ///< as the format spells it
+  std::string dtype;  ///< NumPy's descr ("<f4") of npy and IDX files, safetensors' own name ("F32")
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0;
   int reversed = 1;  ///< bytes of an element where these are in reversed order (big-endian), else 1

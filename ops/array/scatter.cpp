@@ -33,7 +33,8 @@ void check_joins(const OpFacts& facts) {
 
 // ---- Elements ----
 
-/// The terms of x and of the indices: "a[n]b" and "amb", with an own whole letter where the sizes differ.
+/// Index notation of x and of the indices along the middle one of three dims: "a[n]b" and "amb" of a gather, "a[m]b" of
+/// a scatter. A dim in which their sizes differ has two letters, both of them whole.
 struct ElementTerms {
   std::string x, indices;
 };
@@ -94,7 +95,9 @@ struct BlockTerms {
   std::string x, indices, updates;
 };
 
-/// "b[m][n]r", "bi[k]" and "bir"; where blocks are written i is whole.
+/// Index notation of x, the indices and the updates, for two positions: "b[m][n]r", "bi[k]" and "bir", where b is the
+/// batch, m and n are indexed, r is the block, i the rows of indices and k the positions. Where blocks are written, i
+/// is whole.
 BlockTerms block_terms(const OpFacts& facts, bool written) {
   const auto given = facts.attr<std::int64_t>("batch_dims");
   if (given < 0 || given > facts.shape(0).rank()) OpFacts::fail("batch_dims is " + std::to_string(given));
@@ -122,7 +125,7 @@ std::string scatter_nd_index(const OpFacts& facts) {
 
 // ---- Gradients ----
 
-/// The gradients of writing, by how reading and adding are done at those positions.
+/// The gradients of a scatter: `read` gathers and `add_to` adds at the op's own indices.
 template <class Read, class AddTo>
 Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
   const Value updates = g.in(2);

@@ -94,7 +94,7 @@ Value swish(const Value& x, double beta, source_location at) {
 }
 
 Value mish(const Value& x, source_location at) {
-  // Below -1000 it is 0 in every dtype; there the gradient would be a product of a large number with 0.
+  // Below -1000 it is 0 in every dtype. Without the limit the gradient of an infinite x would be infinity times 0.
   return activated(x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
 }
 

@@ -36,7 +36,8 @@ class Sharing {
     const std::vector<std::uint32_t> touches = count_touches(class_);
     for (const Region& region : role_.regions) {
       if (region.kind == Region::Kind::tile) continue;
-      std::unordered_map<std::uint32_t, std::uint32_t> made;  // how often it is touched with its send and that's wait
+      std::unordered_map<std::uint32_t, std::uint32_t>
+          made;  // how often it is touched, by its send and the wait for that too
       each(region, [&](const Instruction& i) {
         if (i.thread != 0) return;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too

@@ -6,8 +6,8 @@
 namespace ferry {
 
 /// Carries out ClassPlan::updates. Where nobody reads a variable's old value any more, the kernel that computes the new
-/// one writes it into the variable; else a copy is added at the step's end. All variables change together: the old
-/// value of one that becomes another's new value is taken away first.
+/// one writes it into the variable; else a copy is added at the step's end. All variables change together: an old value
+/// that becomes another variable's new one is first copied to a buffer of its own.
 void update_variables(ClassPlan& plan);
 
 }  // namespace ferry

@@ -60,7 +60,7 @@ class ClassBuilder {
     plan_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
-  /// What kernels make for a message of several values lies there from the start.
+  /// Puts the values that share a message side by side in one buffer before any is made: kernels write them there.
   void place_joined() {
     std::vector<PValueId> stored;
     for (const NodeId id : nodes_.of(class_)) {
@@ -235,7 +235,7 @@ class ClassBuilder {
     return storage_of(role_, buffers_.of(brought[0]));
   }
 
-  /// What every member needs that may be of the class: only roots are of classes of their own.
+  /// Bytes of staging that are enough for every member that may be of this class: roots have classes of their own.
   static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
     const bool at_root = member == schedule.root && is_rooted(schedule.kind);
     const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();

@@ -29,7 +29,7 @@ enum class CollectiveKind : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(CollectiveKind kind);
 
-/// True for the kinds in which one member, the root, has another part than the others.
+/// True for the kinds with one member, the root, that does something else than the others.
 [[nodiscard]] constexpr bool is_rooted(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
          kind == CollectiveKind::reduce;
@@ -38,8 +38,8 @@ enum class CollectiveKind : std::uint8_t {
 /// How contributions get from member to member.
 enum class Via : std::uint8_t {
   messages,  ///< each step sends what it says
-  put,  ///< members share memory and write their input where the others take it from: messages say that it is there
-  get   ///< members share memory and read the others' input where it lies: messages of the input say where that is
+  put,  ///< members share memory and write their input where the others fold it from; send_input says that it is there
+  get   ///< members share memory and read the others' input where it lies; send_input says where that is
 };
 
 [[nodiscard]] std::string_view name_of(Via via);
@@ -80,8 +80,8 @@ struct ScheduleStep {
     fold,            ///< place = place (+|max|min) contribution
     send_slot,       ///< slot `slot`, which holds part `part`, to `peer`
     wait_sends,      ///< until all sends so far have left: what they read may be written again
-    join             ///< slot `slot` = its own and slot `source` folded: on the left the one of oneself, which is that
-                     ///< in `slot`, or of `peer`, whoever has the lower number; slot `source` holds nothing then
+    join  ///< folds slot `source`, which is `peer`'s, into slot `slot`, one's own; that of the member with the
+          ///< lower number is the left operand. Slot `source` holds nothing then
   };
   static constexpr std::int32_t kAll = -1;
   static constexpr std::int32_t kOfPeer = -1;
@@ -104,7 +104,7 @@ struct ScheduleStep {
   bool operator==(const ScheduleStep&) const = default;
 };
 
-/// Elements [begin, begin + count) of a member's input or output. Count 0 of a part that the member does not hold.
+/// Elements [begin, begin + count) of a member's input or output; `count` is 0 where the member does not hold the part.
 struct PartRange {
   std::int64_t begin = 0;
   std::int64_t count = 0;
@@ -130,8 +130,8 @@ struct Schedule {
   /// peer they are members - 1: the slot of `peer` is number peer - (peer > self).
   std::int32_t slots = 0;
   std::vector<ScheduleStep> steps;
-  /// A member's output may take the bytes of its input: each byte of that is read by those alone who fold it, before
-  /// its member's output is written there.
+  /// A member's output may take the bytes of its input: nobody reads a byte of an input after the output's has been
+  /// written over it.
   bool in_place = false;
   Via via = Via::messages;
 
@@ -153,10 +153,11 @@ struct Schedule {
   /// Elements of the whole input or output of `member`; 0 where it has none.
   [[nodiscard]] std::int64_t input_elements(std::span<const std::int64_t> parts, int member) const;
   [[nodiscard]] std::int64_t output_elements(std::span<const std::int64_t> parts, int member) const;
-  /// Slots that `member` uses, and the elements of each: none where contributions do not come by message.
+  /// Slots that `member` uses: none where contributions do not come by message.
   [[nodiscard]] std::int32_t slots_of(int member) const;
   /// Some member uses slots; in kinds with a root, one that is not the root.
   [[nodiscard]] bool others_stage() const;
+  /// Elements of a slot: those of the largest part.
   [[nodiscard]] std::int64_t slot_elements(std::span<const std::int64_t> parts) const;
 
   bool operator==(const Schedule&) const = default;
@@ -168,15 +169,15 @@ inline constexpr std::int64_t kSlotAlign = 64;
 [[nodiscard]] std::int64_t staging_bytes(const Schedule& schedule, std::span<const std::int64_t> parts, DType dtype,
                                          int member);
 
-/// Each member talks to each other member directly: on one host the fastest, and on few hosts. An all-reduce is a
-/// reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
+/// Each member talks to each other member directly: the fastest for large vectors on one host, or few. An all-reduce is
+/// a reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
 [[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 /// An all-reduce in one round: each member sends all that it has to each other one, and folds by itself. It moves n/2
 /// times the bytes of a direct one in half its messages. The sums are folded in the same order, and so are the bits.
 [[nodiscard]] Schedule one_shot_schedule(int members);
 
-/// The schedule for members that share memory: they reach what others give in the quickest way that it knows.
+/// The same schedule for members that share memory: they put or get what they give where it works in place.
 [[nodiscard]] Schedule in_shared_memory(Schedule schedule);
 
 /// An all-reduce of `bytes` bytes that is folded in the order of its members: one-shot where a member receives no more
@@ -197,9 +198,9 @@ inline constexpr std::int64_t kSlotAlign = 64;
 [[nodiscard]] Schedule tree_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 /// First among the members of each host, then between the hosts; `hosts` has the host of each member. A broadcast or
-/// reduce is a tree of trees. An all_reduce needs as many members on each host: they share the vector, so that each
-/// byte of it leaves a host 2 (h-1)/h times for h hosts; sums are folded in a host in the order of its members, then
-/// over the hosts, from that of the part on.
+/// reduce is a tree of trees. An all_reduce needs the same number of members on each host: they share the vector, so
+/// that each byte of it leaves a host 2 (h-1)/h times for h hosts; sums are folded in a host in the order of its
+/// members, then over the hosts, beginning with the host of the member whose number the part has.
 [[nodiscard]] Schedule hierarchical_schedule(CollectiveKind kind, std::span<const std::int32_t> hosts, int root = 0,
                                              bool guest_root = false);
 

@@ -101,7 +101,8 @@ std::string time_of(const std::string& path) {
   return {text, size};
 }
 
-/// A line for each: step, when, tasks, bytes, and whether it can be loaded.
+/// Prints how many checkpoints there are, and for each a line: name, time, step, tasks, bytes, whether it can be
+/// loaded.
 int show_checkpoints(const std::string& folder) {
   const std::vector<CheckpointFacts> all = checkpoints_in(folder, local_files());
   std::size_t sound = 0;

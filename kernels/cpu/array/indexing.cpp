@@ -72,7 +72,7 @@ void scatter_add(KernelRun& run) {
   const Array &y = run.inputs[0], &indices = run.inputs[1];
   Array& output = run.outputs[0];
   const int dim = dim_of(kept<std::int64_t>(run), output.rank());
-  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // else the part of it that is here may be another
+  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // a static one may be split otherwise
   fill_zeros(run.parallel, output);
   const auto [before, rows, after] = rows_of(output, dim);
   const std::int64_t taken = indices.count();

@@ -9,7 +9,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Sets the extent of y, which has its bound so far: so many elements, or as many of them as there may be.
+/// Sets the extent of y, within 0 and its bound, which y.sizes[0] holds so far.
 void limit(Array& y, std::int64_t extent) {
   y.sizes[0] = std::clamp<std::int64_t>(extent, 0, y.sizes[0]);
 }

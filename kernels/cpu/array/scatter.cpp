@@ -41,7 +41,7 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return indices.count() / row * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-/// An index counted from the front.
+/// The index counted from the front. Error(BadValue) when it is out of range.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
   if (index < -size || index >= size)
     throw BadValue(1, "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) +
@@ -53,7 +53,7 @@ std::int64_t checked(std::int64_t index, std::int64_t size) {
 template <class Index>
 void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t* offsets) {
   const Steps steps = steps_of(x.sizes);
-  Nest<1> nest;  // the walk over x beside the axis
+  Nest<1> nest;  // offsets in x by all dims but the axis
   nest.dims = indices.rank();
   for (int d = 0; d < indices.rank(); ++d) {
     const auto k = static_cast<std::size_t>(d);

@@ -6,8 +6,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// Inputs are the rate R, the step T, and then lists of as many tensors each: those to be trained, their gradients, and
-/// what the optimizer keeps.
+/// Inputs are the rate R, the step T, and then lists of equal length of tensors: those to be trained, their gradients,
+/// and what the optimizer keeps.
 class Lists {
  public:
   Lists(Context& c, int lists) : c_(c), count_((c.inputs() - 2) / lists) {
@@ -51,7 +51,7 @@ Outs to_adagrad(Context& c) {
   return joined(outs);
 }
 
-/// 1 - factor to the power of T.
+/// 1 - factor^T.
 Value unbias(Context& c, double factor, DType dtype) {
   const Value power = pow(c.scalar(factor, dtype), cast(c.in(1), dtype));
   return 1 - power;
