@@ -8,7 +8,7 @@
 #include <span>
 
 #include "comm/transport.hpp"
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 
 namespace ferry {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/kernel.hpp"
+#include "kernels/traits.hpp"
 
 namespace ferry {
 

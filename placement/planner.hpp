@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/traits.hpp"
 #include "placement/plan/plan.hpp"
 #include "placement/topology/topology.hpp"
 

@@ -1,7 +1,7 @@
 // AllKernels: kernels for planning where nothing is run.
 #pragma once
 
-#include "kernels/kernel.hpp"
+#include "kernels/traits.hpp"
 
 namespace ferry::bench {
 

@@ -7,7 +7,7 @@
 #include "executor/job/cluster.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 
 namespace ferry {
 namespace {

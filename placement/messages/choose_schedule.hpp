@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 #include "placement/topology/topology.hpp"
 
 namespace ferry {

@@ -15,7 +15,7 @@
 #include "graph/types/shape.hpp"
 #include "graph/types/shared_list.hpp"
 #include "graph/types/string_list.hpp"
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 #include "placement/topology/topology.hpp"
 
 namespace ferry {

@@ -1,7 +1,7 @@
 // How the algorithms of collectives name members and parts.
 #pragma once
 
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 
 namespace ferry::steps {
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/traits.hpp"
 #include "placement/plan/plan.hpp"
-#include "placement/plan/schedule.hpp"
 #include "placement/planner.hpp"
+#include "placement/schedule.hpp"
 
 namespace ferry {
 

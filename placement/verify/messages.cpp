@@ -222,10 +222,7 @@ class Messages {
   /// A kernel that puts its output may not write it here: it runs before the send, in its thread and as often, and
   /// nobody else looks for its output.
   void check_put(const std::string& what, const Channel& channel, const ChannelEnd& send) const {
-    const auto memory = [&](std::int32_t task) {
-      return plan_.topology.tasks[static_cast<std::size_t>(task)].memory_group;
-    };
-    if (memory(channel.from) < 0 || memory(channel.from) != memory(channel.to))
+    if (!tasks_share_memory(plan_, channel.from, channel.to))
       reject(what + ": it is put, and the tasks share no memory");
     const std::uint32_t number = plan_.class_of[static_cast<std::size_t>(channel.from)];
     const PlanClass& c = plan_.classes[number];
@@ -390,14 +387,14 @@ class Messages {
   }
 
   /// What others get lies in the step's arena, which they reach, or has room for a copy there.
-  static void check_reached(const PlanClass& c, const Instruction& i) {
+  void check_reached(const PlanClass& c, const Instruction& i) const {
     if (i.inputs.count == 0) return;
     const Buffer& input = c.buffers[c.operands[i.inputs.begin]];
     if (input.space == Buffer::Space::step) return;
     if (i.scratch == kNone || c.buffers[i.scratch].space != Buffer::Space::step ||
         c.buffers[i.scratch].bytes < input.bytes)
-      reject("a collective whose input others get has no room for it where they reach: buffer " +
-             std::to_string(c.operands[i.inputs.begin]));
+      reject(describe(plan_, i) +
+             ": others get its input, which lies where they do not reach, and has no room for a copy");
   }
 
   [[noreturn]] void reject_places(const std::string& what, const Arrival& a, const Arrival& b) const {

@@ -13,7 +13,6 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "placement/plan/schedule_steps.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -549,63 +548,6 @@ bool is_symmetric(const Schedule& s) {
   });
 }
 
-/// Those of the schedules that work in place. Direct: who folds a part is the only one to read it, of all members, and
-/// to write it. One-shot: a member's input has left, or has been read, when it folds.
-std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
-  using steps::next;
-  using steps::own;
-  std::vector<ScheduleStep> all;
-  const auto each = [&](auto step) {
-    for (int distance = 1; distance < members; ++distance) all.push_back(step(next(distance)));
-  };
-  const auto wait = [&](Kind kind) {
-    if (members > 1) all.push_back({kind, {}, {}});
-  };
-  const auto fold = [&](MemberRef part) {
-    for (int member = 0; member < members; ++member)
-      all.push_back({member == 0 ? Kind::copy : Kind::fold, steps::fixed(member), part});
-  };
-  if (whole) {
-    each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, steps::fixed(0)}; });
-    each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, steps::fixed(0)}; });
-    wait(Kind::wait);
-    wait(Kind::wait_sends);
-    fold(steps::fixed(0));
-    return all;
-  }
-  each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, own}; });
-  each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, peer}; });
-  wait(Kind::wait);
-  fold(own);
-  each([](MemberRef peer) { return ScheduleStep{Kind::receive_output, peer, peer}; });
-  each([](MemberRef peer) { return ScheduleStep{Kind::send_output, peer, own}; });
-  wait(Kind::wait);
-  return all;
-}
-
-/// Over its input a member may write in two schedules alone; the same ones may reach into what others give: a one-shot
-/// one puts, a direct one gets.
-void check_reach(const Schedule& schedule, const std::string& what) {
-  if (!schedule.in_place && schedule.via == Via::messages) return;
-  if (schedule.kind != CollectiveKind::all_reduce || schedule.steps != steps_in_place(schedule.members, schedule.whole))
-    reject(what + ": it has other steps than a direct or one-shot one, in which members may " +
-           (schedule.in_place ? "write over their inputs" : "reach into each other's memory"));
-  if (schedule.via != Via::messages && (!schedule.in_place || (schedule.via == Via::put) != schedule.whole))
-    reject(what + ": members do not " + std::string(name_of(schedule.via)) + " in it");
-}
-
-/// Who reaches into others' memory shares it, as the topology says.
-void check_sharing(const Plan& plan, const Collective& collective, const std::string& what) {
-  for (const std::vector<std::int32_t>& group : plan.groupings[collective.grouping]) {
-    const std::int32_t first = plan.topology.tasks[static_cast<std::size_t>(group[0])].memory_group;
-    for (const std::int32_t task : group)
-      if (first < 0 || plan.topology.tasks[static_cast<std::size_t>(task)].memory_group != first)
-        reject(what + ": it is by " + std::string(name_of(plan.schedules[collective.schedule].via)) + ", and tasks " +
-               std::to_string(group[0]) + " and " + std::to_string(task == group[0] ? group.back() : task) +
-               " share no memory");
-  }
-}
-
 }  // namespace
 
 void check_schedules(const Plan& plan) {
@@ -613,7 +555,7 @@ void check_schedules(const Plan& plan) {
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     const std::uint32_t number = plan.collectives[c].schedule;
     const Schedule& schedule = plan.schedules[number];
-    if (schedule.via != Via::messages) check_sharing(plan, plan.collectives[c], described(plan, c));
+    check_sharing(plan, c);
     if (checked[number]) continue;
     checked[number] = true;
     const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "graph/op/index_notation.hpp"
 #include "graph/op/infer.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/traits.hpp"
 #include "ops/control/comm.hpp"
 #include "ops/op_set.hpp"
 #include "placement/verify/verifier.hpp"

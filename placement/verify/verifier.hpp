@@ -103,6 +103,13 @@ void check_schedules(const Plan& plan);
 /// The same of a schedule in which all members flip the same bits for their peers; `what` it is called. False, and
 /// nothing done, for other schedules.
 [[nodiscard]] bool check_flips(const Schedule& schedule, const std::string& what);
+/// Over its input a member may write in two schedules alone; the same ones may reach into what others give: a one-shot
+/// one puts, a direct one gets. `what` the schedule is called.
+void check_reach(const Schedule& schedule, const std::string& what);
+/// The members of that collective share memory, where it reaches into it.
+void check_sharing(const Plan& plan, std::uint32_t collective);
+/// As the topology says.
+[[nodiscard]] bool tasks_share_memory(const Plan& plan, std::int32_t a, std::int32_t b);
 /// No task waits for ever, with nothing buffered and for any number of iterations and steps.
 void check_progress(const Plan& plan, const Tables& tables);
 /// Threads of one task never touch the same bytes at the same time, but to read; nor do they wait for one another for

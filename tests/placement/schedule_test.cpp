@@ -1,4 +1,4 @@
-#include "placement/plan/schedule.hpp"
+#include "placement/schedule.hpp"
 
 #include <doctest/doctest.h>
 

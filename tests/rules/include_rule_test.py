@@ -30,8 +30,8 @@ class IncludeRule(unittest.TestCase):
         self.allowed("ops/math/math.cpp", "graph/graph.hpp")
         self.refused("base/file.cpp", "graph/graph.hpp")
         self.refused("graph/graph.cpp", "ops/math/math.hpp")
-        self.allowed("placement/cut.cpp", "kernels/kernel.hpp")
-        self.refused("placement/cut.cpp", "kernels/widening.hpp")
+        self.allowed("placement/cut.cpp", "kernels/traits.hpp")
+        self.refused("placement/cut.cpp", "kernels/kernel.hpp")
         self.refused("placement/cut.cpp", "comm/transport.hpp")
 
     def test_partial_rows(self):
@@ -39,7 +39,7 @@ class IncludeRule(unittest.TestCase):
         self.allowed("executor/session/session.cpp", "comm/group.hpp")
         self.refused("executor/session/session.cpp", "placement/cut.hpp")
         self.refused("executor/session/session.cpp", "comm/ledger.hpp")
-        self.allowed("comm/group.hpp", "placement/plan/schedule.hpp")
+        self.allowed("comm/group.hpp", "placement/schedule.hpp")
         self.allowed("comm/group.hpp", "graph/types/dtype.hpp")
         self.refused("comm/group.hpp", "graph/graph.hpp")
         self.refused("comm/group.hpp", "kernels/kernel.hpp")

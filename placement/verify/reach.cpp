@@ -1,0 +1,76 @@
+#include <string>
+#include <vector>
+
+#include "placement/plan/schedule_steps.hpp"
+#include "placement/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+using Kind = ScheduleStep::Kind;
+
+/// Those of the schedules that work in place. Direct: who folds a part is the only one to read it, of all members, and
+/// to write it. One-shot: a member's input has left, or has been read, when it folds.
+std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
+  using steps::next;
+  using steps::own;
+  std::vector<ScheduleStep> all;
+  const auto each = [&](auto step) {
+    for (int distance = 1; distance < members; ++distance) all.push_back(step(next(distance)));
+  };
+  const auto wait = [&](Kind kind) {
+    if (members > 1) all.push_back({kind, {}, {}});
+  };
+  const auto fold = [&](MemberRef part) {
+    for (int member = 0; member < members; ++member)
+      all.push_back({member == 0 ? Kind::copy : Kind::fold, steps::fixed(member), part});
+  };
+  if (whole) {
+    each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, steps::fixed(0)}; });
+    each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, steps::fixed(0)}; });
+    wait(Kind::wait);
+    wait(Kind::wait_sends);
+    fold(steps::fixed(0));
+    return all;
+  }
+  each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, own}; });
+  each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, peer}; });
+  wait(Kind::wait);
+  fold(own);
+  each([](MemberRef peer) { return ScheduleStep{Kind::receive_output, peer, peer}; });
+  each([](MemberRef peer) { return ScheduleStep{Kind::send_output, peer, own}; });
+  wait(Kind::wait);
+  return all;
+}
+
+}  // namespace
+
+void check_reach(const Schedule& schedule, const std::string& what) {
+  if (!schedule.in_place && schedule.via == Via::messages) return;
+  if (schedule.kind != CollectiveKind::all_reduce || schedule.steps != steps_in_place(schedule.members, schedule.whole))
+    reject(what + ": it has other steps than a direct or one-shot one, in which members may " +
+           (schedule.in_place ? "write over their inputs" : "reach into each other's memory"));
+  if (schedule.via != Via::messages && (!schedule.in_place || (schedule.via == Via::put) != schedule.whole))
+    reject(what + ": members do not " + std::string(name_of(schedule.via)) + " in it");
+}
+
+void check_sharing(const Plan& plan, std::uint32_t number) {
+  const Collective& collective = plan.collectives[number];
+  const Via via = plan.schedules[collective.schedule].via;
+  if (via == Via::messages) return;
+  const auto share = [&](std::int32_t a, std::int32_t b) { return tasks_share_memory(plan, a, b); };
+  for (const std::vector<std::int32_t>& group : plan.groupings[collective.grouping])
+    for (const std::int32_t task : group)
+      if (!share(group[0], task))
+        reject(described(plan, number) + ": it is by " + std::string(name_of(via)) + ", and tasks " +
+               std::to_string(group[0]) + " and " + std::to_string(task) + " share no memory");
+}
+
+bool tasks_share_memory(const Plan& plan, std::int32_t a, std::int32_t b) {
+  const auto memory = [&](std::int32_t task) {
+    return plan.topology.tasks[static_cast<std::size_t>(task)].memory_group;
+  };
+  return memory(a) >= 0 && memory(a) == memory(b);
+}
+
+}  // namespace ferry::verifier
