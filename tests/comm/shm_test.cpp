@@ -1,6 +1,5 @@
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "comm/backends.hpp"
 #include "comm/distance.hpp"
@@ -49,16 +48,25 @@ float term(int task, int round, std::int64_t i) {
   return static_cast<float>((i * 2654435761 + task * 40503 + round * 977) % 1'000'003) * (task % 2 == 0 ? 1e-3F : 1e3F);
 }
 
-/// Rounds over the same buffers, to which members come late in turn.
-void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
+/// Comes last: when all others are on their way.
+void come_last(Transport& end, int last) {
+  constexpr std::uint32_t kChannel = 10;
+  std::byte word{};
+  if (end.task() != last) return finish(end, end.send(last, kChannel, {&word, 1}));
+  for (int task = 0; task < end.tasks(); ++task)
+    if (task != last) finish(end, end.receive(task, kChannel, {&word, 1}));
+}
+
+/// Rounds over the same buffers, to which members come last in turn.
+void all_reduce_shared(Transport& end, const Schedule& schedule, std::int64_t count, bool in_place) {
   const int tasks = end.tasks();
-  const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, tasks);
   std::vector<std::int64_t> parts;
   std::vector<std::int32_t> everybody;
   for (int i = 0; i < tasks; ++i) {
-    parts.push_back(part_of(count, tasks, i).size);
+    if (!schedule.whole) parts.push_back(part_of(count, tasks, i).size);
     everybody.push_back(i);
   }
+  if (schedule.whole) parts.push_back(count);
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
   const Shared in(end, bytes), apart(end, bytes), &out = in_place ? in : apart;
   Shared staging(end, static_cast<std::size_t>(staging_bytes(schedule, parts, DType::float32, end.task())));
@@ -78,7 +86,7 @@ void all_reduce_shared(Transport& end, std::int64_t count, bool in_place) {
                                        .staging = staging.span,
                                        .fold = fold});
   for (int round = 0; round < 5; ++round) {
-    if (round % tasks == end.task()) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    come_last(end, round % tasks);
     auto* mine = reinterpret_cast<float*>(in.span.data());
     for (std::int64_t i = 0; i < count; ++i) mine[i] = term(end.task(), round, i);
     call->start();
@@ -298,7 +306,12 @@ TEST_CASE("an all-reduce into shared memory gives the bits of a fold in order, o
           shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
       run_end(*owner, [&](Transport& end) {
         for (const std::int64_t count : {1, 11, 3000, 100'000, 1'000'003})
-          for (const bool in_place : {false, true}) all_reduce_shared(end, count, in_place);
+          for (const Schedule& schedule :
+               {direct_schedule(CollectiveKind::all_reduce, end.tasks()), one_shot_schedule(end.tasks())})
+            for (const bool in_place : {false, true}) {
+              all_reduce_shared(end, schedule, count, in_place);
+              all_reduce_shared(end, in_shared_memory(schedule), count, in_place);
+            }
         end.close();
       });
     });

@@ -2,6 +2,7 @@
 // plan is left; all must be refused, with a cause that says where.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -33,8 +34,11 @@ Plan some_plan(std::uint64_t seed) {
   if (seed / 2 % 2 == 0) options.fuse_from = 2;
   if (seed % 20 == 9) return plan_of_rows(seed, options);
   if (seed % 2 == 0)
-    return test::random_plan(
-        seed, {.ops = 12, .tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 4), .fuse_from = options.fuse_from});
+    return test::random_plan(seed, {.ops = 12,
+                                    .tasks = tasks,
+                                    .hosts = 1 + static_cast<int>(seed / 4 % 4),
+                                    .shares_memory = seed / 16 % 2 == 0,
+                                    .fuse_from = options.fuse_from});
   const test::RandomGraph made = test::random_graph(seed, 30, tasks);
   return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made), options);
 }
@@ -48,10 +52,13 @@ bool says_where(const std::string& reason) {
 
 TEST_CASE("mutated plans are refused with a cause") {
   std::vector<Plan> plans;
+  int reaching = 0;  // plans in which members reach into each other's memory
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     plans.push_back(some_plan(seed));
     REQUIRE(verify(plans.back()).pass);
+    reaching += std::ranges::any_of(plans.back().schedules, [](const Schedule& s) { return s.via != Via::messages; });
   }
+  CHECK(reaching > 0);
   int refused = 0, with_a_line = 0;
   for (const test::Mutation& mutation : test::mutations()) {
     CAPTURE(mutation.name);

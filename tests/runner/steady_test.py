@@ -134,7 +134,10 @@ def observe(running):
     """Samples of the jobs over the time, without those of the warm-up; ends early when a job does."""
     begin = time.monotonic()
     for number in range(SAMPLES):
-        time.sleep(max(0.0, begin + SECONDS * number / SAMPLES - time.monotonic()))
+        try:
+            running[0].process.wait(max(0.0, begin + SECONDS * number / SAMPLES - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pass
         if any(job.process.poll() is not None for job in running):
             return
         if number >= SAMPLES // 12:

@@ -41,8 +41,11 @@ class MeshGraph {
       updates_.push_back(assigned(weights_, weights_ + sum(dice_.of(values))));
     }
     Topology topology = Topology::local(options_.tasks);
-    for (int t = 0; t < options_.tasks; ++t)
-      topology.tasks[static_cast<std::size_t>(t)].host = t * options_.hosts / options_.tasks;
+    for (int t = 0; t < options_.tasks; ++t) {
+      TaskInfo& task = topology.tasks[static_cast<std::size_t>(t)];
+      task.host = t * options_.hosts / options_.tasks;
+      if (options_.shares_memory) task.memory_group = task.host;
+    }
     return {std::move(made_graph_), fetches, updates_, topology};
   }
 

@@ -13,10 +13,11 @@
 namespace ferry::test {
 
 struct RandomPlanOptions {
-  int ops = 12;         ///< about
-  int tasks = 4;        ///< of one host
-  int hosts = 1;        ///< that share the tasks
-  bool control = true;  ///< loops and branches
+  int ops = 12;                ///< about
+  int tasks = 4;               ///< of one host
+  int hosts = 1;               ///< that share the tasks
+  bool shares_memory = false;  ///< the tasks of a host do
+  bool control = true;         ///< loops and branches
   std::int64_t fuse_from = PlanOptions().fuse_from;
 };
 
