@@ -367,7 +367,7 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
     throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
         .at(plan_.line(member.line));
   const auto [code, state] = bound(kernel, setup, member, context);
-  return {code, state, member.inputs.count, &member, kernel.streams};
+  return {code, state, member.inputs.count, &member};
 }
 
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,

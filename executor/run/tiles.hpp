@@ -40,7 +40,6 @@ struct TileMember {
   KernelState* state;
   std::uint32_t inputs;
   const Instruction* plan;     ///< for messages
-  bool streams;                ///< the kernel heeds KernelRun::stream
   bool stream = false;         ///< KernelRun::stream
   std::int64_t row = 1;        ///< elements of the region that an element of the output stands for
   std::int64_t tile_rows = 0;  ///< elements of the output in a tile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "placement/class/lifetimes.hpp"
 
@@ -32,29 +33,37 @@ class Sharing {
     return buffer.space == Buffer::Space::step && !buffer.bounded && buffer.view_of == kNone;
   }
 
+  /// What makes a buffer, and how often that is touched then: by it, by its send and by the wait for that.
+  struct Maker {
+    const Instruction* owner = nullptr;
+    std::uint32_t touches = 0;
+  };
+  using Makers = std::unordered_map<std::uint32_t, Maker>;
+
   void put() {
     const std::vector<std::uint32_t> touches = count_touches(class_);
+    std::unordered_set<const Instruction*> putting;  // each puts one value
     for (const Region& region : role_.regions) {
       if (region.kind == Region::Kind::tile) continue;
-      std::unordered_map<std::uint32_t, std::uint32_t>
-          made;  // how often it is touched, by its send and the wait for that too
+      Makers makers;
       each(region, [&](const Instruction& i) {
         if (i.thread != 0) return;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
-        if (i.what == Opcode::kernel) note(i, kAlone, made);
+        if (i.what == Opcode::kernel) note(i, {&i, kAlone}, makers);
         if (i.what == Opcode::tiles && i.other != 0)
-          each(role_.regions[i.target], [&](const Instruction& member) { note(member, kInTiles, made); });
+          each(role_.regions[i.target], [&](const Instruction& member) { note(member, {&i, kInTiles}, makers); });
         if (!may_put(i)) return;
         const std::uint32_t b = role_.operands[i.inputs.begin];
-        const auto found = made.find(b);
-        plan_.channels[i.target].put = found != made.end() && touches[b] == found->second;
+        const auto maker = makers.find(b);
+        plan_.channels[i.target].put =
+            maker != makers.end() && touches[b] == maker->second.touches && putting.insert(maker->second.owner).second;
       });
     }
   }
 
-  void note(const Instruction& kernel, std::uint32_t touches, std::unordered_map<std::uint32_t, std::uint32_t>& made) {
+  void note(const Instruction& kernel, const Maker& maker, Makers& makers) const {
     if (kernel.outputs.count == 1 && class_.facts.streams.contains(kernel.op))
-      made[role_.operands[kernel.outputs.begin]] = touches;
+      makers[role_.operands[kernel.outputs.begin]] = maker;
   }
 
   template <class F>

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <unordered_map>
 
 #include "placement/verify/verifier.hpp"
 
@@ -225,60 +227,63 @@ class Messages {
     if (!tasks_share_memory(plan_, channel.from, channel.to))
       reject(what + ": it is put, and the tasks share no memory");
     const std::uint32_t number = plan_.class_of[static_cast<std::size_t>(channel.from)];
-    const PlanClass& c = plan_.classes[number];
-    const Buffer& buffer = c.buffers[send.buffer];
-    const Maker maker = maker_of(c, send);
-    if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || maker.kernel == nullptr ||
-        maker.kernel->outputs.count != 1)
+    const Instruction& sends = plan_.classes[number].instructions[send.index];
+    const Buffer& buffer = plan_.classes[number].buffers[send.buffer];
+    Makers& all = makers_of(number);
+    const auto maker = all.of.find(send.buffer);
+    const bool makes = maker != all.of.end() && maker->second.site == send.site && maker->second.owner < send.index &&
+                       maker->second.thread == sends.thread;
+    if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || !makes)
       reject(what + ": it is put, and no kernel makes it for this message alone");
-    const std::vector<std::uint32_t>& touches = touches_of(number);
     constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in tiles it is an output of the region, too
-    if (touches[send.buffer] != (maker.in_tiles ? kWithTiles : kWithSend))
+    if (all.touches[send.buffer] != (maker->second.in_tiles ? kWithTiles : kWithSend))
       reject(what + ": it is put, and others touch it");
+    if (!all.putting.insert(maker->second.owner).second) reject(what + ": an instruction puts two values");
   }
 
+  /// The kernel whose one output a buffer is.
   struct Maker {
-    const Instruction* kernel = nullptr;
+    std::uint32_t owner = 0;  ///< it, or its tile region's instruction, in the class's list
+    std::uint32_t site = 0;
+    std::uint16_t thread = 0;
     bool in_tiles = false;
   };
+  struct Makers {
+    std::unordered_map<std::uint32_t, Maker> of;  ///< buffers
+    std::vector<std::uint32_t> touches;           ///< of each buffer: how often it is named, by its views too
+    std::set<std::uint32_t> putting;              ///< owners whose value is put
+  };
 
-  /// The last kernel before the send, in its region and thread, that has the buffer as its first output.
-  Maker maker_of(const PlanClass& c, const ChannelEnd& send) const {
-    const auto makes = [&](const Instruction& i) {
-      return i.what == Opcode::kernel && i.outputs.count > 0 && c.operands[i.outputs.begin] == send.buffer;
+  Makers& makers_of(std::uint32_t plan_class) const {
+    const auto [at, fresh] = makers_.try_emplace(plan_class);
+    Makers& all = at->second;
+    if (!fresh) return all;
+    const PlanClass& c = plan_.classes[plan_class];
+    const auto note = [&](const Instruction& kernel, const Maker& maker) {
+      if (kernel.what == Opcode::kernel && kernel.outputs.count == 1) all.of[c.operands[kernel.outputs.begin]] = maker;
     };
-    Maker maker;
-    for (const Region& region : c.regions) {
-      const Range range = region.instructions;
-      if (send.index < range.begin || send.index >= range.begin + range.count) continue;
-      for (std::uint32_t k = range.begin; k < send.index; ++k) {
+    for (std::uint32_t region = 0; region < c.regions.size(); ++region) {
+      const Range range = c.regions[region].instructions;
+      if (c.regions[region].kind == Region::Kind::tile) continue;
+      for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
         const Instruction& i = c.instructions[k];
-        if (i.thread != c.instructions[send.index].thread) continue;
-        if (makes(i)) maker = {&i, false};
+        const Maker maker{k, tables_.site_of[plan_class][region], i.thread, i.what == Opcode::tiles};
+        note(i, maker);
         if (i.what != Opcode::tiles || i.other == 0) continue;
         const Range members = c.regions[i.target].instructions;
-        for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
-          if (makes(c.instructions[m])) maker = {&c.instructions[m], true};
+        for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) note(c.instructions[m], maker);
       }
     }
-    return maker;
-  }
-
-  /// How often each buffer of a class is named, by its views too.
-  const std::vector<std::uint32_t>& touches_of(std::uint32_t plan_class) const {
-    std::vector<std::uint32_t>& touches = touches_[plan_class];
-    if (!touches.empty()) return touches;
-    const PlanClass& c = plan_.classes[plan_class];
-    touches.resize(c.buffers.size());
+    all.touches.resize(c.buffers.size());
     for (const Instruction& i : c.instructions) {
-      if (i.scratch != kNone) ++touches[i.scratch];
+      if (i.scratch != kNone) ++all.touches[i.scratch];
       for (const Range range : {i.inputs, i.outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k) ++touches[c.operands[range.begin + k]];
+        for (std::uint32_t k = 0; k < range.count; ++k) ++all.touches[c.operands[range.begin + k]];
     }
     for (const Buffer& b : c.buffers)
-      if (b.view_of != kNone) ++touches[b.view_of];
-    for (const PlanVariable& variable : c.variables) ++touches[variable.buffer];
-    return touches;
+      if (b.view_of != kNone) ++all.touches[b.view_of];
+    for (const PlanVariable& variable : c.variables) ++all.touches[variable.buffer];
+    return all;
   }
 
   static void check_pair(const std::string& what, const std::vector<ChannelEnd>& starts,
@@ -415,8 +420,8 @@ class Messages {
   const Tables& tables_;
   std::uint32_t class_ = 0;
   std::vector<Ends> ends_;
-  std::vector<std::vector<Arrival>> met_, waited_;                       // of each collective
-  mutable std::map<std::uint32_t, std::vector<std::uint32_t>> touches_;  // of classes
+  std::vector<std::vector<Arrival>> met_, waited_;  // of each collective
+  mutable std::map<std::uint32_t, Makers> makers_;  // of classes with puts
 };
 
 }  // namespace
