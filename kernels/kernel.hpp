@@ -120,6 +120,9 @@ struct KernelRun {
   /// For a kernel that says `elementwise`: where it may say how it computes a piece, of any elements, instead of
   /// computing it. Finding that out takes as long as computing some hundred elements.
   ElementLoop* loop = nullptr;
+  /// Of a kernel of a device: where it puts its work, which it does not wait for (kernels/device.hpp); null: it
+  /// computes.
+  void* queue = nullptr;
 };
 
 /// output[i] = left[i] (+|max|min) right[i], for the folds of collectives; element order is irrelevant, fold order is
@@ -137,6 +140,7 @@ class KernelTable final : public KernelLookup {
   /// Null when there is none for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
   [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override;
+  [[nodiscard]] std::span<const Kernel* const> all() const { return kernels_; }
   [[nodiscard]] DeviceKind kind() const { return kind_; }
   /// The instruction set that the kernels are built for ("x86-64-v3"): speed, never bits.
   [[nodiscard]] std::string_view level() const { return level_; }

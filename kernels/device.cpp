@@ -1,0 +1,59 @@
+#include "kernels/device.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace ferry {
+
+void check_device_table(const DeviceTable& table) {
+  if (table.version == kDeviceTableVersion && table.size == sizeof(DeviceTable)) return;
+  // Whatever its version: these two come first.
+  throw Error(Code::plan, "the library of devices was built for another ferry: its table has version " +
+                              std::to_string(table.version) + " and " + std::to_string(table.size) +
+                              " bytes, this ferry's has version " + std::to_string(kDeviceTableVersion) + " and " +
+                              std::to_string(sizeof(DeviceTable)))
+      .hint("build it anew with the headers of this ferry");
+}
+
+Devices::Devices(DeviceLibrary library, int task) : library_(std::move(library)), table_(library_.table) {
+  check_device_table(*table_);
+  const char* why = "";
+  void* const opened = table_->open(library_.library.get(), static_cast<std::uint64_t>(task), &why);
+  if (opened == nullptr)
+    throw Error(Code::resource, "task " + std::to_string(task) + " cannot open its devices (" +
+                                    std::string(table_->name) + "): " + why);
+  devices_ = {opened, [table = table_, kept = library_.library](void* devices) { table->close(devices); }};
+}
+
+std::shared_ptr<std::byte> Devices::memory(int device, std::uint64_t bytes, const std::string& what) const {
+  auto* const memory = static_cast<std::byte*>(table_->allocate(devices_.get(), device, bytes));
+  if (memory == nullptr)
+    throw Error(Code::resource, what + ": the device has no memory for " + std::to_string(bytes) + " bytes")
+        .hint("more tasks to split over, or a smaller batch");
+  return {memory, [table = table_, devices = devices_](std::byte* it) { table->release(devices.get(), it); }};
+}
+
+Devices::Owned Devices::host_memory(const std::byte* memory, std::uint64_t bytes) const {
+  require(table_->use_host_memory(devices_.get(), memory, bytes));
+  return {const_cast<std::byte*>(memory),
+          [table = table_, devices = devices_](void* it) { table->forget_host_memory(devices.get(), it); }};
+}
+
+Devices::Owned Devices::queue(int device) const {
+  void* const made = table_->make_queue(devices_.get(), device);
+  if (made == nullptr) fail();
+  return {made, [table = table_, devices = devices_](void* it) { table->release_queue(it); }};
+}
+
+Devices::Owned Devices::event() const {
+  void* const made = table_->make_event(devices_.get());
+  if (made == nullptr) fail();
+  return {made, [table = table_, devices = devices_](void* it) { table->release_event(it); }};
+}
+
+void Devices::fail() const {
+  throw FailedWork(*table_->failure(devices_.get()));
+}
+
+}  // namespace ferry

@@ -1,0 +1,102 @@
+#include "kernels/sim/memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ferry::sim {
+namespace {
+
+bool knows(const Knowledge& clock, const Moment& moment) {
+  return moment.number == 0 || (moment.strand < clock.size() && clock[moment.strand] >= moment.number);
+}
+
+}  // namespace
+
+std::optional<Mapping> Mapping::make(std::uint64_t bytes) {
+  if (bytes == 0) bytes = 1;
+  const int file = memfd_create("ferry-sim", MFD_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::optional<Mapping> made;
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    void* const known = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, 0);
+    void* const real = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (known != MAP_FAILED && real != MAP_FAILED)
+      made.emplace(Mapping(static_cast<std::byte*>(known), static_cast<std::byte*>(real), bytes));
+    else
+      for (void* const one : {known, real})
+        if (one != MAP_FAILED) munmap(one, bytes);
+  }
+  close(file);
+  return made;
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : known_(std::exchange(other.known_, nullptr)),
+      real_(std::exchange(other.real_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Mapping::~Mapping() {
+  for (std::byte* const one : {known_, real_})
+    if (one != nullptr) munmap(one, bytes_);
+}
+
+std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64_t bytes, bool writes,
+                                            const Moment& now, const Knowledge& clock) {
+  if (bytes == 0) return std::nullopt;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+  cut(begin);
+  cut(end);
+  std::optional<Race> race;
+  const auto must_know = [&](const Moment& earlier, bool written) {
+    if (!race && !knows(clock, earlier)) race = Race{earlier, written};
+  };
+  std::uintptr_t at = begin;
+  auto next = bytes_.lower_bound(begin);
+  while (at < end) {
+    if (next == bytes_.end() || next->first > at) {  // nobody has touched what lies here
+      const std::uintptr_t to = next == bytes_.end() ? end : std::min(end, next->first);
+      next = bytes_.emplace(at, Touched{to, {}, {}}).first;
+    }
+    Touched& touched = next->second;
+    must_know(touched.writer, true);
+    if (writes) {
+      for (const Moment& reader : touched.readers) must_know(reader, false);
+      touched.writer = now;
+      touched.readers.clear();
+    } else {
+      std::erase_if(touched.readers, [&](const Moment& reader) { return reader.strand == now.strand; });
+      touched.readers.push_back(now);
+    }
+    at = touched.end;
+    ++next;
+  }
+  if (!writes) return race;
+  // All of it has one writer now, and no reader.
+  auto first = bytes_.find(begin);
+  bytes_.erase(std::next(first), bytes_.lower_bound(end));
+  first->second.end = end;
+  return race;
+}
+
+void Touches::forget(const std::byte* memory, std::uint64_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+  cut(begin);
+  cut(end);
+  bytes_.erase(bytes_.lower_bound(begin), bytes_.lower_bound(end));
+}
+
+/// No range goes beyond `at` that begins before it.
+void Touches::cut(std::uintptr_t at) {
+  auto range = bytes_.lower_bound(at);
+  if (range == bytes_.begin()) return;
+  --range;
+  if (range->second.end <= at) return;
+  Touched rest = range->second;
+  range->second.end = at;
+  bytes_.emplace(at, std::move(rest));
+}
+
+}  // namespace ferry::sim

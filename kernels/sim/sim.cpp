@@ -1,0 +1,475 @@
+// A device that is not there. Its queues keep what they are given until somebody asks for an event; then they run as
+// little as they may, or more, in an order that the seed draws among those which queues and events allow. Besides, each
+// read and write is held against the clocks of who touched the bytes before, when the work is given: so a missing wait
+// is reported in every run, whatever order is drawn.
+//
+// Vector clocks as in Flanagan and Freund, "FastTrack" (2009), with whole clocks.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/limits.hpp"
+#include "kernels/device.hpp"
+#include "kernels/sim/memory.hpp"
+
+namespace ferry {
+namespace {
+
+using sim::Knowledge;
+using sim::Mapping;
+using sim::Moment;
+using sim::Touches;
+
+constexpr int kDevices = 8;
+
+struct Context;
+
+/// Work that a queue is to do: a kernel or a copy.
+struct Work {
+  std::uint32_t number = 0;  ///< on its queue, from 1
+  DeviceLaunch launch{};     ///< kernel null: a copy
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::uint64_t bytes = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number: what must be done before
+};
+
+struct Queue {
+  Context* context = nullptr;
+  int device = 0;
+  std::uint32_t strand = 0;
+  Knowledge knows;  ///< what was ordered before the next work
+  std::uint32_t given = 0, done = 0;
+  std::deque<Work> waiting;                                    ///< not done yet
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< what the next work must come after
+};
+
+struct Event {
+  Context* context = nullptr;
+  Knowledge at;  ///< empty: never recorded
+  std::uint32_t strand = 0, number = 0;
+};
+
+/// What a task has opened.
+struct Context {
+  explicit Context(std::uint64_t seed) : random(seed), host(1, 0) {}
+
+  std::mt19937_64 random;
+  Knowledge host;  ///< what the host knows; its own entry counts what it did
+  std::list<std::unique_ptr<Queue>> queues;
+  std::vector<Queue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
+  struct Memory {
+    int device;
+    Mapping mapping;
+  };
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<std::pair<const std::byte*, std::uint64_t>> host_memory;
+  Touches touches;
+  std::optional<DeviceFailure> failure;
+  std::string text;
+};
+
+bool overlaps(const std::byte* a, std::uint64_t a_bytes, const std::byte* b, std::uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+int fail(Context& context, Code code, std::string text, const void* tag, std::int64_t input = -1) {
+  if (!context.failure) {
+    context.text = std::move(text);
+    context.failure = DeviceFailure{tag, static_cast<std::int32_t>(code), input, context.text.c_str()};
+  }
+  return -1;
+}
+
+void learn(Knowledge& clock, const Knowledge& other) {
+  if (clock.size() < other.size()) clock.resize(other.size());
+  for (std::size_t s = 0; s < other.size(); ++s) clock[s] = std::max(clock[s], other[s]);
+}
+
+std::string name_of(const Context& context, std::uint32_t strand) {
+  if (strand == 0) return "the host";
+  const Queue* const queue = context.by_strand[strand];
+  return "queue " + std::to_string(strand) + (queue == nullptr ? "" : " of gpu:" + std::to_string(queue->device));
+}
+
+/// The device's memory that has these bytes; null: none.
+const Context::Memory* memory_of(const Context& context, const std::byte* at, std::uint64_t bytes) {
+  for (const auto& memory : context.memory) {
+    const Mapping& mapping = memory->mapping;
+    if (at >= mapping.known() && at < mapping.known() + mapping.bytes())
+      return at + bytes <= mapping.known() + mapping.bytes() ? memory.get() : nullptr;
+  }
+  return nullptr;
+}
+
+int touch(Context& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
+          const Knowledge& clock) {
+  const auto race = context.touches.touch(memory, bytes, writes, now, clock);
+  if (!race) return 0;
+  return fail(context, Code::bug,
+              std::string("the simulated device has found a race: ") + name_of(context, now.strand) +
+                  (writes ? " writes" : " reads") + " memory that " + name_of(context, race->earlier.strand) +
+                  (race->written ? " has written" : " has read") + ", and nothing orders the one after the other",
+              now.tag);
+}
+
+// ---- Running ----
+
+std::byte* real(const Context& context, std::byte* at) {
+  if (at == nullptr) return nullptr;
+  const Context::Memory* const memory = memory_of(context, at, 0);
+  return memory == nullptr ? at : memory->mapping.real() + (at - memory->mapping.known());
+}
+
+void run_kernel(const Context& context, const Work& work) {
+  const KernelRun& given = *work.launch.run;
+  std::vector<Array> inputs(given.inputs.begin(), given.inputs.end()),
+      outputs(given.outputs.begin(), given.outputs.end());
+  for (auto* arrays : {&inputs, &outputs})
+    for (Array& array : *arrays) array.data = real(context, array.data);
+  KernelRun run{.inputs = inputs,
+                .outputs = outputs,
+                .state = given.state,
+                .scratch = {real(context, given.scratch.data()), given.scratch.size()},
+                .parallel = given.parallel,
+                .step = given.step,
+                .iterations = given.iterations};
+  work.launch.kernel(run);
+}
+
+void run_first(Context& context, Queue& queue) {
+  const Work work = std::move(queue.waiting.front());
+  queue.waiting.pop_front();
+  ++queue.done;
+  if (context.failure) return;
+  try {
+    if (work.launch.kernel != nullptr)
+      run_kernel(context, work);
+    else if (work.bytes > 0)
+      std::memcpy(real(context, work.to), real(context, const_cast<std::byte*>(work.from)), work.bytes);
+  } catch (const BadValue& bad) {
+    fail(context, bad.code(), bad.text(), work.launch.tag, static_cast<std::int64_t>(bad.input()));
+  } catch (const Error& error) {
+    fail(context, error.code(), error.text(), work.launch.tag);
+  } catch (const std::exception& error) {
+    fail(context, Code::program, error.what(), work.launch.tag);
+  }
+}
+
+bool is_done(const Context& context, std::uint32_t strand, std::uint32_t number) {
+  const Queue* const queue = context.by_strand[strand];
+  return queue == nullptr || queue->done >= number;
+}
+
+bool may_run(const Context& context, const Queue& queue) {
+  return !queue.waiting.empty() && std::ranges::all_of(queue.waiting.front().after, [&](const auto& after) {
+    return is_done(context, after.first, after.second);
+  });
+}
+
+/// The queues whose work must be done before that of the event, itself included.
+std::vector<Queue*> needed_for(const Context& context, std::uint32_t strand, std::uint32_t number) {
+  std::vector<std::uint32_t> until(context.by_strand.size(), 0);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open{{strand, number}};
+  while (!open.empty()) {
+    const auto [s, n] = open.back();
+    open.pop_back();
+    const Queue* const queue = context.by_strand[s];
+    if (queue == nullptr || until[s] >= n) continue;
+    for (const Work& work : queue->waiting)
+      if (work.number > until[s] && work.number <= n) open.insert(open.end(), work.after.begin(), work.after.end());
+    until[s] = n;
+  }
+  std::vector<Queue*> queues;
+  for (std::uint32_t s = 1; s < until.size(); ++s)
+    if (until[s] > 0 && !is_done(context, s, until[s])) queues.push_back(context.by_strand[s]);
+  return queues;
+}
+
+/// Until the event has happened: now and then also what it does not need.
+void run_until(Context& context, std::uint32_t strand, std::uint32_t number) {
+  while (!is_done(context, strand, number)) {
+    std::vector<Queue*> choice = needed_for(context, strand, number);
+    if (context.random() % 4 == 0) {
+      choice.clear();
+      for (const auto& queue : context.queues) choice.push_back(queue.get());
+    }
+    std::erase_if(choice, [&](const Queue* queue) { return !may_run(context, *queue); });
+    if (choice.empty()) continue;  // all that was drawn waits for others; what is needed never does
+    run_first(context, *choice[context.random() % choice.size()]);
+  }
+}
+
+// ---- The table ----
+
+struct Library {
+  std::uint64_t seed = 0;
+};
+
+Context& of(void* devices) {
+  return *static_cast<Context*>(devices);
+}
+
+int count(void*, const char**) {
+  return kDevices;
+}
+
+std::uint64_t memory_bytes(void*) {
+  return memory_and_swap_bytes();
+}
+
+void* open(void* library, std::uint64_t seed, const char**) {
+  return new Context(static_cast<Library*>(library)->seed * 1'000'003 + seed);
+}
+
+void close(void* devices) {
+  delete &of(devices);
+}
+
+void* allocate(void* devices, int device, std::uint64_t bytes) {
+  if (bytes > memory_bytes(nullptr)) return nullptr;
+  std::optional<Mapping> mapping = Mapping::make(bytes);
+  if (!mapping) return nullptr;
+  void* const known = mapping->known();
+  of(devices).memory.push_back(std::make_unique<Context::Memory>(Context::Memory{device, std::move(*mapping)}));
+  return known;
+}
+
+void release(void* devices, void* memory) {
+  Context& context = of(devices);
+  const auto at = std::ranges::find_if(context.memory, [&](const auto& m) { return m->mapping.known() == memory; });
+  if (at == context.memory.end()) return;
+  context.touches.forget((*at)->mapping.known(), (*at)->mapping.bytes());
+  context.memory.erase(at);
+}
+
+int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
+  of(devices).host_memory.emplace_back(static_cast<const std::byte*>(memory), bytes);
+  return 0;
+}
+
+void forget_host_memory(void* devices, const void* memory) {
+  Context& context = of(devices);
+  const auto at = std::ranges::find(context.host_memory, memory, [](const auto& m) { return m.first; });
+  if (at == context.host_memory.end()) return;
+  context.touches.forget(at->first, at->second);
+  context.host_memory.erase(at);
+}
+
+void* make_queue(void* devices, int device) {
+  Context& context = of(devices);
+  auto queue = std::make_unique<Queue>();
+  queue->context = &context;
+  queue->device = device;
+  queue->strand = static_cast<std::uint32_t>(context.by_strand.size());
+  context.by_strand.push_back(queue.get());
+  context.host.resize(context.by_strand.size(), 0);
+  context.queues.push_back(std::move(queue));
+  return context.queues.back().get();
+}
+
+void release_queue(void* given) {
+  auto* const queue = static_cast<Queue*>(given);
+  Context& context = *queue->context;
+  context.by_strand[queue->strand] = nullptr;
+  std::erase_if(context.queues, [&](const auto& other) { return other.get() == queue; });
+}
+
+void* make_event(void* devices) {
+  auto* const event = new Event;
+  event->context = &of(devices);
+  return event;
+}
+
+void release_event(void* event) {
+  delete static_cast<Event*>(event);
+}
+
+/// A queue is given work: what the host knows is done, it comes after.
+Queue& given(void* queue) {
+  auto& to = *static_cast<Queue*>(queue);
+  learn(to.knows, to.context->host);
+  return to;
+}
+
+int record(void* queue, void* event) {
+  const Queue& of_queue = given(queue);
+  if (of_queue.context->failure) return -1;
+  auto& recorded = *static_cast<Event*>(event);
+  recorded.at = of_queue.knows;
+  recorded.strand = of_queue.strand;
+  recorded.number = of_queue.given;
+  return 0;
+}
+
+int wait(void* queue, void* event) {
+  Queue& waiting = given(queue);
+  if (waiting.context->failure) return -1;
+  const auto& recorded = *static_cast<const Event*>(event);
+  if (recorded.at.empty()) return 0;
+  learn(waiting.knows, recorded.at);
+  waiting.after.emplace_back(recorded.strand, recorded.number);
+  return 0;
+}
+
+int query(void* event) {
+  const auto& recorded = *static_cast<const Event*>(event);
+  Context& context = *recorded.context;
+  if (!recorded.at.empty() && !context.failure) {
+    run_until(context, recorded.strand, recorded.number);
+    learn(context.host, recorded.at);
+  }
+  return context.failure ? -1 : 1;
+}
+
+/// Gives the queue the work, which is the next moment there.
+Moment put(Queue& queue, Work work, const void* tag) {
+  work.number = ++queue.given;
+  work.after = std::exchange(queue.after, {});
+  if (queue.knows.size() <= queue.strand) queue.knows.resize(queue.strand + 1, 0);
+  queue.knows[queue.strand] = work.number;
+  queue.waiting.push_back(std::move(work));
+  return {queue.strand, queue.given, tag};
+}
+
+/// The host has said that devices use these bytes.
+bool is_host_memory(const Context& context, const std::byte* at, std::uint64_t bytes) {
+  return bytes > 0 && std::ranges::any_of(context.host_memory, [&](const auto& host) {
+           return at >= host.first && at + bytes <= host.first + host.second;
+         });
+}
+
+/// Of a copy's end: what it may be, and that it may be touched.
+int touch_end(Queue& queue, const std::byte* at, std::uint64_t bytes, bool writes, const Moment& now) {
+  Context& context = *queue.context;
+  if (memory_of(context, at, bytes) == nullptr && !is_host_memory(context, at, bytes))
+    return fail(context, Code::bug,
+                "a copy " + std::string(writes ? "to" : "from") + " memory of the host that no device uses", now.tag);
+  return touch(context, at, bytes, writes, now, queue.knows);
+}
+
+int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
+  Queue& copying = given(queue);
+  if (copying.context->failure) return -1;
+  auto* const target = static_cast<std::byte*>(to);
+  const auto* const source = static_cast<const std::byte*>(from);
+  Work work;
+  work.to = target;
+  work.from = source;
+  work.bytes = bytes;
+  work.launch.tag = tag;
+  const Moment now = put(copying, std::move(work), tag);
+  if (bytes == 0) return 0;
+  if (touch_end(copying, source, bytes, false, now) != 0) return -1;
+  return touch_end(copying, target, bytes, true, now);
+}
+
+int launch(void* queue, const DeviceLaunch* what) {
+  Queue& running = given(queue);
+  Context& context = *running.context;
+  if (context.failure) return -1;
+  Work work;
+  work.launch = *what;
+  const Moment now = put(running, std::move(work), what->tag);
+  const auto touch_array = [&](std::byte* data, std::uint64_t bytes, bool writes) {
+    if (data == nullptr || bytes == 0) return 0;
+    const Context::Memory* const memory = memory_of(context, data, bytes);
+    if (memory == nullptr || memory->device != running.device)
+      return fail(context, Code::bug,
+                  "a kernel on gpu:" + std::to_string(running.device) + " is given memory of " +
+                      (memory == nullptr ? "the host" : "gpu:" + std::to_string(memory->device)),
+                  what->tag);
+    return touch(context, data, bytes, writes, now, running.knows);
+  };
+  // The numbers of the step and of iterations are read when the kernel runs, from where the host sets them.
+  const auto touch_numbers = [&](const std::int64_t* numbers, std::size_t count) {
+    const auto* const at = reinterpret_cast<const std::byte*>(numbers);
+    return is_host_memory(context, at, count * sizeof *numbers)
+               ? touch(context, at, count * sizeof *numbers, false, now, running.knows)
+               : 0;
+  };
+  const KernelRun& run = *what->run;
+  if (touch_numbers(&run.step, 1) != 0 || touch_numbers(run.iterations.data(), run.iterations.size()) != 0) return -1;
+  const auto bytes_of = [](const Array& array) {
+    return static_cast<std::uint64_t>(array.count()) * size_of(array.dtype);
+  };
+  for (const Array& input : run.inputs)
+    if (touch_array(input.data, bytes_of(input), false) != 0) return -1;
+  for (const Array& output : run.outputs)
+    if (touch_array(output.data, bytes_of(output), true) != 0) return -1;
+  return touch_array(run.scratch.data(), run.scratch.size(), true);
+}
+
+const DeviceFailure* failure(void* devices) {
+  return &*of(devices).failure;
+}
+
+int host_touches(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag) {
+  Context& context = of(devices);
+  if (context.failure) return -1;
+  const auto* const at = static_cast<const std::byte*>(memory);
+  const auto meets = [&](const auto& host) { return overlaps(at, bytes, host.first, host.second); };
+  if (bytes == 0 || std::ranges::none_of(context.host_memory, meets)) return 0;
+  return touch(context, at, bytes, writes != 0, {0, ++context.host[0], tag}, context.host);
+}
+
+constexpr DeviceTable kTable{.version = kDeviceTableVersion,
+                             .size = sizeof(DeviceTable),
+                             .name = "sim",
+                             .count = count,
+                             .memory_bytes = memory_bytes,
+                             .open = open,
+                             .close = close,
+                             .allocate = allocate,
+                             .release = release,
+                             .use_host_memory = use_host_memory,
+                             .forget_host_memory = forget_host_memory,
+                             .make_queue = make_queue,
+                             .release_queue = release_queue,
+                             .make_event = make_event,
+                             .release_event = release_event,
+                             .record = record,
+                             .wait = wait,
+                             .query = query,
+                             .copy = copy,
+                             .launch = launch,
+                             .failure = failure,
+                             .host_touches = host_touches};
+
+/// The CPU's kernels without what the host's memory and caches are needed for.
+struct SimKernels {
+  explicit SimKernels(const KernelTable& cpu) : table(DeviceKind::gpu, cpu.level(), cpu.library(), cpu.fold()) {
+    for (const Kernel* kernel : cpu.all()) {
+      if (kernel->effect) continue;
+      Kernel copy = *kernel;
+      copy.streams = false;
+      copy.row = nullptr;
+      copy.finishes = false;
+      copy.packing = {};
+      kernels.push_back(copy);
+    }
+    table.add(kernels);
+  }
+  std::vector<Kernel> kernels;
+  KernelTable table;
+};
+
+}  // namespace
+
+DeviceLibrary simulated_devices(std::uint64_t seed) {
+  return {&kTable, std::make_shared<Library>(Library{seed}), [](const KernelTable& cpu) {
+            const auto made = std::make_shared<SimKernels>(cpu);
+            return std::shared_ptr<const KernelTable>(made, &made->table);
+          }};
+}
+
+}  // namespace ferry

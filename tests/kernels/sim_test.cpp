@@ -1,0 +1,221 @@
+// The simulated device: what any device does, and what it is there for: whatever nothing orders is reported, whichever
+// order the seed draws.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <functional>
+
+#include "tests/support/device_suite.hpp"
+#include "tests/support/threads.hpp"
+
+namespace ferry::test {
+namespace {
+
+using Bytes = std::array<std::byte, 64>;
+
+/// Two queues of a device, memory there and on the host.
+struct Desk {
+  explicit Desk(std::uint64_t seed) : devices(simulated_devices(seed), 0) {}
+
+  void copy(const Devices::Owned& queue, std::byte* to, const std::byte* from) {
+    devices.copy(queue.get(), to, from, sizeof(Bytes), nullptr);
+  }
+  void touch(bool writes) { devices.touches(host.data(), sizeof(Bytes), writes, nullptr); }
+
+  Devices devices;
+  Bytes host{};
+  Devices::Owned used = devices.host_memory(host.data(), sizeof(Bytes));
+  Devices::Owned a = devices.queue(0), b = devices.queue(0), event = devices.event();
+  std::shared_ptr<std::byte> x = devices.memory(0, sizeof(Bytes), "x"), y = devices.memory(0, sizeof(Bytes), "y");
+};
+
+/// What the device says of a program, for each of 20 seeds; "" when there is nothing to say.
+void check_reports(const std::string& report, const std::function<void(Desk&)>& program) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Desk desk(seed);
+    std::string said;
+    try {
+      program(desk);
+      desk.devices.record(desk.a.get(), desk.event.get());
+      static_cast<void>(desk.devices.happened(desk.event.get()));
+    } catch (const FailedWork& failed) {
+      CHECK(failed.code() == Code::bug);
+      said = failed.text();
+    }
+    if (report.empty())
+      CHECK(said == "");
+    else
+      CHECK_MESSAGE(said.find(report) != std::string::npos, said);
+  }
+}
+
+TEST_CASE("it does what every device does") {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) check_device_library(simulated_devices(seed));
+}
+
+TEST_CASE("two queues that nothing ties together race, in every order that is drawn") {
+  check_reports("queue 2 of gpu:0 reads memory that queue 1 of gpu:0 has written", [](Desk& desk) {
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.copy(desk.b, desk.y.get(), desk.x.get());
+  });
+  check_reports("", [](Desk& desk) {
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.devices.record(desk.a.get(), desk.event.get());
+    desk.devices.wait(desk.b.get(), desk.event.get());
+    desk.copy(desk.b, desk.y.get(), desk.x.get());
+  });
+}
+
+TEST_CASE("an event that was not recorded orders nothing") {
+  check_reports("queue 2 of gpu:0 reads memory that queue 1 of gpu:0 has written", [](Desk& desk) {
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.devices.wait(desk.b.get(), desk.event.get());
+    desk.copy(desk.b, desk.y.get(), desk.x.get());
+  });
+}
+
+TEST_CASE("an event that was recorded too early orders what came before it alone") {
+  check_reports("queue 2 of gpu:0 reads memory that queue 1 of gpu:0 has written", [](Desk& desk) {
+    desk.copy(desk.a, desk.y.get(), desk.host.data());
+    desk.devices.record(desk.a.get(), desk.event.get());
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.devices.wait(desk.b.get(), desk.event.get());
+    desk.copy(desk.b, desk.y.get(), desk.x.get());
+  });
+}
+
+TEST_CASE("the host fills memory again only when what reads it is done") {
+  check_reports("the host writes memory that queue 1 of gpu:0 has read", [](Desk& desk) {
+    desk.touch(true);
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.touch(true);
+  });
+  check_reports("", [](Desk& desk) {
+    desk.touch(true);
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+    desk.devices.record(desk.a.get(), desk.event.get());
+    CHECK(desk.devices.happened(desk.event.get()));
+    desk.touch(true);
+  });
+}
+
+TEST_CASE("the host reads what was copied out only when it has arrived") {
+  check_reports("the host reads memory that queue 1 of gpu:0 has written", [](Desk& desk) {
+    desk.copy(desk.a, desk.host.data(), desk.x.get());
+    desk.touch(false);
+  });
+}
+
+TEST_CASE("memory is written over only when what reads it is done") {
+  check_reports("queue 2 of gpu:0 writes memory that queue 1 of gpu:0 has read", [](Desk& desk) {
+    desk.copy(desk.a, desk.y.get(), desk.x.get());
+    desk.copy(desk.b, desk.x.get(), desk.host.data());
+  });
+}
+
+TEST_CASE("copies use memory of the host that was said to be used") {
+  check_reports("memory of the host that no device uses", [](Desk& desk) {
+    Bytes other{};
+    desk.copy(desk.a, desk.x.get(), other.data());
+  });
+}
+
+/// The kernel "Identity"-like: one input, one output, of 64 bytes.
+struct Run {
+  Run(std::byte* from, std::byte* to)
+      : in{from, DType::uint8, sizes, sizes, begin, false},
+        out{to, DType::uint8, sizes, sizes, begin, false},
+        run{.inputs = {&in, 1},
+            .outputs = {&out, 1},
+            .scratch = {},
+            .parallel = parallel,
+            .step = step,
+            .iterations = {}} {}
+  Threads parallel{1};
+  std::array<std::int64_t, 1> sizes{64}, begin{0};
+  std::int64_t step = 0;
+  Array in, out;
+  KernelRun run;
+};
+
+TEST_CASE("kernels work on memory of their device alone") {
+  const auto nothing = [](KernelRun&) {};
+  check_reports("a kernel on gpu:0 is given memory of the host", [&](Desk& desk) {
+    Run run(desk.host.data(), desk.x.get());
+    desk.devices.launch(desk.a.get(), {nothing, &run.run, nullptr});
+  });
+  check_reports("a kernel on gpu:0 is given memory of gpu:1", [&](Desk& desk) {
+    const auto other = desk.devices.memory(1, sizeof(Bytes), "z");
+    Run run(other.get(), desk.x.get());
+    desk.devices.launch(desk.a.get(), {nothing, &run.run, nullptr});
+  });
+}
+
+TEST_CASE("what a kernel throws is the device's failure, and names the kernel") {
+  Desk desk(1);
+  Run run(desk.x.get(), desk.y.get());
+  const auto fails = [](KernelRun&) { throw BadValue(0, "an index is out of range"); };
+  desk.devices.launch(desk.a.get(), {fails, &run.run, &run});
+  desk.devices.record(desk.a.get(), desk.event.get());
+  for (int time = 0; time < 2; ++time) {  // it stays so
+    try {
+      static_cast<void>(desk.devices.happened(desk.event.get()));
+      FAIL("it has not failed");
+    } catch (const FailedWork& failed) {
+      CHECK(failed.tag() == &run);
+      CHECK(failed.input() == 0);
+      CHECK(failed.text() == "an index is out of range");
+    }
+  }
+}
+
+TEST_CASE("the host cannot touch the device's memory") {
+  const Desk desk(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    *desk.x = std::byte{1};
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGSEGV);
+}
+
+TEST_CASE("queues run nothing before somebody asks, and then in the orders that they allow") {
+  std::array<bool, 2> first{};
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Desk desk(seed);
+    const std::shared_ptr<std::byte> z = desk.devices.memory(0, sizeof(Bytes), "z");
+    static std::string order;
+    order.clear();
+    Run one(desk.x.get(), desk.y.get()), other(z.get(), z.get());
+    desk.devices.launch(desk.a.get(), {[](KernelRun&) { order += "a"; }, &one.run, nullptr});
+    desk.devices.launch(desk.b.get(), {[](KernelRun&) { order += "b"; }, &other.run, nullptr});
+    CHECK(order == "");
+    desk.devices.record(desk.a.get(), desk.event.get());
+    CHECK(desk.devices.happened(desk.event.get()));
+    REQUIRE(!order.empty());
+    first[order[0] == 'a' ? 0 : 1] = true;
+  }
+  CHECK(first[0]);
+  CHECK(first[1]);
+}
+
+TEST_CASE("a table of another version or size is refused") {
+  const DeviceLibrary library = simulated_devices(1);
+  for (const bool version : {true, false}) {
+    DeviceTable table = *library.table;
+    ++(version ? table.version : table.size);
+    CHECK_THROWS_WITH_AS(Devices({&table, library.library, library.kernels}, 0),
+                         doctest::Contains("the library of devices was built for another ferry"), Error);
+  }
+}
+
+}  // namespace
+}  // namespace ferry::test
