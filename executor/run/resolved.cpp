@@ -123,14 +123,14 @@ void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
 void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
   const Range range = role_.regions[region].instructions;
   std::vector<std::uint32_t> counts(threads_, 0);
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[role_.instructions[i].thread];
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[role_.instructions[i].strand];
   for (std::size_t thread = 0; thread < threads_; ++thread) {
     lists_[region * threads_ + thread].reserve(counts[thread]);
     if (thread > 0 && counts[thread] > 0) single_ = false;
   }
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     const Instruction& instruction = role_.instructions[i];
-    auto& list = lists_[region * threads_ + instruction.thread];
+    auto& list = lists_[region * threads_ + instruction.strand];
     Resolved& resolved = list.emplace_back();
     resolved.count = static_cast<std::uint32_t>(list.size());
     resolve(resolved, instruction, context, depth_[region]);
@@ -167,7 +167,7 @@ void ResolvedPlan::mark_waits() {
     for (std::size_t thread = 0; thread < threads_; ++thread) {
       for (const Resolved& resolved : list(region, thread)) {
         for (const Wait& wait : resolved.waits)
-          if (wait.count > 0) list(region, wait.thread)[wait.count - 1].flags |= Resolved::kPublish;
+          if (wait.count > 0) list(region, wait.strand)[wait.count - 1].flags |= Resolved::kPublish;
       }
     }
   }
@@ -196,7 +196,7 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
     for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
-  if (touched >= kPollBytes && instruction.thread == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
+  if (touched >= kPollBytes && instruction.strand == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
 
   const auto message = [&](Range range) -> std::byte* {
     if (range.count == 0) return nullptr;
@@ -296,7 +296,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .scratch = scratch,
                             .parallel = context.parallel,
                             .step = step_,
-                            .iterations = {iterations_[instruction.thread].data(), depth}});
+                            .iterations = {iterations_[instruction.strand].data(), depth}});
   resolved.run = &runs_.back();
   resolved.kernel = code;
 }
@@ -327,7 +327,7 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                                                 .tile = instruction.other,
                                                 .parallel = context.parallel,
                                                 .step = step_,
-                                                .iterations = {iterations_[instruction.thread].data(), depth},
+                                                .iterations = {iterations_[instruction.strand].data(), depth},
                                                 .members = {},
                                                 .arrays = {},
                                                 .streams = {}});
@@ -387,7 +387,7 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
       for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
     members.push_back(tile_member(member, context, 0));
   }
-  const std::span<const std::int64_t> iterations(iterations_[instruction.thread].data(), depth);
+  const std::span<const std::int64_t> iterations(iterations_[instruction.strand].data(), depth);
   resolved.run->iterations = iterations;  // those of the thread that runs the region
   resolved.epilogue =
       &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, step_, iterations);

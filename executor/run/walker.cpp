@@ -135,6 +135,8 @@ void Walker::perform(Resolved& r) {
       return loop(r);
     case Opcode::branch:
       return walk(truth(r) ? r.target : r.other);
+    case Opcode::join:
+      return;
   }
 }
 
@@ -223,7 +225,7 @@ void Walker::run_epilogue(const Resolved& r) {
 void Walker::await(const Resolved& r) {
   const auto reached = [&] {
     return shared_.cancellation.stopping() || std::all_of(r.waits.begin(), r.waits.end(), [&](const Wait& wait) {
-             return shared_.progress[wait.thread].done.load(std::memory_order_acquire) >= wait.count;
+             return shared_.progress[wait.strand].done.load(std::memory_order_acquire) >= wait.count;
            });
   };
   if (thread_ == 0)

@@ -52,7 +52,7 @@ class Checker {
     }
     require(i.scratch == kNone || i.scratch < role_.buffers.size(), where() + ": no such scratch buffer");
     require((i.may & kMovable) == 0 || plan_.spreads(r), where() + ": movable where only thread 0 runs");
-    require(i.thread < role_.threads, where() + ": on a thread that is not there");
+    require(i.strand < role_.strands(), where() + ": on a thread or queue that is not there");
     if (i.what == Opcode::loop || i.what == Opcode::branch)
       require(i.target < plan_.regions() && i.other < plan_.regions(), where() + ": no such region");
     if (i.what == Opcode::tiles) require(i.target < plan_.regions(), where() + ": no such region");

@@ -79,7 +79,9 @@ class ClassPlan {
   void push(Instruction instruction, const Buffers& in, const Buffers& out);
 
   /// Instructions of this region may be given to any thread: of the step, where there are several.
-  [[nodiscard]] bool spreads(std::uint32_t region) const { return region == 1 && role.threads > 1; }
+  [[nodiscard]] bool spreads(std::uint32_t region) const {
+    return region == 1 && role.threads > 1 && role.queues.empty();
+  }
 
   /// The lists are in `role`.
   [[nodiscard]] bool joined() const { return joined_; }

@@ -5,19 +5,19 @@
 namespace ferry {
 namespace {
 
-std::uint32_t used_threads(const PlanClass& plan) {
-  std::uint32_t threads = 1;
-  for (const Instruction& i : plan.instructions) threads = std::max(threads, i.thread + 1U);
-  return threads;
+std::uint32_t used_strands(const PlanClass& plan) {
+  std::uint32_t strands = 1;
+  for (const Instruction& i : plan.instructions) strands = std::max(strands, i.strand + 1U);
+  return strands;
 }
 
 }  // namespace
 
 Lifetimes::Lifetimes(const PlanClass& plan)
     : plan_(plan),
-      threads_(used_threads(plan)),
+      strands_(used_strands(plan)),
       all_(plan.buffers.size()),
-      last_on_(threads_ > 1 ? plan.buffers.size() * threads_ : 0, 0),
+      last_on_(strands_ > 1 ? plan.buffers.size() * strands_ : 0, 0),
       spans_(plan.regions.size()),
       position_(plan.instructions.size()) {
   for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
@@ -85,9 +85,10 @@ void Lifetimes::extend_region(std::uint32_t region) {
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
     each_operand(instruction, [&](std::uint32_t buffer) {
       const std::uint32_t last = extend(all_[buffer], region, position_[i]);
-      if (threads_ == 1) return;
-      std::uint32_t& on_thread = last_on_[buffer * threads_ + instruction.thread];
-      on_thread = std::max(on_thread, last);
+      if (strands_ == 1) return;
+      // A body runs as a part of its owner, which is on thread 0; so does the setup, before the step.
+      std::uint32_t& on_strand = last_on_[buffer * strands_ + (region == 1 ? instruction.strand : 0U)];
+      on_strand = std::max(on_strand, last);
     });
     each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
   });

@@ -31,11 +31,11 @@ class Lifetimes {
     const Lifetime& life = all_[buffer];
     return plan_.buffers[buffer].space == Buffer::Space::state || (life.in_setup && life.in_step);
   }
-  /// Threads that have instructions.
-  [[nodiscard]] std::uint32_t threads() const { return threads_; }
-  /// The position of the last touch by that thread; 0 when there is none.
-  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t thread) const {
-    return threads_ == 1 ? all_[buffer].last : last_on_[buffer * threads_ + thread];
+  /// Strands that have instructions.
+  [[nodiscard]] std::uint32_t strands() const { return strands_; }
+  /// The position of the last touch by that strand; 0 when there is none.
+  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t strand) const {
+    return strands_ == 1 ? all_[buffer].last : last_on_[buffer * strands_ + strand];
   }
   /// The last position of an instruction, what is nested in it included.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const;
@@ -61,9 +61,9 @@ class Lifetimes {
   void each_operand(const Instruction& instruction, F f);
 
   const PlanClass& plan_;
-  const std::uint32_t threads_;
+  const std::uint32_t strands_;
   std::vector<Lifetime> all_;
-  std::vector<std::uint32_t> last_on_;  // of each buffer and thread, where there are several
+  std::vector<std::uint32_t> last_on_;  // of each buffer and strand, where there are several
   std::vector<Span> spans_;             // of each region
   std::vector<std::uint32_t> position_;
   std::uint32_t next_ = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "placement/class/dependences.hpp"
-#include "placement/class/thread_clocks.hpp"
+#include "placement/class/strand_clocks.hpp"
 
 namespace ferry {
 namespace {
@@ -38,7 +38,7 @@ class StrandPlacer {
     if (finished_ * 100 <= alone_ * (100 - kGain)) return;
     plan_.waits.clear();
     for (std::uint32_t i = 0; i < step_.count; ++i) {
-      at(i).thread = 0;
+      at(i).strand = 0;
       at(i).waits = {};
     }
   }
@@ -120,7 +120,7 @@ class StrandPlacer {
       begin = end;
     }
     for (std::uint32_t i = 0; i < step_.count; ++i)
-      if (strand_[i] != kNone) at(i).thread = strands_[strand_[i]].thread;
+      if (strand_[i] != kNone) at(i).strand = strands_[strand_[i]].thread;
   }
 
   /// Strands that begin together: in blocks of equal cost where there is one for each thread, else one by one.
@@ -154,7 +154,7 @@ class StrandPlacer {
 
   /// Walks the threads side by side: who has to wait for what, and when all would be done.
   void make_waits() {
-    ThreadClocks clocks(plan_.threads);
+    StrandClocks clocks(plan_.threads, plan_.threads);
     std::vector<std::uint64_t> now(plan_.threads, 0), done(step_.count, 0);
     std::vector<std::vector<std::uint32_t>> lists(plan_.threads);
     std::vector<Wait> waits;
@@ -162,20 +162,20 @@ class StrandPlacer {
       Instruction& instruction = at(i);
       waits.clear();
       for (std::uint32_t need : needs_[i])
-        if (at(need).thread != instruction.thread) waits.push_back({at(need).thread, clocks.count(need)});
-      if (!waits.empty()) waits = clocks.needed(instruction.thread, std::move(waits));
+        if (at(need).strand != instruction.strand) waits.push_back({at(need).strand, clocks.count(need)});
+      if (!waits.empty()) waits = clocks.needed(instruction.strand, std::move(waits));
       instruction.waits = {static_cast<std::uint32_t>(plan_.waits.size()), static_cast<std::uint32_t>(waits.size())};
       if (waits.empty()) instruction.waits = {};
       plan_.waits.insert(plan_.waits.end(), waits.begin(), waits.end());
-      clocks.add(instruction.thread, waits);
-      std::uint64_t& time = now[instruction.thread];
+      clocks.add(instruction.strand, waits);
+      std::uint64_t& time = now[instruction.strand];
       for (const Wait& wait : waits) {
-        time = std::max(time, done[lists[wait.thread][wait.count - 1]] + kLatency) + kWait;
-        now[wait.thread] += kPublish;
+        time = std::max(time, done[lists[wait.strand][wait.count - 1]] + kLatency) + kWait;
+        now[wait.strand] += kPublish;
       }
       time += costs_[i];
       done[i] = time;
-      lists[instruction.thread].push_back(i);
+      lists[instruction.strand].push_back(i);
     }
     finished_ = *std::max_element(now.begin(), now.end());
   }
@@ -194,7 +194,7 @@ class StrandPlacer {
 }  // namespace
 
 void place_strands(ClassPlan& plan) {
-  if (plan.role.threads > 1) StrandPlacer(plan).run();
+  if (plan.role.threads > 1 && plan.role.queues.empty()) StrandPlacer(plan).run();
   for (Instruction& instruction : plan.role.instructions) instruction.may = 0;
 }
 

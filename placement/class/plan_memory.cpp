@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "placement/class/lifetimes.hpp"
 #include "placement/class/pack.hpp"
-#include "placement/class/thread_clocks.hpp"
+#include "placement/class/strand_clocks.hpp"
 
 namespace ferry {
 namespace {
@@ -85,10 +85,10 @@ class Arena {
 
 class MemoryPlanner {
  public:
-  explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan), threads_(lifetimes_.threads()) {}
+  explicit MemoryPlanner(PlanClass& plan) : plan_(plan), lifetimes_(plan), strands_(lifetimes_.strands()) {}
 
   void run() {
-    if (threads_ > 1) clock_threads();
+    if (strands_ > 1) clock_strands();
     for (PlanDevice& device : plan_.devices) device.step_bytes = device.state_bytes = 0;
     place_state();
     find_heirs();
@@ -214,22 +214,22 @@ class MemoryPlanner {
     return false;
   }
 
-  // ---- Threads: what has happened before an instruction ----
+  // ---- Strands: what has happened before an instruction ----
 
-  void clock_threads() {
+  void clock_strands() {
     clocks_.emplace(plan_);
     const Range step = plan_.regions[1].instructions;
     at_position_.reserve(step.count);
-    ends_.resize(threads_);
+    ends_.resize(strands_);
     for (std::uint32_t i = 0; i < step.count; ++i) {
       at_position_.push_back(lifetimes_.position(step.begin + i));
-      ends_[clocks_->thread(i)].push_back(lifetimes_.end_of(step.begin + i));
+      ends_[clocks_->strand(i)].push_back(lifetimes_.end_of(step.begin + i));
     }
   }
 
   /// Position up to which `other` has come for certain when the step's instruction i begins; 0: not begun.
   [[nodiscard]] std::uint32_t reached(std::uint32_t i, std::uint32_t other) const {
-    const std::uint32_t known = clocks_->known(clocks_->thread(i), clocks_->count(i), other);
+    const std::uint32_t known = clocks_->known(clocks_->strand(i), clocks_->count(i), other);
     return known == 0 ? 0 : ends_[other][known - 1];
   }
 
@@ -239,18 +239,18 @@ class MemoryPlanner {
     return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
   }
 
-  /// The other threads have nothing to do with the buffer any more when the instruction begins.
+  /// The other strands have nothing to do with the buffer any more when the instruction begins.
   [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
-    if (threads_ == 1) return true;
+    if (strands_ == 1) return true;
     const std::uint32_t i = around(lifetimes_.position(instruction));
-    for (std::uint32_t t = 0; i != kNone && t < threads_; ++t)
-      if (t != clocks_->thread(i) && lifetimes_.last_on(buffer, t) > reached(i, t)) return false;
+    for (std::uint32_t t = 0; i != kNone && t < strands_; ++t)
+      if (t != clocks_->strand(i) && lifetimes_.last_on(buffer, t) > reached(i, t)) return false;
     return true;
   }
 
   // ---- The step's arena ----
 
-  /// Each thread has a part of the arena for the buffers that it touches first. There it takes again what it and all
+  /// Each strand has a part of the arena for the buffers that it touches first. There it takes again what it and all
   /// others are done with.
   void place_step() {
     std::vector<std::uint32_t> order;
@@ -258,15 +258,15 @@ class MemoryPlanner {
       if (is_root(b) && plan_.buffers[b].space == Buffer::Space::step && lifetimes_[b].touched()) order.push_back(b);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return lifetimes_[a].first < lifetimes_[b].first; });
-    arenas_.resize(plan_.devices.size() * threads_);
-    ending_.resize(threads_ * threads_);
+    arenas_.resize(plan_.devices.size() * strands_);
+    ending_.resize(strands_ * strands_);
     home_.assign(plan_.buffers.size(), 0);
     std::vector<std::uint32_t> turn(plan_.buffers.size());
     for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
     for (std::uint32_t b : order) {
       if (inherits_[b]) continue;  // placed together with the buffer whose bytes it takes
-      const std::uint32_t i = threads_ == 1 ? kNone : around(lifetimes_[b].first);
-      const std::uint32_t home = i == kNone ? 0 : clocks_->thread(i);
+      const std::uint32_t i = strands_ == 1 ? kNone : around(lifetimes_[b].first);
+      const std::uint32_t home = i == kNone ? 0 : clocks_->strand(i);
       release(home, lifetimes_[b].first, i);
       Buffer& buffer = plan_.buffers[b];
       buffer.offset = arena(buffer, home).take(padded(buffer)) + header(buffer);
@@ -276,9 +276,9 @@ class MemoryPlanner {
         plan_.buffers[heir].offset = buffer.offset;
         home_[heir] = home;
       }
-      ending_[home * threads_ + home].push({lifetimes_.last_on(tail, home), turn[tail], tail});
+      ending_[home * strands_ + home].push({lifetimes_.last_on(tail, home), turn[tail], tail});
     }
-    if (threads_ == 1) pack_devices(order);
+    if (strands_ == 1) pack_devices(order);
     join_arenas(order);
   }
 
@@ -305,19 +305,19 @@ class MemoryPlanner {
     }
   }
 
-  /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from thread to thread
+  /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from strand to strand
   /// until it has ended on all of them.
   void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
-    for (std::uint32_t k = 0; k < threads_; ++k) {
+    for (std::uint32_t k = 0; k < strands_; ++k) {
       const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own first
-      auto& ending = ending_[home * threads_ + t];
+      auto& ending = ending_[home * strands_ + t];
       if (ending.empty()) continue;
       const std::uint32_t end = t == home ? position : i == kNone ? 0 : reached(i, t) + 1;
       for (; !ending.empty() && ending.top().last < end; ending.pop()) {
         const Ending& ended = ending.top();
-        if (k + 1 < threads_) {
+        if (k + 1 < strands_) {
           const std::uint32_t next = k + 1 <= home ? k : k + 1;
-          ending_[home * threads_ + next].push({lifetimes_.last_on(ended.buffer, next), ended.turn, ended.buffer});
+          ending_[home * strands_ + next].push({lifetimes_.last_on(ended.buffer, next), ended.turn, ended.buffer});
         } else {
           const Buffer& buffer = plan_.buffers[ended.buffer];
           arena(buffer, home).give(buffer.offset - header(buffer), padded(buffer));
@@ -326,20 +326,20 @@ class MemoryPlanner {
     }
   }
 
-  Arena& arena(const Buffer& buffer, std::uint32_t home) { return arenas_[buffer.device * threads_ + home]; }
+  Arena& arena(const Buffer& buffer, std::uint32_t home) { return arenas_[buffer.device * strands_ + home]; }
 
-  /// One after another, the threads' parts of each device's arena.
+  /// One after another, the strands' parts of each device's arena.
   void join_arenas(const std::vector<std::uint32_t>& placed) {
     std::vector<std::uint64_t> begins(arenas_.size());
     for (std::size_t a = 0; a < arenas_.size(); ++a) {
-      std::uint64_t& bytes = plan_.devices[a / threads_].step_bytes;
+      std::uint64_t& bytes = plan_.devices[a / strands_].step_bytes;
       begins[a] = bytes;
       bytes += arenas_[a].size();
     }
-    for (std::uint32_t b : placed) plan_.buffers[b].offset += begins[plan_.buffers[b].device * threads_ + home_[b]];
+    for (std::uint32_t b : placed) plan_.buffers[b].offset += begins[plan_.buffers[b].device * strands_ + home_[b]];
   }
 
-  /// A buffer that a thread touches last at `last`; those that end together in the order in which they began.
+  /// A buffer that a strand touches last at `last`; those that end together in the order in which they began.
   struct Ending {
     std::uint32_t last, turn, buffer;
     bool operator<(const Ending& other) const {
@@ -349,15 +349,15 @@ class MemoryPlanner {
 
   PlanClass& plan_;
   Lifetimes lifetimes_;
-  const std::uint32_t threads_;
+  const std::uint32_t strands_;
   std::vector<std::uint32_t> heir_;
   std::vector<bool> inherits_;
-  std::optional<ThreadClocks> clocks_;
+  std::optional<StrandClocks> clocks_;
   std::vector<std::uint32_t> at_position_;           // of each instruction of the step
-  std::vector<std::vector<std::uint32_t>> ends_;     // of each thread's instructions
-  std::vector<Arena> arenas_;                        // of each device and thread
-  std::vector<std::priority_queue<Ending>> ending_;  // of each home and thread: not yet known to have ended there
-  std::vector<std::uint32_t> home_;                  // of each buffer: the thread in whose part it lies
+  std::vector<std::vector<std::uint32_t>> ends_;     // of each strand's instructions
+  std::vector<Arena> arenas_;                        // of each device and strand
+  std::vector<std::priority_queue<Ending>> ending_;  // of each home and strand: not yet known to have ended there
+  std::vector<std::uint32_t> home_;                  // of each buffer: the strand in whose part it lies
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ class Sharing {
       if (region.kind == Region::Kind::tile) continue;
       Makers makers;
       each(region, [&](const Instruction& i) {
-        if (i.thread != 0) return;
+        if (i.strand != 0) return;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
         if (i.what == Opcode::kernel) note(i, {&i, kAlone}, makers);
         if (i.what == Opcode::tiles && i.other != 0)

@@ -20,7 +20,7 @@
 
 namespace ferry {
 
-inline constexpr std::uint32_t kPlanVersion = 3;
+inline constexpr std::uint32_t kPlanVersion = 4;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// A range of a table.
@@ -102,16 +102,30 @@ enum class Opcode : std::uint8_t {
   /// elements have one for each row of the others: of these there are whole rows then. other == 0: its
   /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
   /// soon as it is there; `scratch` is the first one's.
-  tiles
+  tiles,
+  join  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
 };
 
 [[nodiscard]] std::string_view name_of(Opcode what);
 
-/// A flag across threads: thread `thread` has finished `count` of its instructions of this step.
+/// Until strand `strand` has finished `count` of its instructions in this run of the region. Of a thread that is a
+/// flag, of a queue an event.
 struct Wait {
-  std::uint32_t thread = 0;
+  std::uint32_t strand = 0;
   std::uint32_t count = 0;
   bool operator==(const Wait&) const = default;
+};
+
+/// A queue of a device, which runs what it is given in that order, and beside the host and other queues.
+struct PlanQueue {
+  enum class Role : std::uint8_t {
+    compute,  ///< kernels, and copies from the device to itself
+    in,       ///< copies from other devices of the task
+    out       ///< copies to the host
+  };
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  Role role = Role::compute;
+  bool operator==(const PlanQueue&) const = default;
 };
 
 /// What passes may do with an instruction: bits of Instruction::may.
@@ -123,7 +137,9 @@ enum Freedom : std::uint8_t {
 struct Instruction {
   Opcode what = Opcode::kernel;
   std::uint8_t may = 0;  ///< of passes that are to come; 0 in a finished plan
-  std::uint16_t thread = 0;
+  /// A thread of the task, or from PlanClass::threads on one of its queues. Thread 0 gives the queues their work, in
+  /// the order of the list: what it did before is done when that begins, and nothing but a wait says when that ends.
+  std::uint16_t strand = 0;
   std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
   std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
   std::uint32_t attrs = kNone;      ///< index into Plan::attrs
@@ -155,6 +171,8 @@ struct PlanVariable {
   bool operator==(const PlanVariable&) const = default;
 };
 
+[[nodiscard]] std::string_view name_of(PlanQueue::Role role);
+
 /// A device of a task and the bytes that its arenas need.
 struct PlanDevice {
   DeviceKind kind = DeviceKind::cpu;
@@ -167,6 +185,7 @@ struct PlanDevice {
 /// What the tasks of one role do.
 struct PlanClass {
   std::vector<PlanDevice> devices;
+  std::vector<PlanQueue> queues;  ///< of devices that are not the host
   std::vector<Buffer> buffers;
   std::vector<std::uint32_t> operands;
   std::vector<Wait> waits;
@@ -174,6 +193,9 @@ struct PlanClass {
   std::vector<Region> regions;  ///< region 0 is the setup (run once a session), region 1 the step
   std::vector<PlanVariable> variables;
   std::uint32_t threads = 1;
+
+  [[nodiscard]] std::uint32_t strands() const { return threads + static_cast<std::uint32_t>(queues.size()); }
+  [[nodiscard]] bool on_queue(const Instruction& instruction) const { return instruction.strand >= threads; }
   bool operator==(const PlanClass&) const = default;
 };
 

@@ -81,9 +81,16 @@ class Decoder {
   static Topology topology(const fbs::Topology& t) {
     Topology result;
     result.tasks = list(*t.tasks(), [](const fbs::Task& task) {
-      return TaskInfo{task.job()->str(),       task.index_in_job(),      task.host(),
-                      task.host_name()->str(), task.threads(),           task.gpus(),
-                      task.memory_bytes(),     task.host_memory_bytes(), task.memory_group()};
+      return TaskInfo{.job = task.job()->str(),
+                      .index_in_job = task.index_in_job(),
+                      .host = task.host(),
+                      .host_name = task.host_name()->str(),
+                      .threads = task.threads(),
+                      .gpus = task.gpus(),
+                      .gpu_memory_bytes = task.gpu_memory_bytes(),
+                      .memory_bytes = task.memory_bytes(),
+                      .host_memory_bytes = task.host_memory_bytes(),
+                      .memory_group = task.memory_group()};
     });
     result.on_host = link(*t.on_host());
     result.between_hosts = link(*t.between_hosts());
@@ -207,11 +214,11 @@ class Decoder {
     });
     result.buffers = list(*c.buffers(), [&](const fbs::Buffer& b) { return buffer(b, sizes); });
     result.operands = numbers(*c.operands());
-    result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.thread(), w.count()}; });
+    result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.strand(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
-      return Instruction{one_of(i.what(), Opcode::tiles),
+      return Instruction{one_of(i.what(), Opcode::join),
                          0,
-                         i.thread(),
+                         i.strand(),
                          i.op(),
                          i.name(),
                          i.attrs(),
@@ -229,6 +236,9 @@ class Decoder {
     });
     result.variables = list(*c.variables(), [](const fbs::Variable& v) { return PlanVariable{v.name(), v.buffer()}; });
     result.threads = c.threads();
+    result.queues = list(*c.queues(), [](const fbs::Queue& q) {
+      return PlanQueue{q.device(), one_of(q.role(), PlanQueue::Role::out)};
+    });
     return result;
   }
 

@@ -81,7 +81,7 @@ class Encoder {
       const auto job = out_.CreateString(t.job);
       const auto host_name = out_.CreateString(t.host_name);
       return fbs::CreateTask(out_, job, t.index_in_job, t.host, host_name, t.threads, t.gpus, t.memory_bytes,
-                             t.host_memory_bytes, t.memory_group);
+                             t.host_memory_bytes, t.memory_group, t.gpu_memory_bytes);
     });
     const fbs::Link on_host = link(topology.on_host);
     const fbs::Link between = link(topology.between_hosts);
@@ -193,17 +193,18 @@ class Encoder {
     });
     const auto sizes = out_.CreateVector(all_sizes);
     const auto operands = out_.CreateVector(role.operands);
-    const auto waits = structs(role.waits, [](const Wait& w) { return fbs::Wait(w.thread, w.count); });
+    const auto waits = structs(role.waits, [](const Wait& w) { return fbs::Wait(w.strand, w.count); });
     const auto instructions = structs(role.instructions, [](const Instruction& i) {
-      return fbs::Instruction(number(i.what), i.thread, i.op, i.name, i.attrs, i.line, i.target, i.other,
+      return fbs::Instruction(number(i.what), i.strand, i.op, i.name, i.attrs, i.line, i.target, i.other,
                               range(i.inputs), range(i.outputs), i.in_place, i.scratch, range(i.waits));
     });
     const auto regions =
         structs(role.regions, [](const Region& r) { return fbs::Region(number(r.kind), range(r.instructions)); });
     const auto variables =
         structs(role.variables, [](const PlanVariable& v) { return fbs::Variable(v.name, v.buffer); });
+    const auto queues = structs(role.queues, [](const PlanQueue& q) { return fbs::Queue(q.device, number(q.role)); });
     return fbs::CreateClass(out_, devices, buffers, sizes, operands, waits, instructions, regions, variables,
-                            role.threads);
+                            role.threads, queues);
   }
 
   Tensors tensors_;

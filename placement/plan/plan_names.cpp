@@ -4,9 +4,14 @@ namespace ferry {
 
 std::string_view name_of(Opcode what) {
   static constexpr std::string_view kNames[] = {
-      "kernel", "feed",   "fetch",           "copy", "send", "send_wait", "receive", "receive_wait", "collective",
-      "loop",   "branch", "collective_wait", "tiles"};
+      "kernel", "feed",   "fetch",           "copy",  "send", "send_wait", "receive", "receive_wait", "collective",
+      "loop",   "branch", "collective_wait", "tiles", "join"};
   return kNames[static_cast<std::size_t>(what)];
+}
+
+std::string_view name_of(PlanQueue::Role role) {
+  static constexpr std::string_view kNames[] = {"compute", "in", "out"};
+  return kNames[static_cast<std::size_t>(role)];
 }
 
 std::string_view name_of(Via via) {

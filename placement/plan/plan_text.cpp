@@ -44,6 +44,15 @@ std::string device(const PlanDevice& device) {
          plural(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
 }
 
+/// "t1" of a thread, "gpu:0.in" of a queue.
+std::string strand_text(const PlanClass& role, std::uint32_t strand) {
+  if (strand < role.threads) return "t" + std::to_string(strand);
+  const PlanQueue& queue = role.queues[strand - role.threads];
+  const PlanDevice& device = role.devices[queue.device];
+  return std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + "." +
+         std::string(name_of(queue.role));
+}
+
 /// Of more, only the first ones and the last one are named.
 constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
 
@@ -235,11 +244,11 @@ class Printer {
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
       const Instruction& instruction = role.instructions[region.instructions.begin + i];
       std::string text = "    " + std::to_string(i) + " ";
-      if (role.threads > 1) text += "t" + std::to_string(instruction.thread) + " ";
+      if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
       text += text_of(plan_, role, instruction);
       for (std::uint32_t w = 0; w < instruction.waits.count; ++w) {
         const Wait& wait = role.waits[instruction.waits.begin + w];
-        text += (w == 0 ? "  after t" : ", t") + std::to_string(wait.thread) + ":" + std::to_string(wait.count);
+        text += (w == 0 ? "  after " : ", ") + strand_text(role, wait.strand) + ":" + std::to_string(wait.count);
       }
       if (instruction.may != 0) text += "  (" + freedom(instruction.may) + ")";
       line(text + at(plan_, instruction.line));

@@ -18,6 +18,7 @@ struct TaskInfo {
   std::string host_name;
   std::int32_t threads = 1;
   std::int32_t gpus = 0;
+  std::uint64_t gpu_memory_bytes = 0;   ///< of each of its GPUs, that plans may use; 0: unlimited
   std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
   /// Tasks with the same number, 0 or more, read and write each other's memory; -1: no other task's.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -26,12 +27,16 @@ std::string bytes_text(std::uint64_t bytes) {
   return human_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
 }
 
-/// A line for each of the largest buffers: name, type, bytes, and the user's line that makes it.
-std::string largest_buffers(const Plan& plan, const PlanClass& c) {
+/// A line for each of the largest buffers of a device: name, type, bytes, and the user's line that makes it. None: of
+/// the host.
+std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<std::uint32_t> device) {
+  const auto is_there = [&](const Buffer& b) {
+    return device ? b.device == *device : c.devices[b.device].kind == DeviceKind::cpu;
+  };
   std::vector<std::uint32_t> ids;
   for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
     if (c.buffers[b].view_of == kNone && c.buffers[b].space != Buffer::Space::none &&
-        c.buffers[b].space != Buffer::Space::tile)
+        c.buffers[b].space != Buffer::Space::tile && is_there(c.buffers[b]))
       ids.push_back(b);
   std::stable_sort(ids.begin(), ids.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return c.buffers[a].bytes > c.buffers[b].bytes; });
@@ -53,11 +58,26 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c) {
 }
 
 [[noreturn]] void refuse_memory(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
-                                std::size_t task) {
+                                std::size_t task, std::optional<std::uint32_t> device = {}) {
   throw Rejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
                  "; the largest values on task " + std::to_string(task) + ":" +
-                 largest_buffers(plan, plan.class_for(static_cast<int>(task))) +
-                 "\n  try: more tasks to split over, a smaller batch, or more memory (--memory)"};
+                 largest_buffers(plan, plan.class_for(static_cast<int>(task)), device) +
+                 "\n  try: more tasks to split over, a smaller batch" + (device ? "" : ", or more memory (--memory)")};
+}
+
+/// Each GPU has the memory that the task's plan takes there.
+void check_gpus(const Plan& plan, std::size_t task) {
+  const std::uint64_t there = plan.topology.tasks[task].gpu_memory_bytes;
+  const PlanClass& c = plan.classes[plan.class_of[task]];
+  for (std::uint32_t d = 0; d < c.devices.size() && there != 0; ++d) {
+    const PlanDevice& device = c.devices[d];
+    const std::uint64_t needed = sum(device.step_bytes, device.state_bytes);
+    if (device.kind != DeviceKind::cpu && needed > there)
+      refuse_memory(
+          plan,
+          std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " of task " + std::to_string(task),
+          needed, there, task, d);
+  }
 }
 
 }  // namespace
@@ -77,6 +97,7 @@ std::uint64_t check_fit(const Plan& plan) {
     const TaskInfo& task = plan.topology.tasks[t];
     const std::uint64_t needed = needed_of[plan.class_of[t]];
     most = std::max(most, needed);
+    check_gpus(plan, t);
     if (task.memory_bytes != 0 && needed > task.memory_bytes)
       refuse_memory(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
     if (t == 0 || task.host != plan.topology.tasks[t - 1].host)

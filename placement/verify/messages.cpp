@@ -221,7 +221,7 @@ class Messages {
     if (channel.put) check_put(what, channel, e.sends[0]);
   }
 
-  /// A kernel that puts its output may not write it here: it runs before the send, in its thread and as often, and
+  /// A kernel that puts its output may not write it here: it runs before the send, on its strand and as often, and
   /// nobody else looks for its output.
   void check_put(const std::string& what, const Channel& channel, const ChannelEnd& send) const {
     if (!tasks_share_memory(plan_, channel.from, channel.to))
@@ -232,7 +232,7 @@ class Messages {
     Makers& all = makers_of(number);
     const auto maker = all.of.find(send.buffer);
     const bool makes = maker != all.of.end() && maker->second.site == send.site && maker->second.owner < send.index &&
-                       maker->second.thread == sends.thread;
+                       maker->second.strand == sends.strand;
     if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || !makes)
       reject(what + ": it is put, and no kernel makes it for this message alone");
     constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in tiles it is an output of the region, too
@@ -245,7 +245,7 @@ class Messages {
   struct Maker {
     std::uint32_t owner = 0;  ///< it, or its tile region's instruction, in the class's list
     std::uint32_t site = 0;
-    std::uint16_t thread = 0;
+    std::uint16_t strand = 0;
     bool in_tiles = false;
   };
   struct Makers {
@@ -267,7 +267,7 @@ class Messages {
       if (c.regions[region].kind == Region::Kind::tile) continue;
       for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
         const Instruction& i = c.instructions[k];
-        const Maker maker{k, tables_.site_of[plan_class][region], i.thread, i.what == Opcode::tiles};
+        const Maker maker{k, tables_.site_of[plan_class][region], i.strand, i.what == Opcode::tiles};
         note(i, maker);
         if (i.what != Opcode::tiles || i.other == 0) continue;
         const Range members = c.regions[i.target].instructions;

@@ -24,7 +24,8 @@ bool within(Range range, std::size_t size) {
 }
 
 constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
-constexpr std::uint32_t kDeepest = 1000;      // the checks recurse into regions
+constexpr std::size_t kMostQueues = 4096;
+constexpr std::uint32_t kDeepest = 1000;  // the checks recurse into regions
 
 class Structure {
  public:
@@ -147,7 +148,9 @@ class Structure {
                   c.buffers[variable.buffer].space == Buffer::Space::state &&
                   c.buffers[variable.buffer].view_of == kNone,
               "a variable is out of range");
-    for (const Wait& wait : c.waits) require(wait.thread < c.threads, "a wait names no thread");
+    require(c.queues.size() <= kMostQueues, "a class has " + std::to_string(c.queues.size()) + " queues");
+    for (const PlanQueue& queue : c.queues) require(queue.device < c.devices.size(), "a queue is out of range");
+    for (const Wait& wait : c.waits) require(wait.strand < c.strands(), "a wait names no strand");
     for (const Instruction& instruction : c.instructions) check_instruction(c, instruction);
     check_regions(c);
   }
@@ -173,7 +176,7 @@ class Structure {
   }
 
   void check_instruction(const PlanClass& c, const Instruction& i) const {
-    require(i.thread < c.threads && string_ok(i.op) && string_ok(i.name) && line_ok(i.line) &&
+    require(i.strand < c.strands() && string_ok(i.op) && string_ok(i.name) && line_ok(i.line) &&
                 (i.attrs == kNone || i.attrs < plan_.attrs.size()) &&
                 (i.scratch == kNone || i.scratch < c.buffers.size()) && within(i.inputs, c.operands.size()) &&
                 within(i.outputs, c.operands.size()) && within(i.waits, c.waits.size()),
@@ -212,6 +215,9 @@ class Structure {
         break;
       case Opcode::tiles:
         fits = !none_out && i.target < c.regions.size() && i.other != kNone;
+        break;
+      case Opcode::join:
+        fits = none_in && none_out && i.scratch == kNone;
         break;
       default:
         fits = false;

@@ -10,70 +10,101 @@ namespace {
   throw Rejected{std::move(reason)};
 }
 
-/// An instruction of the step, by its thread and its number there.
+/// An instruction of a region, by its strand and its number there.
 struct Moment {
-  std::uint32_t thread = 0, count = 0;
-  const Instruction* instruction = nullptr;  ///< null: before the step
+  std::uint32_t strand = 0, count = 0;
+  const Instruction* instruction = nullptr;  ///< null: before the region
 };
 
-/// Bytes that were last written by one instruction, and who has read them since: of each thread the last.
+/// Bytes that were last written by one instruction, and who has read them since: of each strand the last.
 struct Touched {
   std::uint64_t end = 0;
   Moment writer;
   std::vector<Moment> readers;
 };
 
-/// One class's step, walked in the order of its list, with what each thread knows of the others.
-class Threads {
+/// One region of a class, walked in the order of its list, with what each strand knows of the others. A region that is
+/// nested in another one is walked on its own: its owner is an instruction of thread 0, and ends when it has.
+class Strands {
  public:
-  Threads(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
+  Strands(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
 
   bool check() {
     if (!check_places()) return false;
-    knows_.assign(class_.threads, std::vector<std::uint32_t>(class_.threads, 0));
-    then_.resize(class_.threads);
-    ran_.assign(class_.threads, 0);
-    memory_.resize(2 * class_.devices.size());
-    const Range step = class_.regions[1].instructions;
-    for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) run(class_.instructions[k]);
+    for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
+      if (r == 1 || (class_.regions[r].kind != Region::Kind::tile && !class_.queues.empty())) walk(r);
     return true;
   }
 
  private:
   /// What moves messages or holds regions is thread 0's, and so are all regions but the step; a tile region is run
-  /// like one kernel, by the thread that has its instruction. False when everything is on thread 0 and nothing waits.
+  /// like one kernel, by the thread that has its instruction. Queues run kernels and copies of any region, and threads
+  /// other than 0 nothing where there are queues. False when everything is on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
       const Range range = class_.regions[r].instructions;
       for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
         const Instruction& i = class_.instructions[k];
-        several = several || i.thread != 0 || i.waits.count > 0;
-        const bool computes = i.what == Opcode::kernel || i.what == Opcode::copy || i.what == Opcode::tiles;
-        const bool free = r == 1 && computes;
-        if (i.thread != 0 && !free)
-          reject(describe(plan_, i) + " is on thread " + std::to_string(i.thread) + ", where only thread 0 may run it");
-        if (r != 1 && i.waits.count > 0) reject(describe(plan_, i) + " waits for a thread outside of the step");
+        several = several || i.strand != 0 || i.waits.count > 0;
+        const bool simple = i.what == Opcode::kernel || i.what == Opcode::copy;
+        const bool in_tile = class_.regions[r].kind == Region::Kind::tile;
+        const bool free = class_.on_queue(i) ? simple && !in_tile
+                                             : r == 1 && (simple || i.what == Opcode::tiles) && class_.queues.empty();
+        if (i.strand != 0 && !free)
+          reject(describe(plan_, i) + " is on " + strand_name(i.strand) + ", where only thread 0 may run it");
+        if ((r != 1 && class_.queues.empty()) || in_tile)
+          if (i.waits.count > 0) reject(describe(plan_, i) + " waits for a strand outside of the step");
       }
     }
     return several;
   }
 
+  [[nodiscard]] std::string strand_name(std::uint32_t strand) const {
+    return strand < class_.threads ? "thread " + std::to_string(strand)
+                                   : "queue " + std::to_string(strand - class_.threads);
+  }
+
+  void walk(std::uint32_t region) {
+    knows_.assign(class_.strands(), std::vector<std::uint32_t>(class_.strands(), 0));
+    then_.assign(class_.strands(), {});
+    ran_.assign(class_.strands(), 0);
+    memory_.assign(2 * class_.devices.size(), {});
+    const Range range = class_.regions[region].instructions;
+    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) run(class_.instructions[k]);
+    for (std::uint32_t queue = class_.threads; queue < class_.strands(); ++queue)
+      if (knows_[0][queue] < ran_[queue])
+        reject("a region ends, and thread 0 has not waited for " + strand_name(queue) + " to end, whose last work is " +
+               describe(plan_, *last_of(range, queue)));
+  }
+
+  [[nodiscard]] const Instruction* last_of(Range range, std::uint32_t strand) const {
+    std::uint32_t at = range.begin + range.count - 1;
+    while (class_.instructions[at].strand != strand) --at;
+    return &class_.instructions[at];
+  }
+
   void run(const Instruction& i) {
-    std::vector<std::uint32_t>& mine = knows_[i.thread];
+    std::vector<std::uint32_t>& mine = knows_[i.strand];
+    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 gives it to the queue
     for (std::uint32_t w = i.waits.begin; w < i.waits.begin + i.waits.count; ++w) {
       const Wait& wait = class_.waits[w];
-      if (wait.thread == i.thread || wait.count > ran_[wait.thread])
-        reject(describe(plan_, i) + " on thread " + std::to_string(i.thread) + " waits for instruction " +
-               std::to_string(wait.count) + " of thread " + std::to_string(wait.thread) +
+      if (wait.strand == i.strand || wait.count > ran_[wait.strand])
+        reject(describe(plan_, i) + " on " + strand_name(i.strand) + " waits for instruction " +
+               std::to_string(wait.count) + " of " + strand_name(wait.strand) +
                ", which comes after it: they would wait for ever");
+      if (class_.on_queue(i) && wait.strand < class_.threads)
+        reject(describe(plan_, i) + " on " + strand_name(i.strand) + " waits for a thread: queues wait for queues");
       if (wait.count == 0) continue;
-      const std::uint32_t* theirs = then_[wait.thread].data() + (wait.count - 1) * mine.size();
-      for (std::size_t t = 0; t < mine.size(); ++t) mine[t] = std::max(mine[t], theirs[t]);
+      learn(mine, then_[wait.strand].data() + (wait.count - 1) * mine.size());
     }
-    mine[i.thread] = ++ran_[i.thread];
-    touch(i, {i.thread, mine[i.thread], &i});
-    then_[i.thread].insert(then_[i.thread].end(), mine.begin(), mine.end());
+    mine[i.strand] = ++ran_[i.strand];
+    touch(i, {i.strand, mine[i.strand], &i});
+    then_[i.strand].insert(then_[i.strand].end(), mine.begin(), mine.end());
+  }
+
+  static void learn(std::vector<std::uint32_t>& mine, const std::uint32_t* theirs) {
+    for (std::size_t s = 0; s < mine.size(); ++s) mine[s] = std::max(mine[s], theirs[s]);
   }
 
   /// All that the instruction reads and writes, in its regions too: those run as a part of it.
@@ -105,7 +136,7 @@ class Threads {
         continue;
       }
       const auto before = std::find_if(touched.readers.begin(), touched.readers.end(),
-                                       [&](const Moment& reader) { return reader.thread == now.thread; });
+                                       [&](const Moment& reader) { return reader.strand == now.strand; });
       if (before == touched.readers.end())
         touched.readers.push_back(now);
       else
@@ -140,18 +171,18 @@ class Threads {
   }
 
   void check_order(const Moment& earlier, std::uint32_t buffer, const Instruction& i, const Moment& now) const {
-    if (earlier.instruction == nullptr || knows_[now.thread][earlier.thread] >= earlier.count) return;
+    if (earlier.instruction == nullptr || knows_[now.strand][earlier.strand] >= earlier.count) return;
     const std::string_view name = plan_.string(class_.buffers[buffer].name);
-    reject(describe(plan_, *earlier.instruction) + " on thread " + std::to_string(earlier.thread) + " and " +
-           describe(plan_, i) + " on thread " + std::to_string(now.thread) + " race for buffer " +
-           std::to_string(buffer) + (name.empty() ? "" : " (" + std::string(name) + ")") + ": no wait orders them");
+    reject(describe(plan_, *earlier.instruction) + " on " + strand_name(earlier.strand) + " and " + describe(plan_, i) +
+           " on " + strand_name(now.strand) + " race for buffer " + std::to_string(buffer) +
+           (name.empty() ? "" : " (" + std::string(name) + ")") + ": no wait orders them");
   }
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<std::vector<std::uint32_t>> knows_;         // of each thread: instructions done, of every thread
+  std::vector<std::vector<std::uint32_t>> knows_;         // of each strand: instructions done, of every strand
   std::vector<std::vector<std::uint32_t>> then_;          // the same after each of its instructions, one by one
-  std::vector<std::uint32_t> ran_;                        // of each thread: its instructions so far
+  std::vector<std::uint32_t> ran_;                        // of each strand: its instructions so far
   std::vector<std::map<std::uint64_t, Touched>> memory_;  // of each arena
 };
 
@@ -159,7 +190,7 @@ class Threads {
 
 bool check_threads(const Plan& plan) {
   bool several = false;
-  for (const PlanClass& plan_class : plan.classes) several = Threads(plan, plan_class).check() || several;
+  for (const PlanClass& plan_class : plan.classes) several = Strands(plan, plan_class).check() || several;
   return several;
 }
 

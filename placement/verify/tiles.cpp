@@ -127,7 +127,7 @@ class Tiles {
 
   /// The kernel whose pieces the others change.
   void check_head(const Instruction& i, const Instruction& tiles) {
-    if (i.what != Opcode::kernel || i.thread != 0 || i.waits.count > 0 || i.scratch != tiles.scratch ||
+    if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != tiles.scratch ||
         i.outputs.count != 1)
       reject(describe(plan_, i) + " cannot yield the pieces of " + describe(plan_, tiles));
   }
@@ -158,7 +158,7 @@ class Tiles {
   }
 
   void check_member(const Instruction& i, const Instruction& tiles) {
-    if (i.what != Opcode::kernel || i.thread != 0 || i.waits.count > 0 || i.scratch != kNone || i.outputs.count != 1 ||
+    if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != kNone || i.outputs.count != 1 ||
         i.inputs.count > kTileInputs)
       reject(describe(plan_, i) + " cannot be run tile by tile");
     const std::uint32_t out = operand(i.outputs, 0);

@@ -96,7 +96,8 @@ class Types {
   [[nodiscard]] bool alike(const Case& known, const Instruction& i) const {
     const Instruction& other = *known.instruction;
     if (other.op != i.op || other.attrs != i.attrs || other.in_place != i.in_place ||
-        other.inputs.count != i.inputs.count || other.outputs.count != i.outputs.count)
+        plan_.classes[known.plan_class].on_queue(other) != here().on_queue(i) || other.inputs.count != i.inputs.count ||
+        other.outputs.count != i.outputs.count)
       return false;
     const PlanClass& there = plan_.classes[known.plan_class];
     const auto same = [&](Range a, Range b) {
@@ -129,14 +130,16 @@ class Types {
     return i.attrs == kNone ? kNoAttrs : plan_.attrs[i.attrs];
   }
   [[nodiscard]] DeviceKind device_of(const Instruction& i) const {
-    if (i.outputs.count > 0) return here().devices[operand(i.outputs, 0).device].kind;
-    return i.inputs.count > 0 ? here().devices[operand(i.inputs, 0).device].kind : DeviceKind::cpu;
+    return here().on_queue(i) ? here().devices[here().queues[i.strand - here().threads].device].kind : DeviceKind::cpu;
   }
 
   /// What the kernel may take is its own to say.
   void check_kernel(const Instruction& i) const {
     if (kernels_ == nullptr) return;
     const Kernel* const kernel = kernels_->find(plan_.string(i.op), device_of(i));
+    if (kernel == nullptr && here().on_queue(i))
+      refuse(i, "there is no kernel for it here on " + std::string(name_of(device_of(i))) +
+                    ": say which devices are meant, for example --device sim");
     const std::uint32_t taken = kernel == nullptr ? 0 : kernel->in_place;
     if ((i.in_place & ~taken) != 0)
       refuse(i, "the plan lets it write over inputs (mask " + std::to_string(i.in_place) +

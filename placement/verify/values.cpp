@@ -70,6 +70,8 @@ class Values {
         reject("malformed plan: the bytes of a class overflow");
       for (std::int32_t t : tables_.tasks_of[class_]) check_device(device, t);
     }
+    for (const PlanQueue& queue : here().queues)
+      if (here().devices[queue.device].kind == DeviceKind::cpu) reject("malformed plan: a queue of the host");
   }
 
   void check_device(const PlanDevice& device, std::int32_t t) const {
@@ -164,6 +166,7 @@ class Values {
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
       const Instruction& i = here().instructions[k];
       check_cuts(i);
+      check_place(i);
       switch (i.what) {
         case Opcode::copy:
           check_copy(i);
@@ -185,6 +188,36 @@ class Values {
           break;
       }
     }
+  }
+
+  /// What it works on lies where it runs: the host's on the host, a queue's on its device. A queue's copy may go to its
+  /// device or come from there.
+  void check_place(const Instruction& i) const {
+    const bool queued = here().on_queue(i);
+    const auto is_here = [&](const Buffer& b) {
+      if (b.space == Buffer::Space::none) return true;
+      return queued ? b.device == here().queues[i.strand - here().threads].device
+                    : here().devices[b.device].kind == DeviceKind::cpu;
+    };
+    const auto wrong = [&](const Buffer& b) {
+      reject(describe(plan_, i) + " on " + task() + " runs on " +
+             (queued ? "a queue of " + device_name(here().queues[i.strand - here().threads].device) : "the host") +
+             ", and " + named(b) + " lies on " + device_name(b.device));
+    };
+    if (queued && i.what == Opcode::copy) {
+      if (!is_here(operand(i.inputs, 0)) && !is_here(operand(i.outputs, 0))) wrong(operand(i.outputs, 0));
+      return;
+    }
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k)
+      if (!is_here(operand(i.inputs, k))) wrong(operand(i.inputs, k));
+    // What a loop or branch gives is made in its regions.
+    for (std::uint32_t k = 0; k < i.outputs.count && i.what != Opcode::loop && i.what != Opcode::branch; ++k)
+      if (!is_here(operand(i.outputs, k))) wrong(operand(i.outputs, k));
+    if (i.scratch != kNone && !is_here(here().buffers[i.scratch])) wrong(here().buffers[i.scratch]);
+  }
+
+  [[nodiscard]] std::string device_name(std::uint32_t device) const {
+    return std::string(name_of(here().devices[device].kind)) + ":" + std::to_string(here().devices[device].index);
   }
 
   void check_copy(const Instruction& i) const {

@@ -112,8 +112,9 @@ void check_sharing(const Plan& plan, std::uint32_t collective);
 [[nodiscard]] bool tasks_share_memory(const Plan& plan, std::int32_t a, std::int32_t b);
 /// No task waits for ever, with nothing buffered and for any number of iterations and steps.
 void check_progress(const Plan& plan, const Tables& tables);
-/// Threads of one task never touch the same bytes at the same time, but to read; nor do they wait for one another for
-/// ever. False when every task uses one thread.
+/// Strands of one task, which are its threads and the queues of its devices, never touch the same bytes at the same
+/// time, but to read; nor do they wait for one another for ever. Whatever a region gives to queues is done when it
+/// ends. False when every task uses one thread and no queue.
 bool check_threads(const Plan& plan);
 /// A variable is written once in a step; what a copy has set there is read in the next step only.
 void check_updates(const Plan& plan);

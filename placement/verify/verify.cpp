@@ -33,7 +33,8 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
            ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
     verifier::check_progress(plan, tables);
     proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
-    if (verifier::check_threads(plan)) proved("the threads of a task touch no bytes at the same time, but to read");
+    if (verifier::check_threads(plan))
+      proved("threads of a task, and queues of its devices, touch no bytes at the same time, but to read");
     verifier::check_updates(plan);
     verifier::check_memory(plan);
     proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");

@@ -113,6 +113,7 @@ class Reader {
         task.host_name = of_this;
         task.threads = static_cast<std::int32_t>(host.threads());
         task.gpus = static_cast<std::int32_t>(host.gpus());
+        task.gpu_memory_bytes = host.gpu_memory_bytes();
         task.host_memory_bytes = host.memory_bytes();
         task.memory_group = host.shared_memory() ? hosts_ : -1;
         topology.tasks.push_back(std::move(task));

@@ -40,7 +40,7 @@ Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) list.push_back(role.operands[i]);
     return list;
   };
-  Json json = {{"do", name_of(instruction.what)}, {"thread", instruction.thread}};
+  Json json = {{"do", name_of(instruction.what)}, {"strand", instruction.strand}};
   if (instruction.op != kNone) json["op"] = plan.string(instruction.op);
   if (instruction.name != kNone) json["name"] = plan.string(instruction.name);
   if (instruction.target != kNone) json["target"] = instruction.target;
@@ -71,6 +71,8 @@ Json class_json(const Plan& plan, std::uint32_t index) {
   constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
   const PlanClass& role = plan.classes[index];
   Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
+  for (const PlanQueue& queue : role.queues)
+    json["queues"].push_back({{"device", queue.device}, {"role", name_of(queue.role)}});
   for (const PlanDevice& device : role.devices)
     json["devices"].push_back({{"kind", name_of(device.kind)},
                                {"index", device.index},

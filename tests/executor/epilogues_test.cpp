@@ -101,7 +101,7 @@ TEST_CASE("small products with epilogues, side by side, have the same bits on th
   const std::vector<Tensor> expected = session_on(g, 1, 0)->run(fetching(ends));
   const auto session = session_on(g, 2, 1000);
   const Plan plan = session->plan(fetching(ends)).plan;
-  const auto elsewhere = [](const Instruction& i) { return i.what == Opcode::tiles && i.thread > 0; };
+  const auto elsewhere = [](const Instruction& i) { return i.what == Opcode::tiles && i.strand > 0; };
   CHECK((plan.classes[0].threads == 1 || std::ranges::any_of(plan.classes[0].instructions, elsewhere)));
   for (int round = 0; round < 5; ++round) {
     const std::vector<Tensor> got = session->run(fetching(ends));

@@ -118,11 +118,11 @@ Plan on_two_threads(Plan plan) {
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     Instruction& instruction = role.instructions[i];
     const bool moves = instruction.what != Opcode::kernel;
-    instruction.thread = moves ? 0 : static_cast<std::uint16_t>(i % 2);
-    const std::uint32_t other = 1U - instruction.thread;
+    instruction.strand = moves ? 0 : static_cast<std::uint16_t>(i % 2);
+    const std::uint32_t other = 1U - instruction.strand;
     instruction.waits = {static_cast<std::uint32_t>(role.waits.size()), 1};
     role.waits.push_back({other, counts[other]});
-    ++counts[instruction.thread];
+    ++counts[instruction.strand];
   }
   return plan;
 }

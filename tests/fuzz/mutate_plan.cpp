@@ -182,7 +182,7 @@ class PlanMutator {
       case 0:
         return kind(i.what, static_cast<int>(Opcode::tiles) + 1, "an opcode");
       case 1:
-        return number(i.thread, other.thread, "a thread");
+        return number(i.strand, other.strand, "a thread");
       case 2:
       case 3:
         return change_op(i, other);
@@ -481,7 +481,7 @@ class PlanMutator {
       case 4: {
         if (class_->waits.empty()) return;
         Wait& wait = any(class_->waits);
-        return number(dice_.one_in(3) ? wait.thread : wait.count, any(class_->waits).count, "a wait");
+        return number(dice_.one_in(3) ? wait.strand : wait.count, any(class_->waits).count, "a wait");
       }
       default:
         return number(any(plan_.class_of), any(plan_.class_of), "a task's class");

@@ -42,6 +42,7 @@ PlanClass busy_class() {
   PlanClass role;
   role.threads = 2;
   role.devices = {{DeviceKind::cpu, 0, 1024, 256}, {DeviceKind::gpu, 1, 512, 0}};
+  role.queues = {{1, PlanQueue::Role::compute}, {1, PlanQueue::Role::out}};
   role.buffers = {buffer(0, {2, 3}, kX), buffer(64, {2, 3}, kY), buffer(128, {}, kNone),
                   buffer(256, {4}, kY),  buffer(0, {3}, kW),     buffer(0, {6}, kX)};
   role.buffers[2].dtype = DType::boolean;
@@ -56,7 +57,7 @@ PlanClass busy_class() {
   Instruction kernel = instruction(Opcode::kernel, kNone, {0, 2}, {4, 1});
   kernel.op = kMatMul;
   kernel.attrs = 0;
-  kernel.thread = 0;
+  kernel.strand = 0;
   kernel.waits = {0, 2};
   kernel.in_place = 1;
   kernel.scratch = 3;
@@ -64,7 +65,7 @@ PlanClass busy_class() {
   loop.other = 3;
   Instruction branch = instruction(Opcode::branch, 4, {2, 1}, {0, 0});
   branch.other = 5;
-  branch.thread = 1;
+  branch.strand = 1;
   role.instructions = {kernel,
                        instruction(Opcode::feed, 0, {0, 0}, {0, 1}),
                        instruction(Opcode::send, 0, {0, 1}, {0, 0}),
@@ -122,6 +123,7 @@ Plan every_field() {
   plan.topology.tasks[1].memory_bytes = 1ULL << 40;
   plan.topology.tasks[1].host_memory_bytes = 1ULL << 41;
   plan.topology.tasks[1].memory_group = 3;
+  plan.topology.tasks[1].gpu_memory_bytes = 1ULL << 36;
   plan.strings = {"model.cpp", "x", "y", "MatMul", "w"};
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};

@@ -12,7 +12,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/class/thread_clocks.hpp"
+#include "placement/class/strand_clocks.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
@@ -33,7 +33,7 @@ Plan planned_on(const Graph& g, const std::vector<Value>& fetches, int threads, 
 
 std::set<int> threads_of(const Plan& plan) {
   std::set<int> threads;
-  for (const Instruction& i : plan.classes[0].instructions) threads.insert(i.thread);
+  for (const Instruction& i : plan.classes[0].instructions) threads.insert(i.strand);
   return threads;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("points in a row are divided into blocks, and neighbours alone wait") 
   CHECK(threads_of(plan) == std::set<int>{0, 1});
   CHECK(verify(plan).proved.size() == verify(stencil_plan(1)).proved.size() + 1);
   std::size_t on_one = 0;
-  for (const Instruction& i : c.instructions) on_one += i.thread;
+  for (const Instruction& i : c.instructions) on_one += i.strand;
   CHECK(on_one > c.instructions.size() * 2 / 5);
   CHECK(on_one < c.instructions.size() * 3 / 5);
   CHECK(c.waits.size() >= 2 * 19);
@@ -121,7 +121,7 @@ TEST_CASE("a wait for what comes later would last for ever") {
 TEST_CASE("messages and regions belong to thread 0") {
   Plan plan = stencil_plan(2);
   for (Instruction& i : plan.classes[0].instructions)
-    if (i.what == Opcode::fetch) i.thread = 1;
+    if (i.what == Opcode::fetch) i.strand = 1;
   CHECK(verify(plan).reason.find("where only thread 0 may run it") != std::string::npos);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("a small product and what follows it on its pieces go to any thread, w
   const Plan good = planned_on(g, ends, 2, {}, {{x.id(), {32, 32}}});
   std::set<int> threads;
   for (const Instruction& i : good.classes[0].instructions)
-    if (i.what == Opcode::tiles) threads.insert(i.thread);
+    if (i.what == Opcode::tiles) threads.insert(i.strand);
   CHECK(threads == std::set<int>{0, 1});
   std::size_t tried = 0;
   for (std::size_t k = 0; k < good.classes[0].instructions.size(); ++k) {
@@ -187,9 +187,9 @@ TEST_CASE("kernels that write parts of one bucket need each other's results no m
   std::uint32_t first = 0;
   for (std::uint32_t k = 0; k < c.regions[1].instructions.count; ++k) {
     const Instruction& i = c.instructions[c.regions[1].instructions.begin + k];
-    ++ran[i.thread];
+    ++ran[i.strand];
     if (i.what != Opcode::kernel || plan.string(i.op) != "Sum") continue;
-    if (++sums[i.thread] == 1 && i.thread == 0) first = ran[0];
+    if (++sums[i.strand] == 1 && i.strand == 0) first = ran[0];
     for (std::uint32_t w = 0; w < i.waits.count; ++w) waits.push_back(c.waits[i.waits.begin + w].count);
   }
   CHECK(sums == std::vector<std::uint32_t>{4, 4});
@@ -235,7 +235,7 @@ TEST_CASE("random layers on threads, variables and ordered ops among them, are v
 }
 
 TEST_CASE("clocks: what a wait implies is not waited for again") {
-  ThreadClocks clocks(3);
+  StrandClocks clocks(3, 3);
   const Wait first[] = {{0, 1}};
   clocks.add(0, {});
   clocks.add(1, first);
