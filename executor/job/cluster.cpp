@@ -29,21 +29,29 @@ struct Introduction {
   int cores = 1;
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
+  int gpus = 0;
+  std::uint64_t gpu_memory_bytes = 0;
   std::vector<std::int64_t> lends;  ///< tasks that its transport lends to, ascending
 };
 
-Introduction introduce(const ClusterOptions& options) {
+Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
   const HostId host = host_id();
   const Cores cores = allowed_cores();
-  return {host.name,
-          host.proof,
-          cores.str(),
-          cores.whole_machine,
-          cores.count(),
-          options.threads,
-          options.memory_bytes,
-          host_memory_bytes(),
-          {}};
+  Introduction me{.host_name = host.name,
+                  .proof = host.proof,
+                  .mask = cores.str(),
+                  .whole_machine = cores.whole_machine,
+                  .cores = cores.count(),
+                  .threads = options.threads,
+                  .memory_bytes = options.memory_bytes,
+                  .host_memory_bytes = host_memory_bytes(),
+                  .lends = {}};
+  if (devices) {
+    const char* why = "";
+    me.gpus = devices->table->count(devices->library.get(), &why);
+    me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
+  }
+  return me;
 }
 
 /// The build comes first: what follows is read only by tasks that have the same.
@@ -58,6 +66,8 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.threads)
       .add(task.memory_bytes)
       .add(task.host_memory_bytes)
+      .add(task.gpus)
+      .add(task.gpu_memory_bytes)
       .add(options.jobs)
       .add(options.invariant)
       .add(task.lends)
@@ -82,6 +92,8 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.threads = static_cast<int>(reader.number());
   task.memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.gpus = static_cast<int>(reader.number());
+  task.gpu_memory_bytes = static_cast<std::uint64_t>(reader.number());
   common.jobs = reader.text();
   common.invariant = static_cast<int>(reader.number());
   task.lends = reader.numbers();
@@ -151,6 +163,8 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     info.host_name = task.host_name;
     info.memory_bytes = task.memory_bytes;
     info.host_memory_bytes = task.host_memory_bytes;
+    info.gpus = task.gpus;
+    info.gpu_memory_bytes = task.gpu_memory_bytes;
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
     cores.whole_machine = task.whole_machine;
@@ -225,7 +239,8 @@ std::vector<int> processes_of(int tasks, int processes) {
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
-  Introduction me = introduce(options);
+  if (options.simulated) state->devices = simulated_devices(*options.simulated);
+  Introduction me = introduce(options, state->devices);
   const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
   std::vector<Introduction> tasks;
   if (processes == 1) {

@@ -25,7 +25,7 @@ inline constexpr int kDefaultShards = 8;
 inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
-/// --jobs, --invariant).
+/// --jobs, --invariant, --device sim).
 struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
   int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
@@ -39,9 +39,15 @@ struct ClusterOptions {
   int invariant = 0;
   /// Of virtual tasks: plans are made as if so many hosts like this one shared them, in order; 0: they are on this one.
   int hosts = 0;
+  /// Each task has simulated GPUs (kernels/device.hpp); the seed decides in which order they do what has none.
+  std::optional<std::uint64_t> simulated = {};
   /// Plans are made for this, which is somewhere else: there is nothing to run on. None: for the tasks that there are.
   std::optional<Topology> elsewhere = {};
 };
+
+/// The seed that --device gives simulated devices, in "sim" (1) or "sim:SEED"; nothing for any other text. Error(usage)
+/// for a seed that is no number.
+[[nodiscard]] std::optional<std::uint64_t> simulation_seed(std::string_view device);
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them
 /// (under MPI with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made it. A handle:
@@ -52,8 +58,8 @@ struct ClusterOptions {
 class Cluster {
  public:
   /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
-  /// the command line as --tasks, --threads, --transport, --jobs, --deadline, --invariant are taken out of argv.
-  /// Error(usage) says what is wrong with the launch, Error(plan) which task runs another build of ferry,
+  /// the command line as --tasks, --threads, --transport, --jobs, --deadline, --invariant, --device sim are taken out
+  /// of argv. Error(usage) says what is wrong with the launch, Error(plan) which task runs another build of ferry,
   /// Error(stalled) which task did not come.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});

@@ -16,6 +16,8 @@ void set(ClusterOptions& options, std::string_view name, std::string_view value)
     options.deadline = time_span(name, value);
   else if (name == "--transport")
     options.transport = value;
+  else if (name == "--device")
+    options.simulated = simulation_seed(value);
   else if (name == "--invariant")
     options.invariant = whole_number(name, value, 1, kMostTasks);
   else
@@ -34,14 +36,28 @@ std::string example_jobs(int count) {
   return "for example --jobs ps=0,worker=1" + (last == 1 ? "" : "-" + std::to_string(last));
 }
 
+/// "--device=sim", or "--device" with "sim" to follow: other devices are for the program to understand.
+bool is_simulation(std::string_view argument, const char* next) {
+  constexpr std::string_view kName = "--device";
+  if (argument == kName) return next != nullptr && std::string_view(next).starts_with("sim");
+  return argument.starts_with("--device=sim");
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> simulation_seed(std::string_view device) {
+  constexpr std::string_view kName = "sim";
+  if (device == kName) return 1;
+  if (!device.starts_with(kName) || device.size() <= kName.size() || device[kName.size()] != ':') return {};
+  return whole_number("--device", device.substr(kName.size() + 1), std::uint64_t{0}, UINT64_MAX);
+}
 
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {
   int kept = 0;
   for (int i = 0; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const std::string_view name = argument.substr(0, argument.find('='));
-    if (i == 0 || !is_ours(name)) {
+    if (i == 0 || !(is_ours(name) || is_simulation(argument, i + 1 < argc ? argv[i + 1] : nullptr))) {
       argv[kept++] = argv[i];
     } else if (name.size() < argument.size()) {
       set(options, name, argument.substr(name.size() + 1));

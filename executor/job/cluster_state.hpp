@@ -8,6 +8,7 @@
 #include "comm/backends.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/cluster.hpp"
+#include "kernels/device.hpp"
 
 namespace ferry {
 
@@ -36,6 +37,7 @@ struct Cluster::State {
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
   bool renewable = false;                              ///< made by inproc_transports() alone
   const std::int64_t process;                          ///< id of the process that made this
+  std::optional<DeviceLibrary> devices;                ///< that the tasks have besides their hosts
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
@@ -51,8 +53,8 @@ struct Cluster::State {
 /// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
-/// Takes --tasks, --threads, --transport, --jobs, --deadline and --invariant out of argv into `options`. Error(usage)
-/// for bad values.
+/// Takes --tasks, --threads, --transport, --jobs, --deadline, --invariant and --device sim out of argv into `options`.
+/// Error(usage) for bad values.
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
 
 }  // namespace ferry

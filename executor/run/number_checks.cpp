@@ -6,22 +6,18 @@
 #include "base/error.hpp"
 
 namespace ferry {
-namespace {
 
-/// None of an input of which only the sizes are used.
-std::span<const std::byte> bytes_of(const Array& array) {
+NotFinite not_finite(const Array& array) {
   if (array.data == nullptr) return {};
-  return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
+  return not_finite(array.dtype, {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)});
 }
-
-}  // namespace
 
 Given NumberChecks::given_to(const Resolved& r) {
   Given given;
   for (const Extent& extent : r.extents)
     if (!extent.output) *extent.size = resolved_.extent_of(extent, r);
   if (r.what == Opcode::kernel)
-    for (const Array& input : r.run->inputs) given.add(not_finite(input.dtype, bytes_of(input)));
+    for (const Array& input : r.run->inputs) given.add(not_finite(input));
   if (r.what == Opcode::collective)
     of_collectives_[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
   if (r.what == Opcode::collective_wait) given = std::exchange(of_collectives_[r.link], {});
@@ -32,7 +28,7 @@ Given NumberChecks::given_to(const Resolved& r) {
 
 void NumberChecks::check_result(const Resolved& r, const Given& given) const {
   if (r.what == Opcode::kernel)
-    for (const Array& output : r.run->outputs) require_finite(given, not_finite(output.dtype, bytes_of(output)));
+    for (const Array& output : r.run->outputs) require_finite(given, not_finite(output));
   if (r.what == Opcode::collective_wait)
     require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
   if (r.what == Opcode::feed)

@@ -11,6 +11,9 @@
 
 namespace ferry {
 
+/// Of an array in the host's memory; of one that has only sizes, nothing.
+[[nodiscard]] NotFinite not_finite(const Array& array);
+
 /// One per task. Thread-safe, but for collectives, which are walker 0's.
 class NumberChecks {
  public:
@@ -22,9 +25,9 @@ class NumberChecks {
   [[nodiscard]] Given given_to(const Resolved& r);
   /// Error(numeric) where a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const Given& given) const;
+  void require_finite(const Given& given, const NotFinite& result) const;
 
  private:
-  void require_finite(const Given& given, const NotFinite& result) const;
   /// The first operand's bytes; empty if this task has none.
   [[nodiscard]] std::span<const std::byte> first_of(Range range, const std::byte* data) const;
   [[nodiscard]] DType dtype_of_collective(const Resolved& r) const;

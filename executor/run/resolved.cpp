@@ -14,6 +14,7 @@ namespace {
 
 /// An instruction that touches this much takes microseconds: transfers are moved on after it.
 constexpr std::uint64_t kPollBytes = 32 << 10;
+constexpr std::int64_t kNoStep = 0;
 
 }  // namespace
 
@@ -23,14 +24,14 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
       task_(task),
       threads_(std::max(1U, role_.threads)),
       nothing_{
-          .inputs = {}, .outputs = {}, .scratch = {}, .parallel = context.parallel, .step = step_, .iterations = {}} {
+          .inputs = {}, .outputs = {}, .scratch = {}, .parallel = context.parallel, .step = kNoStep, .iterations = {}} {
   regions_ = role_.regions.size();
-  place_buffers(context.variable, context.transport);
+  place_buffers(context);
   describe_buffers();
   depth_.assign(regions_, 0);
   for (std::uint32_t region : {0U, 1U}) nest(region, 0);
   const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
-  iterations_.assign(threads_, std::vector<std::int64_t>(deepest, 0));
+  numbers_.assign(1 + deepest, 0);
   links_.resize(plan.channels.size() + plan.collectives.size());
   calls_.resize(plan.collectives.size());
   std::size_t operands = 0;
@@ -46,11 +47,13 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   mark_waits();
 }
 
-void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport) {
+void ResolvedPlan::place_buffers(const ResolveContext& context) {
   std::vector<std::byte*> own(role_.buffers.size(), nullptr);
   for (const PlanVariable& v : role_.variables) {
-    own[v.buffer] = variable(plan_.string(v.name));
-    arena_bytes_ += role_.buffers[v.buffer].bytes;
+    const Buffer& buffer = role_.buffers[v.buffer];
+    own[v.buffer] = context.variable(plan_.string(v.name));
+    arena_bytes_ += buffer.bytes;
+    if (role_.devices[buffer.device].kind == DeviceKind::cpu) host_variables_.emplace_back(own[v.buffer], buffer.bytes);
   }
   // Variables are kept elsewhere, so the state arena closes up over their places.
   std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
@@ -66,8 +69,16 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
     const PlanDevice& device = role_.devices[d];
     const std::string where = "task " + std::to_string(task_) + " on " + std::string(name_of(device.kind)) + ":" +
                               std::to_string(device.index);
-    step_arenas_.push_back(step_arena(device.step_bytes, "a step of " + where, transport));
-    state_arenas_.emplace_back(ends[d], "the state of " + where);
+    const auto arena = [&](std::uint64_t bytes, const std::string& what) -> Arena {
+      return {bytes, bytes == 0 ? nullptr : context.devices->memory(static_cast<int>(device.index), bytes, what)};
+    };
+    if (device.kind == DeviceKind::cpu) {
+      step_arenas_.push_back(step_arena(device.step_bytes, "a step of " + where, context.transport));
+      state_arenas_.emplace_back(ends[d], "the state of " + where);
+    } else {
+      step_arenas_.push_back(arena(device.step_bytes, "a step of " + where));
+      state_arenas_.push_back(arena(ends[d], "the state of " + where));
+    }
     arena_bytes_ += device.step_bytes + ends[d];
   }
   addresses_.resize(role_.buffers.size(), nullptr);
@@ -87,6 +98,22 @@ Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Tra
   if (receives && bytes > 0)
     if (auto memory = transport.memory(bytes, what)) return {bytes, std::move(memory)};
   return {bytes, what};
+}
+
+std::vector<std::span<const std::byte>> ResolvedPlan::host_memory() const {
+  std::vector<std::span<const std::byte>> all = host_variables_;
+  all.push_back(numbers());
+  for (const auto* arenas : {&step_arenas_, &state_arenas_})
+    for (std::size_t d = 0; d < role_.devices.size(); ++d)
+      if (role_.devices[d].kind == DeviceKind::cpu) all.emplace_back((*arenas)[d].data(), (*arenas)[d].bytes());
+  std::erase_if(all, [](std::span<const std::byte> memory) { return memory.empty(); });
+  return all;
+}
+
+std::span<const std::byte> ResolvedPlan::bytes_of(std::uint32_t b) const {
+  if (addresses_[b] == nullptr) return {};
+  const std::uint64_t header = role_.buffers[b].bounded ? kExtentBytes : 0;
+  return {addresses_[b] - header, role_.buffers[b].bytes + header};
 }
 
 void ResolvedPlan::describe_buffers() {
@@ -122,15 +149,17 @@ void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
 
 void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
   const Range range = role_.regions[region].instructions;
+  // Thread 0 gives queues their instructions, in the order of the list.
+  const auto walker_of = [this](const Instruction& i) { return role_.on_queue(i) ? 0U : i.strand; };
   std::vector<std::uint32_t> counts(threads_, 0);
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[role_.instructions[i].strand];
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[walker_of(role_.instructions[i])];
   for (std::size_t thread = 0; thread < threads_; ++thread) {
     lists_[region * threads_ + thread].reserve(counts[thread]);
     if (thread > 0 && counts[thread] > 0) single_ = false;
   }
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
     const Instruction& instruction = role_.instructions[i];
-    auto& list = lists_[region * threads_ + instruction.strand];
+    auto& list = lists_[region * threads_ + walker_of(instruction)];
     Resolved& resolved = list.emplace_back();
     resolved.count = static_cast<std::uint32_t>(list.size());
     resolve(resolved, instruction, context, depth_[region]);
@@ -164,6 +193,7 @@ void ResolvedPlan::link_puts() {
 /// Only what somebody waits for is published.
 void ResolvedPlan::mark_waits() {
   for (std::uint32_t region : {0U, 1U}) {
+    if (queued()) break;  // those are events
     for (std::size_t thread = 0; thread < threads_; ++thread) {
       for (const Resolved& resolved : list(region, thread)) {
         for (const Wait& wait : resolved.waits)
@@ -192,7 +222,7 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   resolved.other = instruction.other;
   resolved.plan = &instruction;
   resolved.waits = std::span(role_.waits).subspan(instruction.waits.begin, instruction.waits.count);
-  if (!resolved.waits.empty()) resolved.flags |= Resolved::kWaits;
+  if (!resolved.waits.empty() && !queued()) resolved.flags |= Resolved::kWaits;
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
     for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
@@ -249,9 +279,13 @@ bool ResolvedPlan::runs_first(const Instruction& instruction) const {
   return true;
 }
 
-const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const KernelTable& kernels) const {
+const KernelTable& ResolvedPlan::table_for(const Instruction& instruction, const ResolveContext& context) const {
+  return role_.on_queue(instruction) ? *context.device_kernels : context.kernels;
+}
+
+const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const ResolveContext& context) const {
   const std::string_view op = plan_.string(instruction.op);
-  if (const Kernel* kernel = kernels.find(op)) return *kernel;
+  if (const Kernel* kernel = table_for(instruction, context).find(op)) return *kernel;
   Error error(Code::plan, "there is no kernel for " + std::string(op));
   error.at(plan_.line(instruction.line));
   if (default_ops().find(op) == nullptr)
@@ -261,7 +295,7 @@ const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const Kern
 
 void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                   std::uint32_t depth) {
-  const Kernel& kernel = kernel_of(instruction, context.kernels);
+  const Kernel& kernel = kernel_of(instruction, context);
   find_extents(resolved, instruction);
   const std::size_t first = arrays_.size();
   std::vector<Type> inputs, outputs;
@@ -295,8 +329,8 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .state = state,
                             .scratch = scratch,
                             .parallel = context.parallel,
-                            .step = step_,
-                            .iterations = {iterations_[instruction.strand].data(), depth}});
+                            .step = numbers_[0],
+                            .iterations = {iterations(), depth}});
   resolved.run = &runs_.back();
   resolved.kernel = code;
 }
@@ -309,7 +343,7 @@ const Attrs& ResolvedPlan::attrs_of(const Instruction& instruction) const {
 ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
                                         const ResolveContext& context) {
   try {
-    BoundKernel made = bind(context.kernels, kernel, setup);
+    BoundKernel made = bind(table_for(instruction, context), kernel, setup);
     KernelState* const state = made.state.get();
     if (state != nullptr) states_.push_back(std::move(made.state));
     return {made.run, state};
@@ -326,8 +360,8 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
                                                 .tile = instruction.other,
                                                 .parallel = context.parallel,
-                                                .step = step_,
-                                                .iterations = {iterations_[instruction.strand].data(), depth},
+                                                .step = numbers_[0],
+                                                .iterations = {iterations(), depth},
                                                 .members = {},
                                                 .arrays = {},
                                                 .streams = {}});
@@ -349,7 +383,7 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
 }
 
 TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
-  const Kernel& kernel = kernel_of(member, context.kernels);
+  const Kernel& kernel = kernel_of(member, context);
   std::vector<Type> types;
   for (const Range range : {member.inputs, member.outputs})
     for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
@@ -374,7 +408,7 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
                                     std::uint32_t depth) {
   const Range region = role_.regions[instruction.target].instructions;
   const Instruction& head = role_.instructions[region.begin];
-  if (!kernel_of(head, context.kernels).finishes)
+  if (!kernel_of(head, context).finishes)
     throw Error(Code::plan,
                 "the kernel of " + std::string(plan_.string(head.op)) + " does not yield its output in pieces")
         .at(plan_.line(head.line));
@@ -387,10 +421,9 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
       for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
     members.push_back(tile_member(member, context, 0));
   }
-  const std::span<const std::int64_t> iterations(iterations_[instruction.strand].data(), depth);
-  resolved.run->iterations = iterations;  // those of the thread that runs the region
+  const std::span<const std::int64_t> numbers(iterations(), depth);
   resolved.epilogue =
-      &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, step_, iterations);
+      &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, numbers_[0], numbers);
   resolved.run->finish = resolved.epilogue;
 }
 

@@ -17,6 +17,7 @@
 #include "executor/run/arena.hpp"
 #include "executor/run/epilogue.hpp"
 #include "executor/run/tiles.hpp"
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/plan/plan.hpp"
 
@@ -85,6 +86,8 @@ struct ResolveContext {
   Transport& transport;
   Parallel& parallel;
   const KernelTable& kernels;
+  const KernelTable* device_kernels = nullptr;  ///< of what is not the host; null: there is nothing
+  const Devices* devices = nullptr;
   FileSystem* files = nullptr;
   std::string_view data_folder;
   std::uint64_t seed = 0;
@@ -109,16 +112,24 @@ class ResolvedPlan {
     return direct_[region * threads_ + thread];
   }
   /// Sets the number of the step that kernels see.
-  void begin_step(std::int64_t step) { step_ = step; }
+  void begin_step(std::int64_t step) { numbers_[0] = step; }
   [[nodiscard]] std::size_t threads() const { return threads_; }
   [[nodiscard]] std::size_t regions() const { return regions_; }
+  /// Some instructions are given to queues of devices.
+  [[nodiscard]] bool queued() const { return !role_.queues.empty(); }
+  /// The memory that copies between the host and devices may use there.
+  [[nodiscard]] std::vector<std::span<const std::byte>> host_memory() const;
+  /// A buffer's bytes, its extent included; none where it has no place of its own.
+  [[nodiscard]] std::span<const std::byte> bytes_of(std::uint32_t buffer) const;
+  /// What kernels read besides their operands: the number of the step, and those of iterations.
+  [[nodiscard]] std::span<const std::byte> numbers() const { return std::as_bytes(std::span(numbers_)); }
   /// Only thread 0 has instructions.
   [[nodiscard]] bool single() const { return single_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
-  /// The number of the current iteration in each loop around a thread's instruction; outermost first.
-  [[nodiscard]] std::int64_t* iterations(std::size_t thread) { return iterations_[thread].data(); }
+  /// The number of the current iteration in each loop around an instruction, of thread 0; outermost first.
+  [[nodiscard]] std::int64_t* iterations() { return numbers_.data() + 1; }
   /// The extent in front of an operand of `r`. Error(bug) when it is out of its bound.
   [[nodiscard]] std::int64_t extent_of(const Extent& extent, const Resolved& r) const {
     if (*extent.header >= 0 && *extent.header <= extent.bound) [[likely]]
@@ -130,7 +141,7 @@ class ResolvedPlan {
 
  private:
   [[noreturn]] void refuse(const Extent& extent, const Resolved& r) const;
-  void place_buffers(const std::function<std::byte*(std::string_view)>& variable, Transport& transport);
+  void place_buffers(const ResolveContext& context);
   [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();
   void nest(std::uint32_t region, std::uint32_t depth);
@@ -150,7 +161,9 @@ class ResolvedPlan {
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
-  [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const KernelTable& kernels) const;
+  /// The kernels of what the instruction runs on.
+  [[nodiscard]] const KernelTable& table_for(const Instruction& instruction, const ResolveContext& context) const;
+  [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Attrs& attrs_of(const Instruction& instruction) const;
   /// A bound kernel whose state is kept here.
   struct Bound {
@@ -175,7 +188,8 @@ class ResolvedPlan {
   std::vector<std::uint32_t> depth_;                              // of regions: loops around them
   std::vector<std::vector<Resolved>> lists_;
   std::vector<std::vector<Direct>> direct_;  // of each list
-  std::int64_t step_ = 0;
+  std::vector<std::int64_t> numbers_;        // of the step, then of iterations: in one place, which devices may read
+  std::vector<std::span<const std::byte>> host_variables_;
   KernelRun nothing_;  // given to instructions that do nothing
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
@@ -185,7 +199,6 @@ class ResolvedPlan {
   std::vector<std::unique_ptr<KernelState>> states_;
   std::vector<Link> links_;                        // of channels, then of collectives, by number
   std::vector<std::unique_ptr<GroupCall>> calls_;  // of collectives, by number
-  std::vector<std::vector<std::int64_t>> iterations_;
 };
 
 }  // namespace ferry

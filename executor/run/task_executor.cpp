@@ -1,6 +1,7 @@
 #include "executor/run/task_executor.hpp"
 
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/files/files.hpp"
@@ -18,6 +19,8 @@ struct TaskExecutor::State {
                  {.transport = transport,
                   .parallel = workers,
                   .kernels = kernels,
+                  .device_kernels = options.device_kernels,
+                  .devices = options.devices,
                   .files = options.files != nullptr ? options.files : &local_files(),
                   .data_folder = options.data_folder,
                   .seed = options.seed,
@@ -27,6 +30,7 @@ struct TaskExecutor::State {
         ledger(transport, resolved.links()),
         waiting(resolved, transport, workers, ledger, cancellation, options.deadline),
         checks(resolved),
+        queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices) : std::nullopt),
         shared{.resolved = resolved,
                .transport = transport,
                .workers = workers,
@@ -34,6 +38,7 @@ struct TaskExecutor::State {
                .ledger = ledger,
                .waiting = waiting,
                .cancellation = cancellation,
+               .queues = queues ? &*queues : nullptr,
                .checks = options.check_numerics ? &checks : nullptr,
                .trace = options.trace,
                .plan_id = options.plan_id,
@@ -77,6 +82,7 @@ struct TaskExecutor::State {
   Ledger ledger;
   Waiting waiting;
   NumberChecks checks;
+  std::optional<Queues> queues;
   SharedWalk shared;
   std::deque<Walker> walkers;
   bool set_up = false;
@@ -95,6 +101,7 @@ TaskExecutor::TaskExecutor(const Plan& plan, int task, Transport& transport, Wor
 TaskExecutor::~TaskExecutor() = default;
 
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
+  if (state_->queues) state_->queues->set_numbers();
   state_->resolved.begin_step(step);
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;

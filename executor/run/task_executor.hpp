@@ -16,6 +16,7 @@
 
 namespace ferry {
 
+class Devices;
 class FileSystem;
 class KernelTable;
 class Trace;
@@ -26,6 +27,8 @@ struct ExecutorOptions {
   Duration deadline = std::chrono::seconds(60);  ///< no progress, or in loops, for this long: Error(stalled)
   FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
+  const Devices* devices = nullptr;              ///< besides the host; null: none
+  const KernelTable* device_kernels = nullptr;   ///< theirs
   Trace* trace = nullptr;                        ///< null: nothing is traced
   std::uint64_t plan_id = 0;                     ///< the plan's in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf

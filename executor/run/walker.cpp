@@ -29,6 +29,8 @@ void Walker::run(std::uint32_t region) {
   } catch (const Stopped&) {
   } catch (const FailedMember& failed) {
     fail(failed.thrown, *failed.member);
+  } catch (const FailedWork& failed) {
+    fail(failed);
   } catch (const Error& error) {
     const Code code = error.code();
     const bool told =
@@ -37,6 +39,16 @@ void Walker::run(std::uint32_t region) {
   } catch (...) {
     fail(std::current_exception(), *current_->plan);
   }
+}
+
+/// Work of a device, which the instruction at hand need not be.
+void Walker::fail(const FailedWork& failed) {
+  const Instruction& instruction =
+      failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current_->plan;
+  const Error error(failed.code(), failed.text());
+  fail(failed.input() >= 0 ? std::make_exception_ptr(BadValue(static_cast<std::size_t>(failed.input()), failed.text()))
+                           : std::make_exception_ptr(error),
+       instruction);
 }
 
 /// What a kernel threw.
@@ -49,6 +61,7 @@ void Walker::fail(const std::exception_ptr& thrown, const Instruction& instructi
 
 void Walker::walk(std::uint32_t region) {
   ++region_runs_[region];
+  if (shared_.queues != nullptr) return walk_queues(region);
   if (shared_.trace != nullptr || shared_.checks != nullptr) [[unlikely]]
     return walk_watched(region);
   Resolved* r = resolved_.list(region, thread_).data();
@@ -74,6 +87,29 @@ void Walker::walk_watched(std::uint32_t region) {
     if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
     current_ = &r;
     if (checks != nullptr) checks->check_result(r, given);
+  }
+}
+
+/// Where devices have queues: what is theirs is given to them, and of that only the giving takes time here.
+[[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
+  NumberChecks* const checks = shared_.checks;
+  Trace* const trace = shared_.trace;
+  const PlanClass& role = resolved_.plan().class_for(resolved_.task());
+  for (Resolved& r : resolved_.list(region, thread_)) {
+    current_ = &r;
+    const bool queued = role.on_queue(*r.plan);
+    if (!queued) shared_.queues->before(r, shared_.waiting);
+    const Given given = checks != nullptr && !queued ? checks->given_to(r) : Given();
+    const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
+    if (!queued)
+      execute(r);
+    else if (checks != nullptr)
+      shared_.queues->give_checked(r, moved_, shared_.waiting, *checks);
+    else
+      shared_.queues->give(r, moved_);
+    if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
+    current_ = &r;
+    if (checks != nullptr && !queued) checks->check_result(r, given);
   }
 }
 
@@ -169,13 +205,16 @@ void Walker::run_epilogue(const Resolved& r) {
 }
 
 [[gnu::noinline]] void Walker::loop(const Resolved& r) {
-  std::int64_t& iteration = resolved_.iterations(thread_)[loops_++];
+  std::int64_t& iteration = resolved_.iterations()[loops_++];
+  if (shared_.queues != nullptr) shared_.queues->set_numbers();
   iteration = 0;
   if (loops_ == 1) watch_.begin();
   for (;;) {
     walk(r.target);
+    if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
     walk(r.other);
+    if (shared_.queues != nullptr) shared_.queues->set_numbers();
     ++iteration;
     if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
       look_up(r, iteration);

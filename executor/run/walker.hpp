@@ -10,6 +10,7 @@
 #include "executor/run/ledger.hpp"
 #include "executor/run/loop_watch.hpp"
 #include "executor/run/number_checks.hpp"
+#include "executor/run/queues.hpp"
 #include "executor/run/resolved.hpp"
 #include "executor/run/waiting.hpp"
 #include "executor/run/workers.hpp"
@@ -33,6 +34,7 @@ struct SharedWalk {
   Ledger& ledger;
   Waiting& waiting;
   Cancellation& cancellation;
+  Queues* queues = nullptr;        ///< null: the plan has none
   NumberChecks* checks = nullptr;  ///< null: numbers are not checked
   Trace* trace = nullptr;          ///< null: nothing is traced
   std::uint64_t plan_id = 0;       ///< in traces
@@ -60,6 +62,7 @@ class alignas(64) Walker {
  private:
   void walk(std::uint32_t region);
   void walk_watched(std::uint32_t region);
+  void walk_queues(std::uint32_t region);
   void execute(Resolved& r);
   void perform(Resolved& r);
   void place_output(const Resolved& r);
@@ -70,6 +73,7 @@ class alignas(64) Walker {
   void feed(const Resolved& r);
   void fetch(const Resolved& r);
   void await(const Resolved& r);
+  void fail(const FailedWork& failed);
   void fail(const std::exception_ptr& thrown, const Instruction& instruction);
 
   SharedWalk& shared_;

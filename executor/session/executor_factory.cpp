@@ -16,6 +16,8 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.seed = options_.seed;
   options.data_folder = options_.data_folder;
   options.kernels = options_.kernels;
+  options.devices = variables_.devices();
+  options.device_kernels = kernels_.devices();
   options.deadline = member_.cluster().options.deadline;
   options.trace = trace;
   options.plan_id = planned.fingerprint;

@@ -9,6 +9,7 @@
 #include "executor/run/workers.hpp"
 #include "executor/session/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
+#include "executor/session/session_kernels.hpp"
 #include "executor/state/variables.hpp"
 
 namespace ferry {
@@ -16,9 +17,14 @@ namespace ferry {
 class ExecutorFactory {
  public:
   /// `trace`: null where nothing is traced.
-  ExecutorFactory(const JobMember& member, const SessionOptions& options, Workers& workers, VariableStore& variables,
-                  Trace* trace)
-      : member_(member), options_(options), workers_(workers), variables_(variables), trace_(trace) {}
+  ExecutorFactory(const JobMember& member, const SessionOptions& options, const SessionKernels& kernels,
+                  Workers& workers, VariableStore& variables, Trace* trace)
+      : member_(member),
+        options_(options),
+        kernels_(kernels),
+        workers_(workers),
+        variables_(variables),
+        trace_(trace) {}
 
   /// Makes an executor of the plan, whose variables must be bound.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned) const;
@@ -30,6 +36,7 @@ class ExecutorFactory {
 
   const JobMember& member_;
   const SessionOptions& options_;
+  const SessionKernels& kernels_;
   Workers& workers_;
   VariableStore& variables_;
   Trace* const trace_;

@@ -11,10 +11,6 @@
 namespace ferry {
 namespace {
 
-const KernelTable& kernels_of(const SessionOptions& options) {
-  return options.kernels != nullptr ? *options.kernels : cpu_kernels();
-}
-
 DeviceKind usual_device(const Topology& topology) {
   const bool gpus =
       std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
@@ -23,10 +19,11 @@ DeviceKind usual_device(const Topology& topology) {
 
 }  // namespace
 
-PlanCache::Shared PlanCache::verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options) {
+PlanCache::Shared PlanCache::verified(PlanResult result, std::uint64_t of_plan, const OpSet* ops,
+                                      const KernelLookup& kernels) {
   auto planned = std::make_shared<Planned>();
   planned->result = std::move(result);
-  require_verified(planned->result.plan, {options.ops, &kernels_of(options)});
+  require_verified(planned->result.plan, {ops, &kernels});
   planned->fingerprint = Hasher().add(of_plan).add(build_text()).add(cpu_kernels().library()).digest();
   return planned;
 }
@@ -44,9 +41,9 @@ PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, con
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
-  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_of(options_), options);
+  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_.lookup(), options);
   const std::uint64_t of_plan = fingerprint(result.plan);
-  Shared planned = verified(std::move(result), of_plan, options_);
+  Shared planned = verified(std::move(result), of_plan, options_.ops, kernels_.lookup());
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   return plans_[{key, bucket_bytes}] = std::move(planned);
 }

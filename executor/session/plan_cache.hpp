@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "executor/session/session.hpp"
+#include "executor/session/session_kernels.hpp"
 #include "executor/state/variable_layout.hpp"
 #include "placement/planner.hpp"
 
@@ -36,9 +37,12 @@ class PlanCache {
   };
   using Shared = std::shared_ptr<const Planned>;
 
-  PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
+  PlanCache(const Cluster& cluster, const SessionOptions& options)
+      : cluster_(cluster), options_(options), kernels_(cluster.state(), options) {}
   /// Returns the plan once it has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
-  [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options);
+  [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const OpSet* ops,
+                                       const KernelLookup& kernels);
+  [[nodiscard]] const SessionKernels& kernels() const { return kernels_; }
   /// The plan with buckets of that size. The first caller makes it, others wait. Errors as make_plan; an error is not
   /// kept.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
@@ -49,6 +53,7 @@ class PlanCache {
  private:
   const Cluster& cluster_;
   const SessionOptions& options_;
+  const SessionKernels kernels_;
   std::mutex mutex_;
   std::map<std::pair<std::string, BucketBytes>, Shared> plans_;
 };

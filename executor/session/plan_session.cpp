@@ -49,7 +49,8 @@ PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOption
   require_memory(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
-  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options);
+  const SessionKernels kernels(cluster.state(), options);
+  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels.lookup());
 }
 
 /// Names of the variables whose value from before a step something reads.

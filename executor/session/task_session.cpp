@@ -44,10 +44,10 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
     : member_(task, transport, cluster),
       options_(options),
       workers_(workers_of(task, cluster)),
-      variables_(task),
+      variables_(task, cluster.devices),
       trace_(trace_of(options, task, workers_.threads())),
       plans_(member_, plans, options.bucket_bytes),
-      executors_(member_, options, workers_, variables_, trace_ ? &*trace_ : nullptr),
+      executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr),
       tuner_(member_, executors_, variables_) {}
 
 /// Compares once a session, and only if the job has several processes.
@@ -167,7 +167,7 @@ void TaskSession::bind(Prepared& prepared) {
 }
 
 /// Checks the variables that a run begins with. Ops would take their NaN for given, and not report it.
-void TaskSession::check_variables() const {
+void TaskSession::check_variables() {
   for (const VariableStore::Part& part : variables_.first_parts()) {
     Given given;
     given.infinite = true;

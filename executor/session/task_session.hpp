@@ -76,7 +76,7 @@ class TaskSession {
   std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps, std::int64_t& step,
                               const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step);
   void bind(Prepared& prepared);
-  void check_variables() const;
+  void check_variables();
   [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);
 
   JobMember member_;

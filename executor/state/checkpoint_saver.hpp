@@ -27,7 +27,7 @@ class CheckpointSaver {
   /// A task at the end of a step.
   struct Place {
     Transport& transport;
-    const VariableStore& variables;
+    VariableStore& variables;
     Duration deadline;
     std::function<Manifest()> head;  ///< all but the variables
     std::int64_t step = 0;           ///< of the request

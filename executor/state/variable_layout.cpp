@@ -11,7 +11,9 @@ std::shared_ptr<const VariableLayout> VariableLayout::at_task_0(const std::vecto
   return layout;
 }
 
-void VariableLayout::give(std::size_t task, const VariablePart& part) {
+void VariableLayout::give(std::size_t task, const VariablePart& part, std::int32_t device) {
+  if (device != kHost && devices_.empty()) devices_.assign(of_task_.size(), kHost);
+  if (device != kHost) devices_[task] = device;
   const auto [at, fresh] = numbers_.try_emplace({part.begin, part.sizes}, static_cast<std::uint32_t>(parts_.size()));
   if (fresh) parts_.push_back({part, task});
   of_task_[task] = at->second;
@@ -33,7 +35,9 @@ VariableLayouts variable_layouts(const Plan& plan) {
         part.whole = plan.windows[buffer.window].sizes;
         part.begin = places.begin(plan.windows[buffer.window], task);
       }
-      layout->give(static_cast<std::size_t>(task), part);
+      const PlanDevice& device = c.devices[buffer.device];
+      layout->give(static_cast<std::size_t>(task), part,
+                   device.kind == DeviceKind::cpu ? VariableLayout::kHost : static_cast<std::int32_t>(device.index));
     }
   }
   return {made.begin(), made.end()};

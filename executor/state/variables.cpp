@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include "base/text.hpp"
 #include "executor/run/arena.hpp"
@@ -33,7 +34,59 @@ std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what
 
 }  // namespace
 
+void VariableStore::open_devices() {
+  if (library_ && !devices_) devices_.emplace(*library_, task_);
+}
+
+std::int64_t VariableStore::size_of_part(const Variable& variable) const {
+  return bytes_of(variable.layout->part(static_cast<std::size_t>(task_)), variable.dtype);
+}
+
+void VariableStore::allocate(Variable& variable, std::string_view name) {
+  const std::int32_t device = variable.layout->device(static_cast<std::size_t>(task_));
+  variable.on_host.reset();
+  if (device == VariableLayout::kHost) {
+    variable.bytes = allocated(size_of_part(variable), name);
+    return;
+  }
+  open_devices();
+  const std::shared_ptr<std::byte> memory = devices_->memory(device, static_cast<std::uint64_t>(size_of_part(variable)),
+                                                             "the variable '" + escaped(name) + "'");
+  variable.bytes = {memory, memory.get()};
+}
+
+const std::byte* VariableStore::host_bytes(Variable& variable, std::string_view name) {
+  const std::int32_t device = variable.layout->device(static_cast<std::size_t>(task_));
+  if (device == VariableLayout::kHost) return variable.bytes.get();
+  const std::int64_t bytes = size_of_part(variable);
+  if (variable.on_host == nullptr) variable.on_host = allocated(bytes, name);
+  copy_over(device, variable.on_host.get(), variable.bytes.get(), variable.on_host.get(),
+            static_cast<std::uint64_t>(bytes));
+  return variable.on_host.get();
+}
+
+void VariableStore::set_bytes(Variable& variable, const std::byte* from) {
+  const std::int32_t device = variable.layout->device(static_cast<std::size_t>(task_));
+  const auto bytes = static_cast<std::size_t>(size_of_part(variable));
+  if (bytes == 0) return;
+  if (device == VariableLayout::kHost)
+    std::memcpy(variable.bytes.get(), from, bytes);
+  else
+    copy_over(device, variable.bytes.get(), from, from, bytes);
+}
+
+void VariableStore::copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
+                              std::uint64_t bytes) const {
+  if (bytes == 0) return;
+  const Devices::Owned used = devices_->host_memory(on_host, bytes), queue = devices_->queue(device),
+                       done = devices_->event();
+  devices_->copy(queue.get(), to, from, bytes, nullptr);
+  devices_->record(queue.get(), done.get());
+  while (!devices_->happened(done.get())) std::this_thread::yield();
+}
+
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
+  open_devices();
   std::uint64_t newest = 1;  // never that of an executor which is not made yet
   for (const auto& [name, wanted] : all) {
     const auto& [dtype, layout] = wanted;
@@ -43,7 +96,8 @@ std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transpo
       if (variable.has_value) {
         lay(name, layout, transport, deadline);
       } else {
-        variable.bytes = allocated(bytes_of(layout->part(static_cast<std::size_t>(task_)), dtype), name);
+        variable.layout = layout;
+        allocate(variable, name);
       }
       variable.laid = ++version_;
     }
@@ -62,7 +116,7 @@ void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLay
   const std::size_t element = size_of(variable.dtype);
   std::string_view mine;
   if (before.is_first(self))
-    mine = {reinterpret_cast<const char*>(variable.bytes.get()),
+    mine = {reinterpret_cast<const char*>(host_bytes(variable, name)),
             static_cast<std::size_t>(bytes_of(before.part(self), variable.dtype))};
   std::vector<std::string> all = transport.exchange(mine, deadline);
   std::vector<std::byte> whole;
@@ -74,17 +128,19 @@ void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLay
   }
   variable.layout = std::move(layout);
   const VariablePart& part = variable.layout->part(self);
-  variable.bytes = allocated(bytes_of(part, variable.dtype), name);
-  if (part.held) cut_part(part, element, whole.data(), variable.bytes.get());
+  allocate(variable, name);
+  if (!part.held) return;
+  std::vector<std::byte> own(static_cast<std::size_t>(size_of_part(variable)));
+  cut_part(part, element, whole.data(), own.data());
+  set_bytes(variable, own.data());
 }
 
 void VariableStore::set(std::string_view name, const Type& type, const Tensor& value, int tasks) {
   Variable& variable = variables_[std::string(name)];
   variable.dtype = type.dtype;
   variable.layout = VariableLayout::at_task_0(type.shape.sizes(), static_cast<std::size_t>(tasks));
-  const std::int64_t bytes = bytes_of(variable.layout->part(static_cast<std::size_t>(task_)), type.dtype);
-  variable.bytes = allocated(bytes, name);
-  if (bytes > 0) std::memcpy(variable.bytes.get(), value.bytes().data(), static_cast<std::size_t>(bytes));
+  allocate(variable, name);
+  if (size_of_part(variable) > 0) set_bytes(variable, value.bytes().data());
   variable.laid = ++version_;
   variable.has_value = true;
 }
@@ -105,28 +161,27 @@ std::byte* VariableStore::address(std::string_view name) const {
   return variables_.find(name)->second.bytes.get();
 }
 
-VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) const {
+VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) {
   Bytes all;
   for (const std::string& name : names) {
-    const Variable& variable = variables_.find(name)->second;
-    const std::byte* const bytes = variable.bytes.get();
-    all[name].assign(bytes, bytes + bytes_of(variable.layout->part(static_cast<std::size_t>(task_)), variable.dtype));
+    Variable& variable = variables_.find(name)->second;
+    const std::byte* const bytes = host_bytes(variable, name);
+    all[name].assign(bytes, bytes + size_of_part(variable));
   }
   return all;
 }
 
 void VariableStore::put_back(const Bytes& all) {
-  for (const auto& [name, bytes] : all)
-    std::copy(bytes.begin(), bytes.end(), variables_.find(name)->second.bytes.get());
+  for (const auto& [name, bytes] : all) set_bytes(variables_.find(name)->second, bytes.data());
 }
 
-std::vector<VariableStore::Part> VariableStore::first_parts() const {
+std::vector<VariableStore::Part> VariableStore::first_parts() {
   std::vector<Part> all;
   const auto self = static_cast<std::size_t>(task_);
-  for (const auto& [name, variable] : variables_) {
+  for (auto& [name, variable] : variables_) {
     if (!variable.has_value || !variable.layout->is_first(self)) continue;
-    const auto bytes = static_cast<std::size_t>(bytes_of(variable.layout->part(self), variable.dtype));
-    all.push_back({name, variable.dtype, &variable.layout->part(self), {variable.bytes.get(), bytes}});
+    const auto bytes = static_cast<std::size_t>(size_of_part(variable));
+    all.push_back({name, variable.dtype, &variable.layout->part(self), {host_bytes(variable, name), bytes}});
   }
   return all;
 }

@@ -44,12 +44,12 @@ MAY_INCLUDE = {
                  "kernels/kernel", "kernels/device", "kernels/buffer",
                  "comm/transport", "comm/group", "comm/backends", "comm/host"],
     "executor/job": ["base", "graph", "ops", "placement/plan", "placement/planner", "placement/schedule",
-                     "placement/topology", "kernels/kernel",
+                     "placement/topology", "kernels/kernel", "kernels/device",
                      "comm/transport", "comm/group", "comm/backends", "comm/host"],
     "executor/observe": ["base", "graph", "placement/plan", "comm/transport", "executor/job"],
-    "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "comm/transport", "comm/group",
+    "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/observe"],
-    "executor/state": ["base", "graph", "placement/plan", "comm/transport", "executor/job", "executor/run"],
+    "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/job", "executor/run"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
 }
 # These include installed headers, and their own.

@@ -1,0 +1,124 @@
+#include "executor/run/queues.hpp"
+
+#include <utility>
+
+namespace ferry {
+
+Queues::Queues(ResolvedPlan& resolved, const Devices& devices)
+    : resolved_(resolved),
+      role_(resolved.plan().class_for(resolved.task())),
+      devices_(devices),
+      first_(role_.instructions.data()),
+      caught_up_(devices.event()) {
+  for (const std::span<const std::byte> memory : resolved.host_memory())
+    host_memory_.push_back(devices.host_memory(memory.data(), memory.size()));
+  for (const PlanQueue& queue : role_.queues)
+    queues_.push_back(devices.queue(static_cast<int>(role_.devices[queue.device].index)));
+  find_works();
+}
+
+void Queues::find_works() {
+  works_.resize(role_.instructions.size());
+  std::vector<Work*> list;  // of a strand in its region
+  for (const Region& region : role_.regions) {
+    std::vector<std::vector<Work*>> of_strand(role_.strands());
+    for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
+      const Instruction& instruction = role_.instructions[i];
+      Work& work = works_[i];
+      work.strand = instruction.strand;
+      if (role_.on_queue(instruction)) work.queue = queues_[instruction.strand - role_.threads].get();
+      for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
+        const Wait& wait = role_.waits[w];
+        if (wait.count == 0) continue;
+        Work& earlier = *of_strand[wait.strand][wait.count - 1];
+        if (earlier.happened == nullptr) earlier.happened = events_.emplace_back(devices_.event()).get();
+        work.after.push_back(earlier.happened);
+      }
+      of_strand[instruction.strand].push_back(&work);
+    }
+  }
+}
+
+void Queues::before(const Resolved& r, Waiting& waiting) {
+  for (void* const event : of(r).after) wait(event, r, waiting);
+  if (devices_.asks_for_touches() && r.what != Opcode::loop) touch(r);  // a loop's condition is not there yet
+}
+
+void Queues::reads(const Resolved& loop) const {
+  if (devices_.asks_for_touches()) touch(loop);
+}
+
+void Queues::wait(void* event, const Resolved& r, Waiting& waiting) {
+  waiting.until([&] { return devices_.happened(event); }, r);
+}
+
+/// What a loop or branch gives is touched in its regions.
+void Queues::touch(const Resolved& r) const {
+  const auto each = [&](Range range, bool writes) {
+    for (std::uint32_t k = 0; k < range.count; ++k) {
+      const std::span<const std::byte> bytes = resolved_.bytes_of(role_.operands[range.begin + k]);
+      devices_.touches(bytes.data(), bytes.size(), writes, r.plan);
+    }
+  };
+  each(r.plan->inputs, false);
+  if (r.what == Opcode::loop || r.what == Opcode::branch) return;
+  each(r.plan->outputs, true);
+  if (r.plan->scratch == kNone) return;
+  const std::span<const std::byte> scratch = resolved_.bytes_of(r.plan->scratch);
+  devices_.touches(scratch.data(), scratch.size(), true, r.plan);
+}
+
+void Queues::give(const Resolved& r, Traffic& moved) {
+  const Work& work = of(r);
+  for (void* const event : work.after) devices_.wait(work.queue, event);
+  if (r.what == Opcode::copy) {
+    ++moved.copies;
+    devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
+  } else {
+    r.run->queue = work.queue;
+    devices_.launch(work.queue, {r.kernel, r.run, r.plan});
+  }
+  if (work.happened != nullptr) devices_.record(work.queue, work.happened);
+}
+
+void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks) {
+  if (r.what != Opcode::kernel) return give(r, moved);
+  const Work& work = of(r);
+  for (void* const event : work.after) devices_.wait(work.queue, event);
+  Given given;
+  const std::vector<Array> inputs = on_host(r.run->inputs, work.queue, r, waiting);
+  for (const Array& input : inputs) given.add(not_finite(input));
+  given.infinite = given.infinite || r.run->inputs.empty();
+  give(r, moved);
+  for (const Array& output : on_host(r.run->outputs, work.queue, r, waiting))
+    checks.require_finite(given, not_finite(output));
+}
+
+std::vector<Array> Queues::on_host(std::span<const Array> arrays, void* queue, const Resolved& r, Waiting& waiting) {
+  std::vector<Array> copies(arrays.begin(), arrays.end());
+  looked_at_.clear();
+  std::vector<Devices::Owned> used;
+  for (Array& array : copies) {
+    const auto bytes = static_cast<std::size_t>(array.count()) * size_of(array.dtype);
+    if (array.data == nullptr || bytes == 0) continue;
+    std::vector<std::byte>& copy = looked_at_.emplace_back(bytes);
+    used.push_back(devices_.host_memory(copy.data(), bytes));
+    devices_.copy(queue, copy.data(), array.data, bytes, r.plan);
+    array.data = copy.data();
+  }
+  wait_for_queue(queue, r, waiting);
+  return copies;
+}
+
+void Queues::wait_for_queue(void* queue, const Resolved& r, Waiting& waiting) {
+  devices_.record(queue, caught_up_.get());
+  wait(caught_up_.get(), r, waiting);
+}
+
+void Queues::set_numbers() {
+  if (!devices_.asks_for_touches()) return;
+  const std::span<const std::byte> numbers = resolved_.numbers();
+  devices_.touches(numbers.data(), numbers.size(), true, nullptr);
+}
+
+}  // namespace ferry
