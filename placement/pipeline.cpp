@@ -6,8 +6,10 @@
 #include "base/system/clock.hpp"
 #include "graph/legality.hpp"
 #include "placement/class/class_plan.hpp"
+#include "placement/class/copy_between_devices.hpp"
 #include "placement/class/fuse_elements.hpp"
 #include "placement/class/fuse_epilogues.hpp"
+#include "placement/class/order_queues.hpp"
 #include "placement/class/pack_inputs.hpp"
 #include "placement/class/place_strands.hpp"
 #include "placement/class/plan_memory.hpp"
@@ -50,11 +52,13 @@ constexpr Pass<Program> kProgramPasses[] = {
 
 constexpr Pass<ClassPlan> kClassPasses[] = {
     {"update_variables", update_variables},
+    {"copy_between_devices", copy_between_devices},
     {"pack_inputs", pack_inputs},
     {"fuse_epilogues", fuse_epilogues},
     {"fuse_elements", fuse_elements},
     {"join_regions", [](ClassPlan& plan) { plan.join(); }},
     {"place_strands", place_strands},
+    {"order_queues", order_queues},
     {"share_memory", share_memory},
     {"plan_memory", plan_memory},
 };

@@ -56,6 +56,7 @@ class Updater {
   /// value has bytes of something else.
   bool write_in_place(const VariableUpdate& update) {
     if (is_state(update.value) || storage_of(plan_, update.value) != update.value) return false;
+    if (plan_.buffers[update.value].device != plan_.buffers[update.variable].device) return false;
     const Uses value = uses_[update.value];
     if (value.viewed || value.maker == kNone) return false;
     const Instruction& maker = step_[value.maker];

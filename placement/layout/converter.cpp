@@ -68,17 +68,26 @@ PValueId Converter::laid_alike(PValueId value, const Layout& layout, std::span<c
 
 PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
-  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout);
-  if (from.where == where) return convert_axes(value, layout);
   const Where& source = program_.wheres[from.where];
   const Where& target = program_.wheres[where];
+  if (from.where != where && source.tasks == target.tasks && source.axes == target.axes)
+    return copied(need(value, from.where, layout), where, layout);
+  if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout);
+  if (from.where == where) return convert_axes(value, layout);
   if (!source.single()) {
     if (target.tasks.size() == 1) {
       if (const PValueId joined = to_root(value, target.tasks[0], where); joined != kNone) return joined;
-      if (has_device(source, target)) return whole(value);  // its own copy
+      if (covers(source, target)) {  // its own copy
+        const PValueId all = whole(value);
+        return same_devices(source, target) ? all : copied(all, where, layout);
+      }
     }
     if (const PValueId parts = across(value, where, layout); parts != kNone) return parts;
-    if (!target.single() && covers(source, target)) return cut_after_moving(whole(value), where, layout);
+    if (!target.single() && covers(source, target)) {
+      const PValueId all = whole(value);
+      return cut_after_moving(same_devices(source, target) ? all : copied(all, where, target.all_replicated()), where,
+                              layout);
+    }
     const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
     const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index));
     return from_device(joined != kNone ? joined : whole(value), task, where, layout);
@@ -110,25 +119,28 @@ PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout&
   return computed(kWithExtent, parts, from.type, where, layout);
 }
 
-bool Converter::has_device(const Where& mesh, const Where& device) {
-  return mesh.has(device.tasks[0]) && mesh.kind == device.kind && mesh.index == device.index;
+bool Converter::same_devices(const Where& a, const Where& b) {
+  return a.kind == b.kind && a.index == b.index;
 }
 
 bool Converter::covers(const Where& source, const Where& target) {
-  return source.kind == target.kind && source.index == target.index &&
-         std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
+  return std::all_of(target.tasks.begin(), target.tasks.end(), [&](std::int32_t t) { return source.has(t); });
+}
+
+PValueId Converter::copied(PValueId value, WhereId where, const Layout& layout) {
+  return finish(added(NodeKind::copy, value), value, where, layout);
 }
 
 PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout) {
   const Where& target = program_.wheres[where];
   const Where& source = program_.wheres[program_.values[value].where];
+  if (target.tasks.size() == 1 && target.tasks[0] == task)
+    return same_devices(source, target) ? value : copied(value, where, layout);
   if (target.single()) {
     const PValueId moved = finish(added(NodeKind::transfer, value), value, where, {});
     reasons_.added(program_.values[moved].producer);
     return moved;
   }
-  if (target.tasks.size() == 1 && target.tasks[0] == task && source.kind == target.kind && source.index == target.index)
-    return value;
   const Layout all = target.all_replicated();
   if (layout == all) {
     const Members members = with_root(target.tasks, task);

@@ -18,7 +18,8 @@ namespace ferry {
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
-/// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task. A
+/// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task; to
+/// other devices of the same tasks a copy. A
 /// value goes to each device set and layout once, however many use it there. Bounded values are cut at their bounds: a
 /// part along the bounded dim has what lies before the extent, which may be nothing.
 class Converter {
@@ -57,11 +58,14 @@ class Converter {
   /// For each split axis of `layout`, in order, an axis of the source with as many tasks, chosen so that the least must
   /// move to lay the value alike there; empty: there are none.
   [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
-  static bool has_device(const Where& mesh, const Where& device);
+  static bool same_devices(const Where& a, const Where& b);
+  /// The target's tasks are all in the source.
   static bool covers(const Where& source, const Where& target);
+  /// The value on other devices of its tasks, or of some of them.
+  PValueId copied(PValueId value, WhereId where, const Layout& layout);
   /// A value that `task` holds whole goes to a device or mesh.
   PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
-  /// Lays a replicated value on another mesh of the same tasks: it is read as it lies, then cut.
+  /// Lays a replicated value on another mesh of some of its tasks: it is read as it lies, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
   /// The parts go out along the split axes, one axis after another and each to more devices, then along the others.
   PValueId spread(PValueId value, std::int32_t task, WhereId where, const Layout& layout);

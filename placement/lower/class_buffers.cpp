@@ -31,13 +31,22 @@ std::uint32_t ClassBuffers::of(PValueId value) const {
 
 std::uint32_t ClassBuffers::define(PValueId value) {
   const PValue& v = program_.values[value];
+  return v.type.shape.bounded() ? define_on_host(value) : define(value, device(v.where));
+}
+
+std::uint32_t ClassBuffers::define_on_host(PValueId value) {
+  return define(value, device(DeviceKind::cpu, 0));
+}
+
+std::uint32_t ClassBuffers::define(PValueId value, std::uint32_t device) {
+  const PValue& v = program_.values[value];
   const LocalSizes sizes = local(v);
   Buffer buffer;
   buffer.dtype = v.type.dtype;
   buffer.sizes = sizes.sizes;
   buffer.bytes = static_cast<std::uint64_t>(sizes.count) * size_of(buffer.dtype);
   buffer.bounded = v.type.shape.bounded();
-  buffer.device = device(v.where);
+  buffer.device = device;
   buffer.window = window(v);
   buffer.name = name_of(value);
   if (!place_of_.empty()) place_in_joined(value, buffer);
@@ -68,6 +77,7 @@ void ClassBuffers::place_in_joined(PValueId value, Buffer& buffer) {
   if (joined.id == kNone) joined.id = add(joined.whole);
   buffer.view_of = joined.id;
   buffer.offset = found->second.offset;
+  buffer.device = joined.whole.device;
 }
 
 std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
@@ -133,12 +143,28 @@ std::uint32_t ClassBuffers::sizes_only(PValueId value, WhereId where) {
   return add(std::move(buffer));
 }
 
-std::uint32_t ClassBuffers::scratch(WhereId where, std::int64_t bytes) {
+std::uint32_t ClassBuffers::on_host(std::uint32_t other) {
+  const std::uint32_t host = device(DeviceKind::cpu, 0);
+  if (plan_.buffers[other].device == host) return other;
+  const std::uint32_t copy = copy_of(other);
+  plan_.buffers[copy].device = host;
+  return copy;
+}
+
+std::uint32_t ClassBuffers::scratch_on_host(std::int64_t bytes) {
+  return scratch(device(DeviceKind::cpu, 0), bytes);
+}
+
+std::uint32_t ClassBuffers::scratch_with(std::uint32_t of, std::int64_t bytes) {
+  return scratch(plan_.buffers[of].device, bytes);
+}
+
+std::uint32_t ClassBuffers::scratch(std::uint32_t device, std::int64_t bytes) {
   Buffer buffer;
   buffer.dtype = DType::uint8;
   buffer.sizes = {bytes};
   buffer.bytes = static_cast<std::uint64_t>(bytes);
-  buffer.device = device(where);
+  buffer.device = device;
   return add(std::move(buffer));
 }
 
@@ -174,11 +200,14 @@ ClassBuffers::LocalSizes ClassBuffers::local(const PValue& value) {
 std::uint32_t ClassBuffers::device(WhereId id) {
   if (device_of_[id] != kNone) return device_of_[id];
   const Where& where = program_.wheres[id];
-  const auto index = static_cast<std::uint32_t>(where.index);
+  return device_of_[id] = device(where.kind, static_cast<std::uint32_t>(where.index));
+}
+
+std::uint32_t ClassBuffers::device(DeviceKind kind, std::uint32_t index) {
   std::uint32_t d = 0;
-  while (d < plan_.devices.size() && (plan_.devices[d].kind != where.kind || plan_.devices[d].index != index)) ++d;
-  if (d == plan_.devices.size()) plan_.devices.push_back({where.kind, index, 0, 0});
-  return device_of_[id] = d;
+  while (d < plan_.devices.size() && (plan_.devices[d].kind != kind || plan_.devices[d].index != index)) ++d;
+  if (d == plan_.devices.size()) plan_.devices.push_back({kind, index, 0, 0});
+  return d;
 }
 
 std::uint32_t ClassBuffers::grouping(std::uint32_t id) {

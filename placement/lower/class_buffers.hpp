@@ -28,8 +28,10 @@ class ClassBuffers {
   /// The value has a buffer already.
   [[nodiscard]] bool known(PValueId value) const { return buffer_of_[value] != kNone; }
 
-  /// A new buffer for the value.
+  /// A new buffer for the value, where it is placed: on the host if it is bounded.
   std::uint32_t define(PValueId value);
+  /// A new buffer for the value, in the host's memory unless it is a part of a joined one.
+  std::uint32_t define_on_host(PValueId value);
   /// Buffers of these values, of one dtype and device set, will be parts of one, side by side in this order. They are
   /// not defined yet. Nothing to do when they have been joined before, then in the same order.
   void join(std::span<const PValueId> values, std::uint32_t name);
@@ -43,11 +45,15 @@ class ClassBuffers {
   void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
   /// A buffer like `other`, with bytes of its own in the step.
   std::uint32_t copy_of(std::uint32_t other);
+  /// The same, in the host's memory; `other` itself if it lies there.
+  std::uint32_t on_host(std::uint32_t other);
   /// `elements` of the dtype and on the device of `other`.
   std::uint32_t like(std::uint32_t other, std::int64_t elements);
   /// What stands for an input of which only the whole value's sizes are used.
   std::uint32_t sizes_only(PValueId value, WhereId where);
-  std::uint32_t scratch(WhereId where, std::int64_t bytes);
+  std::uint32_t scratch_on_host(std::int64_t bytes);
+  /// On the device of the buffer `of`.
+  std::uint32_t scratch_with(std::uint32_t of, std::int64_t bytes);
 
   /// The type of what a buffer holds, as kernels see it.
   [[nodiscard]] Type type_of(std::uint32_t buffer) const;
@@ -72,7 +78,10 @@ class ClassBuffers {
   void place_in_joined(PValueId value, Buffer& buffer);
   std::uint32_t add(Buffer buffer);
   LocalSizes local(const PValue& value);
+  std::uint32_t define(PValueId value, std::uint32_t device);
+  std::uint32_t scratch(std::uint32_t device, std::int64_t bytes);
   std::uint32_t device(WhereId where);
+  std::uint32_t device(DeviceKind kind, std::uint32_t index);
   std::uint32_t grouping(std::uint32_t id);
   std::uint32_t window(const PValue& value);
 

@@ -13,7 +13,8 @@ constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
 }  // namespace
 
 void ClassKernels::add(const Node& node, Instruction instruction, const Buffers& in) {
-  const DeviceKind kind = program_.where(node).kind;
+  const bool on_host = program_.runs_on_host(node);
+  const DeviceKind kind = on_host ? DeviceKind::cpu : program_.where(node).kind;
   if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
   instruction.op = facts_.op;
   instruction.attrs = tables_.attrs(node.attrs);
@@ -24,18 +25,35 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
     instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   in_ = in;
   out_.clear();
-  for (std::uint32_t o = 0; o < node.outputs; ++o) out_.push_back(buffers_.define(node.first_output + o));
+  for (std::uint32_t o = 0; o < node.outputs; ++o) {
+    const PValueId value = node.first_output + o;
+    out_.push_back(on_host ? buffers_.define_on_host(value) : buffers_.define(value));
+  }
   made_in_.resize(role_.buffers.size(), kNone);
   for (std::uint32_t b : out_) made_in_[b] = plan_.region();
   if (join_in_place(node)) return;
   if (kernel.packing.elements != nullptr && !node.once) add_packed(instruction, node);
   if (kernel.scratch_bytes != nullptr || !takes_all(in_) || !takes_all(out_)) {
     const std::int64_t scratch = scratch_of(kernel, setup_of(node));
-    if (scratch > 0) instruction.scratch = buffers_.scratch(node.where, scratch);
+    if (scratch > 0) instruction.scratch = buffers_.scratch_with(out_.empty() ? in_[0] : out_[0], scratch);
   }
   if (kernel.row != nullptr && instruction.may != 0) note_row(node);
   instruction.in_place = kernel.in_place;
+  if (on_host) return push_on_host(instruction);
   plan_.push(instruction, in_, out_);
+}
+
+/// What it makes for a message of several values lies where that is put together, maybe on another device.
+void ClassKernels::push_on_host(const Instruction& instruction) {
+  Buffers made;
+  for (const std::uint32_t out : out_) made.push_back(buffers_.on_host(out));
+  plan_.push(instruction, in_, made);
+  Instruction copy;
+  copy.what = Opcode::copy;
+  copy.name = instruction.name;
+  copy.line = instruction.line;
+  for (std::size_t k = 0; k < out_.size(); ++k)
+    if (made[k] != out_[k]) plan_.push(copy, {made[k]}, {out_[k]});
 }
 
 /// For fuse_elements, where it pays (docs/decisions/tiles.md).

@@ -41,6 +41,7 @@ class ClassKernels {
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
   void note_row(const Node& node);
+  void push_on_host(const Instruction& instruction);
   /// What the kernel would know of the node at hand.
   [[nodiscard]] KernelSetup setup_of(const Node& node);
   [[nodiscard]] bool takes_all(const Buffers& buffers) const;

@@ -110,6 +110,9 @@ class ClassBuilder {
       case NodeKind::transfer:
         transfer(id);
         break;
+      case NodeKind::copy:
+        if (here(node)) share(node.first_output, program_.inputs(node)[0]);
+        break;
       case NodeKind::collective:
         collective(id);
         break;
@@ -142,11 +145,17 @@ class ClassBuilder {
     kernels_.add(node, named(Opcode::kernel, node), in_);
   }
 
+  /// Where the value is needed it is copied to, by copy_between_devices.
+  void share(PValueId value, PValueId of) {
+    buffers_.alias(value, buffers_.of(of));
+    if (under_way_.brings(of)) under_way_.bring_too(value, of);
+  }
+
   void port(const Node& node, Opcode what) {
     Instruction instruction = named(what, node);
     instruction.target = node.detail;
     if (what == Opcode::feed)
-      plan_.push(instruction, {}, {buffers_.define(node.first_output)});
+      plan_.push(instruction, {}, {buffers_.define_on_host(node.first_output)});
     else
       plan_.push(instruction, {use(program_.inputs(node)[0])}, {});
   }
@@ -200,7 +209,7 @@ class ClassBuilder {
         out.push_back(defined(node, brought));
       }
       const std::int64_t staging = staging_of(schedule, collective, place.member);
-      if (staging > 0) instruction.scratch = buffers_.scratch(node.where, staging);
+      if (staging > 0) instruction.scratch = buffers_.scratch_on_host(staging);
       under_way_.start(instruction, in, out, brought);
     }
   }
@@ -352,7 +361,8 @@ class ClassBuilder {
 
   std::uint32_t name_of(const Node& node) {
     if (is_joined(node)) return tables_.string(program_.name(node));
-    if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
+    if (node.kind == NodeKind::transfer || node.kind == NodeKind::copy || node.kind == NodeKind::collective ||
+        node.kind == NodeKind::fetch)
       return buffers_.name_of(program_.inputs(node)[0]);
     return tables_.op_name(*node.graph, node.op);
   }

@@ -64,7 +64,7 @@ class Assigner {
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       program_.feed_homes[node.detail] = home.value_or(kNone);
-      place(id, program_.single(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
+      place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
     }
     if (node.kind == NodeKind::assign) return;
@@ -127,12 +127,14 @@ class Assigner {
       throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit a job of " + plural(total, "task"))
           .hint(open ? "use a number of tasks that is a multiple of " + std::to_string(fixed)
                      : "use " + plural(fixed, "task"));
-    where.kind = device.kind.value_or(program_.options.default_device);
+    const bool everywhere =
+        std::ranges::all_of(where.tasks, [this](int task) { return usual_kind(task) != DeviceKind::cpu; });
+    where.kind = device.kind.value_or(everywhere ? program_.options.default_device : DeviceKind::cpu);
     return program_.intern(std::move(where));
   }
 
   DeviceKind kind_on(const Op& op, int task, const DeviceSpec& device) {
-    const DeviceKind kind = device.kind.value_or(program_.options.default_device);
+    const DeviceKind kind = device.kind.value_or(usual_kind(task));
     const int present = kind == DeviceKind::cpu ? 1 : program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
     const int index = device.index.value_or(0);
     if (index < present) return kind;
@@ -244,8 +246,7 @@ class Assigner {
         if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
           return place(id, at, user, [&] { return "with its user " + program_.name(program_.nodes[user]); });
       }
-    place(id, program_.single(0, program_.options.default_device), kNone,
-          [] { return "no annotation, no placed input or user: the default"; });
+    place(id, default_where(), kNone, [] { return "no annotation, no placed input or user: the default"; });
   }
 
   void with_variable(NodeId id) {
@@ -278,7 +279,14 @@ class Assigner {
     }
   }
 
-  WhereId default_where() { return program_.single(0, program_.options.default_device); }
+  WhereId default_where() { return usual_device(0); }
+
+  /// Of ops on the task that name none.
+  WhereId usual_device(int task) { return program_.single(task, usual_kind(task)); }
+  [[nodiscard]] DeviceKind usual_kind(int task) const {
+    return program_.topology->tasks[static_cast<std::size_t>(task)].gpus > 0 ? program_.options.default_device
+                                                                             : DeviceKind::cpu;
+  }
 
   /// `why` gives the reason as text, if anybody wants it; `from` is the node from whose place it follows: itself when
   /// it is annotated.
@@ -309,11 +317,12 @@ class Assigner {
   void check_kernel(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::compute || node.where == kNone) return;
-    if (node.def == checked_def_ && node.where == checked_where_) return;
-    const DeviceKind kind = program_.where(node).kind;
+    const DeviceKind kind = program_.runs_on_host(node) ? DeviceKind::cpu : program_.where(node).kind;
+    if (node.def == checked_def_ && node.where == checked_where_ && kind == checked_kind_) return;
     if (node.def->is(kView) || program_.kernels->find(node.def->name, kind) != nullptr) {
       checked_def_ = node.def;
       checked_where_ = node.where;
+      checked_kind_ = kind;
       return;
     }
     const Op op = node.graph->op(node.op);
@@ -338,6 +347,7 @@ class Assigner {
   std::vector<WhereId> candidates_;
   const OpDef* checked_def_ = nullptr;  // has a kernel on checked_where_
   WhereId checked_where_ = kNone;
+  DeviceKind checked_kind_ = DeviceKind::cpu;
 };
 
 }  // namespace

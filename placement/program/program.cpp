@@ -9,8 +9,8 @@ namespace ferry {
 namespace {
 
 std::string_view name_of(NodeKind kind) {
-  static constexpr std::string_view kNames[] = {"compute", "feed",   "variable", "assign",     "parameter",
-                                                "loop",    "branch", "transfer", "collective", "fetch"};
+  static constexpr std::string_view kNames[] = {"compute", "feed",     "variable", "assign",     "parameter", "loop",
+                                                "branch",  "transfer", "copy",     "collective", "fetch"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -51,7 +51,8 @@ std::uint32_t Program::argument(const Node& owner, RegionId body, std::size_t pa
 }
 
 std::string Program::name(const Node& node) const {
-  if (node.kind == NodeKind::transfer || node.kind == NodeKind::collective || node.kind == NodeKind::fetch)
+  if (node.kind == NodeKind::transfer || node.kind == NodeKind::copy || node.kind == NodeKind::collective ||
+      node.kind == NodeKind::fetch)
     return name(inputs(node)[0]) + (node.inputs > 1 ? " and " + std::to_string(node.inputs - 1) + " more" : "");
   return std::string(node.graph->op(node.op).name());
 }
@@ -62,6 +63,15 @@ std::string Program::name(PValueId value) const {
 
 std::string Program::text(const Annotation& annotation) const {
   return annotation.mesh != kNoMesh ? "mesh " + graph->meshes()[annotation.mesh].str() : annotation.device.str();
+}
+
+bool Program::runs_on_host(const Node& node) const {
+  if (node.kind != NodeKind::compute) return false;
+  if (node.def->is(kStateful) || node.def->is(kEffect) || node.def->is(kLocal)) return true;
+  const auto bounded = [this](PValueId value) { return values[value].type.shape.bounded(); };
+  for (std::uint32_t k = 0; k < node.outputs; ++k)
+    if (bounded(node.first_output + k)) return true;
+  return std::ranges::any_of(inputs(node), bounded);
 }
 
 PValueId Program::stored(PValueId value) const {

@@ -63,7 +63,8 @@ enum class NodeKind : std::uint8_t {
   parameter,   ///< of a region
   loop,        ///< inputs carried values and captures; outputs the carried values
   branch,      ///< inputs predicate and captures; outputs the results
-  transfer,    ///< one device to another
+  transfer,    ///< one task to another
+  copy,        ///< to other devices of the same tasks
   collective,  ///< over the groups of a mesh axis, or between a device and a mesh; of several values at once: a bucket
   fetch        ///< a value that the caller gets
 };
@@ -185,6 +186,9 @@ struct Program {
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
   [[nodiscard]] SourceLine line(const Node& node) const;
+  /// A compute node that the host runs, wherever it is placed: it has state, an effect or a value of its task, or sizes
+  /// that the data decide, which the host must know.
+  [[nodiscard]] bool runs_on_host(const Node& node) const;
   /// The value whose bytes a value has: itself, or what it is a view of.
   [[nodiscard]] PValueId stored(PValueId value) const;
   /// "mesh dp=* on /task:*", "/task:2".

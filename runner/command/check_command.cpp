@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/user_ops.hpp"
 #include "placement/verify/verify.hpp"
@@ -17,7 +18,10 @@ struct CheckOptions : PlanCommandOptions {
 };
 
 int check(const CheckOptions& options) {
-  const KernelTable& kernels = options.ops ? options.ops->kernels : cpu_kernels();
+  const KernelTable& cpu = options.ops ? options.ops->kernels : cpu_kernels();
+  std::shared_ptr<const KernelTable> of_devices;
+  if (options.cluster.simulated) of_devices = simulated_devices(*options.cluster.simulated).kernels(cpu);
+  const KernelsOfDevices kernels(cpu, of_devices.get());
   const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
   if (options.as_json) {
     const nlohmann::ordered_json json = {

@@ -30,7 +30,7 @@ SessionOptions session_options(const JobOptions& options) {
     result.kernels = &options.ops->kernels;
     result.ops = &options.ops->ops;
   }
-  if (options.device != "auto") result.default_device = options.device == "gpu" ? DeviceKind::gpu : DeviceKind::cpu;
+  if (options.device != "auto") result.default_device = options.device == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
   return result;
 }
 
@@ -72,9 +72,19 @@ void add_job_options(CLI::App& app, JobOptions& options) {
          1, kMostThreads);
   bytes_of(app.add_option("--memory", options.cluster.memory_bytes,
                           "That a task's values may take, for example 2GB; default: what its host has"));
-  app.add_option("--device", options.device,
-                 "For ops that name no device; default: auto, which is gpu where every task has one")
-      ->check(CLI::IsMember({"auto", "cpu", "gpu"}));
+  const auto is_device = [](const std::string& text) -> std::string {
+    if (simulation_seed(text) || text == "auto" || text == "cpu" || text == "gpu") return "";
+    return escaped(text) + " not in {auto,cpu,gpu,sim,sim:SEED}";
+  };
+  app.add_option_function<std::string>(
+         "--device",
+         [&options](const std::string& text) {
+           options.device = text;
+           options.cluster.simulated = simulation_seed(text);
+         },
+         "For ops that name no device; default: auto, which is gpu where every task has one. sim, or sim:SEED: each "
+         "task has GPUs that are simulated, to find what nothing orders; slower")
+      ->check(CLI::Validator(is_device, "{auto,cpu,gpu,sim}"));
   app.add_option("--devices", options.device_rules,
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
       ->type_name("RULES.txt");

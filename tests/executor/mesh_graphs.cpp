@@ -1,7 +1,8 @@
-// mesh_graphs FIRST COUNT [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, against an evaluator
-// that knows neither plans nor tasks. All entries run in turn on one session, for two rounds; their fetches must have
-// the same bits, and what each task sends must be what its plan says. No graph may be refused. Prints each seed that
-// fails, with the fewest ops with which it does, and writes that graph into FOLDER.
+// mesh_graphs FIRST COUNT [FOLDER [sim]]: the random graphs over meshes of COUNT seeds, from FIRST on, with `sim` on
+// simulated devices, against an evaluator that knows neither plans nor tasks. All entries run in turn on one session,
+// for two rounds; their fetches must have the same bits, and what each task sends must be what its plan says. No graph
+// may be refused. Prints each seed that fails, with the fewest ops with which it does, and writes that graph into
+// FOLDER.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -25,9 +26,13 @@ std::string error_of(const std::function<void()>& body) {
   return {};
 }
 
+bool simulated = false;
+
 std::string difference(std::uint64_t seed, const test::MeshGraph& made) {
-  const Cluster cluster = Cluster::connect(ClusterOptions{
-      .tasks = made.tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc", .jobs = made.jobs});
+  ClusterOptions job{
+      .tasks = made.tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc", .jobs = made.jobs};
+  if (simulated) job.simulated = seed;
+  const Cluster cluster = Cluster::connect(std::move(job));
   SessionOptions options;
   options.fuse_from = seed % 3 == 0 ? 2 : 0;
   Session session(*made.graph, cluster, options);
@@ -75,6 +80,7 @@ int fewest(std::uint64_t seed) {
 int main(int argc, char** argv) {
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+  simulated = argc > 4;
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     if (difference(seed, ops_of(seed)).empty()) continue;

@@ -11,9 +11,11 @@ struct Outcome {
   RunStats stats;
 };
 
-Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from) {
+Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, bool simulated) {
   const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), tasks);
-  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""});
+  ClusterOptions job{.tasks = tasks, .threads = 1, .jobs = ""};
+  if (simulated) job.simulated = seed;
+  const Cluster cluster = Cluster::connect(std::move(job));
   SessionOptions options;
   options.fuse_from = fuse_from;
   Session session(*made.graph, cluster, options);
@@ -28,8 +30,8 @@ Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from) {
 
 }  // namespace
 
-std::string differs_from_one_task(std::uint64_t seed, int tasks) {
-  const Outcome alone = run(seed, 1, 0), spread = run(seed, tasks, seed % 2 == 0 ? 2 : 0);
+std::string differs_from_one_task(std::uint64_t seed, int tasks, bool simulated) {
+  const Outcome alone = run(seed, 1, 0, false), spread = run(seed, tasks, seed % 2 == 0 ? 2 : 0, simulated);
   for (const RunStats& stats : {alone.stats, spread.stats})
     for (const TaskStats& task : stats.tasks)
       if (task.measured != task.planned)

@@ -1,5 +1,5 @@
-// The long form of a test in session_test.cpp: random_graphs FIRST COUNT compares the random graphs of COUNT seeds,
-// from FIRST on, with one task. Prints each seed that fails.
+// The long form of a test in session_test.cpp: random_graphs FIRST COUNT [sim] compares the random graphs of COUNT
+// seeds, from FIRST on, with one task; with `sim`, on simulated devices. Prints each seed that fails.
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,9 +8,9 @@
 
 namespace {
 
-std::string difference(std::uint64_t seed) {
+std::string difference(std::uint64_t seed, bool simulated) {
   try {
-    return ferry::test::differs_from_one_task(seed, 2 + static_cast<int>(seed % 4));
+    return ferry::test::differs_from_one_task(seed, (simulated ? 1 : 2) + static_cast<int>(seed % 4), simulated);
   } catch (const ferry::Error& error) {
     return error.text();
   }
@@ -18,12 +18,12 @@ std::string difference(std::uint64_t seed) {
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const std::string why = difference(seed);
+    const std::string why = difference(seed, argc > 3);
     if (why.empty()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), why.c_str());

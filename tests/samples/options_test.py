@@ -63,7 +63,8 @@ def written(path, form):
 
 
 def is_plan(path):
-    assert "PASS" in run("check", path)
+    devices = ["--device", "sim"] if "queues" in run("plan", path, "--json") else []
+    assert "PASS" in run("check", path, *devices)
 
 
 def has_steps(path):
@@ -98,6 +99,8 @@ OPTIONS = {
     "--eval-every": Option(lambda e, f: ["--eval-every", 1], fits=lambda e: e.name == "train" and "eval" in e.entries, same=False),
     "--fetch-to": Option(lambda e, f: ["--fetch-to", 1]),
     "--device": Option(lambda e, f: ["--device", "cpu"]),
+    "--device sim": Option(lambda e, f: ["--device", "sim"]),
+    "--device sim:7": Option(lambda e, f: ["--device", "sim:7"]),
     "--devices": Option(lambda e, f: ["--devices", has_lines(f / "rules.txt")]),
     "--soft-placement": Option(lambda e, f: ["--soft-placement"]),
     "--memory": Option(lambda e, f: ["--memory", "64GB"]),
@@ -108,7 +111,7 @@ OPTIONS = {
 ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
              "--fetch", "--feed", "--dim", "--epochs", "--ops"}
 APART = ({"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
-         {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
+         {"--device", "--device sim"}, {"--device", "--device sim:7"}, {"--device sim", "--device sim:7"}, {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
 
 
 def entries_of(sample):

@@ -1,0 +1,258 @@
+#include "placement/class/copy_between_devices.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+constexpr PlanQueue::Role kRoles[] = {PlanQueue::Role::compute, PlanQueue::Role::in, PlanQueue::Role::out};
+
+bool is_wait(Opcode what) {
+  return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
+}
+bool starts_message(Opcode what) {
+  return what == Opcode::send || what == Opcode::receive || what == Opcode::collective;
+}
+
+class Copier {
+ public:
+  explicit Copier(ClassPlan& plan) : form_(plan), plan_(plan.role) {}
+
+  void run() {
+    if (std::ranges::all_of(plan_.devices, is_host)) return;
+    add_queues();
+    find_written();
+    // Loops and branches come before their regions, and what is copied in the setup is known last.
+    for (std::uint32_t region = 1; region < form_.regions(); ++region) rewrite(region);
+    rewrite(0);
+  }
+
+ private:
+  using Buffers = std::vector<std::uint32_t>;
+  /// A buffer with the bytes of another one, on that device.
+  using Copies = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;  // by buffer and device
+
+  static bool is_host(const PlanDevice& device) { return device.kind == DeviceKind::cpu; }
+
+  void add_queues() {
+    const auto host = std::ranges::find_if(plan_.devices, is_host);
+    host_ = static_cast<std::uint32_t>(host - plan_.devices.begin());
+    if (host == plan_.devices.end()) plan_.devices.push_back({});
+    first_queue_.assign(plan_.devices.size(), 0);
+    for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
+      if (device == host_) continue;
+      first_queue_[device] = plan_.strands();
+      for (const PlanQueue::Role role : kRoles) plan_.queues.push_back({device, role});
+    }
+  }
+
+  [[nodiscard]] std::uint16_t queue(std::uint32_t device, PlanQueue::Role role) const {
+    return static_cast<std::uint16_t>(first_queue_[device] + static_cast<std::uint32_t>(role));
+  }
+
+  /// The storages that something besides the setup writes.
+  void find_written() {
+    for (const PlanVariable& variable : plan_.variables) written_.insert(variable.buffer);
+    for (std::uint32_t region = 1; region < form_.regions(); ++region)
+      for (const Instruction& i : form_.list(region))
+        each(i.outputs, [&](std::uint32_t b) { written_.insert(storage(b)); });
+  }
+
+  // ---- Regions ----
+
+  void rewrite(std::uint32_t region) {
+    const std::vector<Instruction> before = std::exchange(form_.list(region), {});
+    const std::uint32_t outer = form_.enter(region);
+    copies_.clear();
+    queued_ = false;
+    for (Instruction i : before) {
+      i.may &= static_cast<std::uint8_t>(~kMovable);
+      visit(i);
+    }
+    for (const auto& [from, to] : at_end_[region]) push_copy(from, to, {});
+    if (queued_) form_.push(join(), {}, {});
+    form_.enter(outer);
+  }
+
+  static Instruction join() {
+    Instruction instruction;
+    instruction.what = Opcode::join;
+    return instruction;
+  }
+
+  void visit(Instruction i) {
+    if (i.what == Opcode::copy) return push_copy(first(i.inputs), first(i.outputs), i);
+    if (is_wait(i.what)) return wait(i);
+    const std::uint32_t device = runs_on(i);
+    if (device != host_) {
+      i.strand = queue(device, PlanQueue::Role::compute);
+      i.may = 0;
+      queued_ = true;
+    }
+    Buffers in, out, copied_out;
+    if (i.what == Opcode::loop)
+      in = {copied_after(first(i.inputs), i.target)};
+    else
+      each(i.inputs, [&](std::uint32_t b) { in.push_back(copied_to(device, b, i)); });
+    const bool inside = i.what == Opcode::loop || i.what == Opcode::branch;  // their regions make what they give
+    each(i.outputs, [&](std::uint32_t b) {
+      out.push_back(inside || lies_on(device, b) ? b : twin(device, b));
+      copied_out.push_back(b);
+    });
+    form_.push(i, in, out);
+    if (starts_message(i.what)) staged_[{i.what == Opcode::collective, i.what == Opcode::send, i.target}] = {in, out};
+    for (const std::uint32_t b : copied_out) forget(b);
+    if (i.what == Opcode::loop || i.what == Opcode::branch) forget_inside(i);
+    if (starts_message(i.what)) return;
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (out[k] != copied_out[k]) push_copy(out[k], copied_out[k], i);
+  }
+
+  /// Of a message whose buffers were staged where it started.
+  void wait(const Instruction& i) {
+    const auto& [in, out] = staged_.at({i.what == Opcode::collective_wait, i.what == Opcode::send_wait, i.target});
+    const Buffers wanted(plan_.operands.begin() + i.outputs.begin,
+                         plan_.operands.begin() + i.outputs.begin + i.outputs.count);
+    form_.push(i, in, out);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
+  }
+
+  /// Kernels run where what they make lies, all else on the host.
+  [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
+    return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
+  }
+
+  // ---- Copies ----
+
+  [[nodiscard]] bool lies_on(std::uint32_t device, std::uint32_t b) const {
+    return plan_.buffers[b].device == device || plan_.buffers[b].space == Buffer::Space::none;
+  }
+
+  /// The buffer, or one with its bytes on that device: of all of what it is a view of, if that is as large.
+  std::uint32_t copied_to(std::uint32_t device, std::uint32_t b, const Instruction& user) {
+    if (lies_on(device, b)) return b;
+    const std::uint32_t root = storage(b);
+    const bool whole = plan_.buffers[root].bytes == plan_.buffers[b].bytes;
+    const std::uint32_t from = whole ? root : b;
+    const bool of_setup = !written_.contains(root);
+    const auto [at, fresh] = (of_setup ? copies_of_setup_ : copies_).try_emplace({from, device});
+    if (fresh) at->second = twin(device, from);
+    if (!of_setup ? fresh : form_.region() == 0 && (fresh || leave_out(from, at->second)))
+      push_copy(from, at->second, user);
+    else if (fresh)
+      at_end_[0].emplace_back(from, at->second);
+    return from == b ? at->second : view(at->second, b);
+  }
+
+  /// The copy is not made at the end of the setup. False if it has not been to be.
+  bool leave_out(std::uint32_t from, std::uint32_t to) { return std::erase(at_end_[0], std::pair(from, to)) > 0; }
+
+  /// The same, copied at the end of a region.
+  std::uint32_t copied_after(std::uint32_t b, std::uint32_t region) {
+    if (lies_on(host_, b)) return b;
+    const std::uint32_t to = twin(host_, b);
+    at_end_[region].emplace_back(b, to);
+    return to;
+  }
+
+  void push_copy(std::uint32_t from, std::uint32_t to, Instruction copy) {
+    const std::uint32_t source = plan_.buffers[from].device, target = plan_.buffers[to].device;
+    Instruction made;
+    made.what = Opcode::copy;
+    made.name = copy.name != kNone ? copy.name : plan_.buffers[from].name;
+    made.line = copy.line;
+    if (source != host_ || target != host_) {
+      queued_ = true;
+      made.strand = target == host_    ? queue(source, PlanQueue::Role::out)
+                    : source == target ? queue(target, PlanQueue::Role::compute)
+                                       : queue(target, PlanQueue::Role::in);
+    }
+    form_.push(made, {from}, {to});
+    forget(to);
+  }
+
+  /// Copies of what has been written are of no use.
+  void forget(std::uint32_t b) {
+    std::erase_if(copies_, [&, root = storage(b)](const auto& copy) { return storage(copy.first.first) == root; });
+  }
+  void forget_inside(const Instruction& owner) {
+    for (const std::uint32_t region : {owner.target, owner.other})
+      for (const Instruction& i : form_.list(region)) {
+        each(i.outputs, [&](std::uint32_t b) { forget(b); });
+        if (i.what == Opcode::loop || i.what == Opcode::branch) forget_inside(i);
+      }
+  }
+
+  // ---- Buffers ----
+
+  /// A buffer like `b` on that device, made up of the same parts.
+  std::uint32_t twin(std::uint32_t device, std::uint32_t b) {
+    Buffer buffer = plan_.buffers[b];
+    buffer.offset = 0;
+    buffer.space = Buffer::Space::step;
+    buffer.view_of = kNone;
+    buffer.device = device;
+    const std::uint32_t made = add(std::move(buffer));
+    if (storage(b) != b) return made;
+    for (std::uint32_t part = 0; part < made; ++part) {
+      if (plan_.buffers[part].view_of != b || plan_.buffers[part].bytes == plan_.buffers[b].bytes) continue;
+      Buffer same = plan_.buffers[part];
+      same.view_of = made;
+      same.device = device;
+      add(std::move(same));
+    }
+    return made;
+  }
+
+  /// `of` in the shape of `b`.
+  std::uint32_t view(std::uint32_t of, std::uint32_t b) {
+    const auto [at, fresh] = views_.try_emplace({of, b});
+    if (!fresh) return at->second;
+    Buffer buffer = plan_.buffers[b];
+    buffer.view_of = of;
+    buffer.offset = 0;
+    buffer.device = plan_.buffers[of].device;
+    return at->second = add(std::move(buffer));
+  }
+
+  std::uint32_t add(Buffer buffer) {
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<std::uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  [[nodiscard]] std::uint32_t storage(std::uint32_t b) const { return storage_of(plan_, b); }
+  [[nodiscard]] std::uint32_t first(Range range) const { return plan_.operands[range.begin]; }
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
+  }
+
+  ClassPlan& form_;
+  PlanClass& plan_;
+  std::uint32_t host_ = 0;
+  std::vector<std::uint32_t> first_queue_;  // of each device: the strand
+  std::set<std::uint32_t> written_;
+  Copies copies_, copies_of_setup_;  // those of the region at hand are good until the value is written
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> views_;  // by buffer and what has its shape
+  struct Message {
+    bool collective, sent;
+    std::uint32_t target;
+    auto operator<=>(const Message&) const = default;
+  };
+  std::map<Message, std::pair<Buffers, Buffers>> staged_;
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> at_end_;  // of each region: copies
+  bool queued_ = false;  // the region at hand gives a queue work
+};
+
+}  // namespace
+
+void copy_between_devices(ClassPlan& plan) {
+  Copier(plan).run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,419 @@
+// Plans with devices besides the host, on simulated ones. What the planner makes is verified, runs, and gives the bits
+// of the host. Flaws that are put into a plan are refused by the verifier; and when they are run all the same, the
+// device reports them in every order that it may draw. So it does flaws of the executor.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+
+#include "comm/transport.hpp"
+#include "executor/job/cluster_state.hpp"
+#include "executor/run/task_executor.hpp"
+#include "executor/session/session.hpp"
+#include "kernels/device.hpp"
+#include "ops/array/indexing.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/op_set.hpp"
+#include "placement/planner.hpp"
+#include "placement/verify/verify.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kElements = 64;
+constexpr std::uint64_t kSeeds = 20;
+
+/// Feeds, a variable, a loop, fetches: all that moves between the host and a device of one task.
+struct Model {
+  Graph graph;
+  Signature signature;
+
+  Model() {
+    const Value x = graph.input("x", DType::float32, {kElements}), y = graph.input("y", DType::float32, {kElements});
+    const Value w = graph.variable("w", graph.constant(Tensor(DType::float32, {kElements})));
+    const Value h = (x * w).named("h");
+    const Value sum = (h + y).named("sum");
+    const Values last = while_loop(
+        {sum, graph.constant(0)}, [](const Values& v) { return v[1] < 3; },
+        [](const Values& v) {
+          return Values{v[0] * 0.5 + 1, v[1] + 1};
+        });
+    signature.feeds = {{x.id(), 0, {kElements}}, {y.id(), 0, {kElements}}};
+    signature.fetches = {sum.id(), last[0].id()};
+    signature.targets = {assign(w, w + h).op().id()};
+  }
+};
+
+struct Kernels {
+  std::shared_ptr<const KernelTable> device = simulated_devices(1).kernels(cpu_kernels());
+  KernelsOfDevices lookup{cpu_kernels(), device.get()};
+};
+
+Plan planned() {
+  Topology topology = Topology::local(1);
+  topology.tasks[0].gpus = 8;
+  PlanOptions options;
+  options.default_device = DeviceKind::gpu;
+  options.check_passes = true;
+  const Model model;
+  return make_plan(model.graph, model.signature, topology, Kernels().lookup, options).plan;
+}
+
+std::string refusal(const Plan& plan) {
+  const Kernels kernels;
+  return verify(plan, {nullptr, &kernels.lookup}).reason;
+}
+
+/// The error of running the plan for two steps, unverified; "" for none. `library` is the simulated one or stands
+/// before it.
+std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr) {
+  const Devices devices(library, 0);
+  const Kernels kernels;
+  const auto w = devices.memory(0, kElements * sizeof(float), "w");
+  Workers workers({.threads = 1, .crowded = true, .on_start = {}});
+  const auto transports = inproc_transports(1);
+  std::string error;
+  try {
+    TaskExecutor executor(plan, 0, *transports[0], workers, [&](std::string_view) { return w.get(); },
+                          {.devices = &devices, .device_kernels = kernels.device.get()});
+    std::vector<float> numbers(kElements, 2);
+    const Tensor feeds[] = {Tensor::of<float>({kElements}, numbers), Tensor::of<float>({kElements}, numbers)};
+    std::vector<Tensor> got(plan.fetches.size());
+    for (std::int64_t step = 0; step < 2; ++step) executor.step(step, feeds, got);
+    if (fetched != nullptr) *fetched = got;
+  } catch (const Error& failed) {
+    error = failed.text();
+  }
+  transports[0]->close();
+  return error;
+}
+
+/// "" if `text` has the part, which is not empty unless any text does; else the text, for the report.
+std::string without(const std::string& text, const std::string& part) {
+  if (text.empty()) return "nothing, not: " + part;
+  return text.find(part) != std::string::npos ? "" : text;
+}
+
+// ---- Finding instructions ----
+
+PlanClass& role(Plan& plan) {
+  return plan.classes[0];
+}
+
+/// The first instruction for which is(i) holds, from the step on.
+template <class F>
+Instruction& found(Plan& plan, F is) {
+  PlanClass& c = role(plan);
+  const std::uint32_t step = c.regions[1].instructions.begin;
+  for (std::uint32_t i = step; i < c.instructions.size(); ++i)
+    if (is(c.instructions[i])) return c.instructions[i];
+  FAIL("there is no such instruction");
+  return c.instructions[0];
+}
+
+bool is_on(const PlanClass& c, const Instruction& i, PlanQueue::Role queue) {
+  return c.on_queue(i) && c.queues[i.strand - c.threads].role == queue;
+}
+
+Instruction& kernel(Plan& plan, std::string_view name) {
+  return found(plan, [&](const Instruction& i) { return i.what == Opcode::kernel && plan.string(i.name) == name; });
+}
+Instruction& copy_on(Plan& plan, PlanQueue::Role queue) {
+  return found(plan, [&](const Instruction& i) { return i.what == Opcode::copy && is_on(role(plan), i, queue); });
+}
+Instruction& opcode(Plan& plan, Opcode what) {
+  return found(plan, [&](const Instruction& i) { return i.what == what; });
+}
+Buffer& input(Plan& plan, const Instruction& i, std::uint32_t k = 0) {
+  return role(plan).buffers[role(plan).operands[i.inputs.begin + k]];
+}
+Buffer& output(Plan& plan, const Instruction& i) {
+  return role(plan).buffers[role(plan).operands[i.outputs.begin]];
+}
+Range region_of(Plan& plan, Region::Kind kind) {
+  const auto is = [kind](const Region& region) { return region.kind == kind; };
+  return std::ranges::find_if(role(plan).regions, is)->instructions;
+}
+Instruction& in_region(Plan& plan, Region::Kind kind, std::uint32_t i) {
+  return role(plan).instructions[region_of(plan, kind).begin + i];
+}
+Instruction& last_of(Plan& plan, Region::Kind kind) {
+  return in_region(plan, kind, region_of(plan, kind).count - 1);
+}
+
+// ---- Flaws of plans ----
+
+struct Flaw {
+  const char* what;
+  void (*plant)(Plan&);
+  const char* refused;   ///< in the verifier's reason
+  const char* reported;  ///< in what the device says, when it is run all the same
+};
+
+constexpr Flaw kFlaws[] = {
+    {"a kernel does not wait for what is copied in", [](Plan& plan) { kernel(plan, "h").waits = {}; },
+     "race for buffer", "reads memory that queue"},
+    {"a copy to the host does not wait for the kernel",
+     [](Plan& plan) {
+       Instruction& copy = in_region(plan, Region::Kind::condition, 1);
+       REQUIRE(copy.what == Opcode::copy);
+       copy.waits = {};
+     },
+     "race for buffer", "reads memory that queue"},
+    {"the host does not wait for what is copied out", [](Plan& plan) { opcode(plan, Opcode::fetch).waits = {}; },
+     "race for buffer", "the host reads memory that queue"},
+    {"a wait for too little",
+     [](Plan& plan) {
+       const Instruction& sum = kernel(plan, "sum");
+       --role(plan).waits[sum.waits.begin].count;
+     },
+     "race for buffer", "reads memory that queue"},
+    {"a region ends before its queues have", [](Plan& plan) { last_of(plan, Region::Kind::step).waits = {}; },
+     "a region ends, and thread 0 has not waited for queue", "nothing orders the one after the other"},
+    {"a loop's condition is read before it has come",
+     [](Plan& plan) { last_of(plan, Region::Kind::condition).waits = {}; },
+     "a region ends, and thread 0 has not waited for queue", "the host reads memory that queue"},
+    {"a body ends before its kernels have", [](Plan& plan) { last_of(plan, Region::Kind::body).waits = {}; },
+     "a region ends, and thread 0 has not waited for queue", "nothing orders the one after the other"},
+    {"a copy comes too late",
+     [](Plan& plan) {
+       Instruction &copy = copy_on(plan, PlanQueue::Role::in), &user = kernel(plan, "h");
+       user.waits = {};
+       std::swap(copy, user);
+     },
+     "race for buffer", "writes memory that queue"},
+    {"the host fills memory again that is being copied",
+     [](Plan& plan) {
+       Instruction &second = in_region(plan, Region::Kind::step, 1), &copy = in_region(plan, Region::Kind::step, 2);
+       REQUIRE(second.what == Opcode::feed);
+       REQUIRE(copy.what == Opcode::copy);
+       output(plan, second).offset = input(plan, copy).offset;
+       std::swap(second, copy);
+     },
+     "race for buffer", "the host writes memory that queue"},
+    {"memory of the device is filled again that a kernel still reads",
+     [](Plan& plan) {
+       const Instruction &first = in_region(plan, Region::Kind::step, 2),
+                         &second = in_region(plan, Region::Kind::step, 4);
+       REQUIRE(is_on(role(plan), first, PlanQueue::Role::in));
+       REQUIRE(is_on(role(plan), second, PlanQueue::Role::in));
+       output(plan, second).offset = output(plan, first).offset;
+     },
+     "race for buffer", "writes memory that queue"},
+    {"a kernel's value lies on the host",
+     [](Plan& plan) {
+       Buffer& made = output(plan, kernel(plan, "h"));
+       made.device = input(plan, opcode(plan, Opcode::fetch)).device;
+       made.offset = 0;
+     },
+     "lies on cpu:0", "is given memory of the host"},
+    {"a kernel's value lies on another device",
+     [](Plan& plan) {
+       PlanDevice other{DeviceKind::gpu, 1, 0, 0};
+       Buffer& made = output(plan, kernel(plan, "h"));
+       other.step_bytes = made.bytes;
+       made.offset = 0;
+       made.device = static_cast<std::uint32_t>(role(plan).devices.size());
+       role(plan).devices.push_back(other);
+     },
+     "lies on gpu:1", "is given memory of gpu:1"},
+    {"a kernel runs on the queue of copies",
+     [](Plan& plan) {
+       Instruction& moved = kernel(plan, "h");
+       for (const std::uint32_t at : {8U, 14U}) {  // the loop and the join wait for one less
+         const Instruction& waits = in_region(plan, Region::Kind::step, at);
+         REQUIRE(waits.waits.count == 1);
+         --role(plan).waits[waits.waits.begin].count;
+       }
+       moved.strand = copy_on(plan, PlanQueue::Role::out).strand;
+     },
+     "race for buffer", "reads memory that queue"}};
+
+TEST_CASE("what is planned for a device is verified, and gives the bits of the host whatever order is drawn") {
+  const Plan plan = planned();
+  CHECK(refusal(plan) == "");
+  const Model model;
+  const Plan on_host = make_plan(model.graph, model.signature, Topology::local(1), cpu_kernels()).plan;
+  std::vector<float> w(kElements, 0);
+  Workers workers({.threads = 1, .crowded = true, .on_start = {}});
+  const auto transports = inproc_transports(1);
+  TaskExecutor executor(on_host, 0, *transports[0], workers,
+                        [&](std::string_view) { return reinterpret_cast<std::byte*>(w.data()); }, {});
+  std::vector<float> numbers(kElements, 2);
+  const Tensor feeds[] = {Tensor::of<float>({kElements}, numbers), Tensor::of<float>({kElements}, numbers)};
+  std::vector<Tensor> wanted(2), got;
+  for (std::int64_t step = 0; step < 2; ++step) executor.step(step, feeds, wanted);
+  transports[0]->close();
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(error_of(plan, simulated_devices(seed), &got) == "");
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i].same_bits(wanted[i]));
+  }
+}
+
+TEST_CASE("flaws of plans are refused, and reported by the device when they are run all the same") {
+  for (const Flaw& flaw : kFlaws) {
+    CAPTURE(std::string(flaw.what));
+    Plan plan = planned();
+    flaw.plant(plan);
+    CHECK(without(refusal(plan), flaw.refused) == "");
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      CAPTURE(seed);
+      CHECK(without(error_of(plan, simulated_devices(seed)), flaw.reported) == "");
+    }
+  }
+}
+
+// ---- Flaws of the executor ----
+
+/// The simulated devices with one function done wrong.
+DeviceLibrary flawed(std::uint64_t seed, DeviceTable& table, const std::function<void(DeviceTable&)>& plant) {
+  DeviceLibrary library = simulated_devices(seed);
+  table = *library.table;
+  plant(table);
+  library.table = &table;
+  return library;
+}
+
+TEST_CASE("an executor that forgets an event, a wait or a host that waits is reported") {
+  const Plan plan = planned();
+  const std::pair<const char*, std::function<void(DeviceTable&)>> flaws[] = {
+      {"events are not recorded", [](DeviceTable& t) { t.record = [](void*, void*) { return 0; }; }},
+      {"queues do not wait", [](DeviceTable& t) { t.wait = [](void*, void*) { return 0; }; }},
+      {"the host does not wait", [](DeviceTable& t) { t.query = [](void*) { return 1; }; }}};
+  for (const auto& [what, plant] : flaws) {
+    CAPTURE(std::string(what));
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      CAPTURE(seed);
+      DeviceTable table{};
+      CHECK(without(error_of(plan, flawed(seed, table, plant)), "the simulated device has found a race") == "");
+    }
+  }
+}
+
+// ---- Sessions ----
+
+std::vector<Tensor> run(const Graph& g, const std::vector<Value>& fetches, const TensorMap& feeds, int tasks,
+                        std::optional<std::uint64_t> simulated) {
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .jobs = "", .simulated = simulated}));
+  return session.run(fetches, feeds);
+}
+
+TEST_CASE("an annotation places an op on the host or one of several devices, and values go there") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {kElements});
+  Values made;
+  for (const char* device : {"/task:0/gpu:0", "/task:0/gpu:3", "/task:0/cpu:0", "/task:1/gpu:1", "/task:0/gpu:0"}) {
+    const auto here = g.device(device);
+    made.push_back((made.empty() ? x : made.back()) * 3 + 1);
+  }
+  std::vector<float> numbers(kElements);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const TensorMap feeds{{"x", Tensor::of<float>({kElements}, numbers)}};
+  const std::vector<Tensor> got = run(g, made, feeds, 2, 7);
+  float wanted = 5;
+  for (const Tensor& tensor : got) {
+    wanted = wanted * 3 + 1;
+    CHECK(tensor.data<float>()[5] == wanted);
+  }
+}
+
+TEST_CASE("a device that a task has not is refused with the line; so is what has no kernel there") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {kElements});
+  const auto there = g.device("/task:0/gpu:8");
+  const Value y = (x + 1).named("y");
+  CHECK_THROWS_WITH_AS(run(g, {y}, {{"x", Tensor(DType::float32, {kElements})}}, 1, 1),
+                       doctest::Contains("there is no device /task:0/gpu:8"), Error);
+}
+
+TEST_CASE("a variable goes from device to device with the plans that use it, and is saved from there") {
+  Graph g;
+  const Value w = g.variable("w", g.constant(Tensor::of<float>({3}, {1, 2, 3})));
+  const Value step = assign(w, w * 2);
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 3}));
+  for (int i = 0; i < 3; ++i) static_cast<void>(session.run({step}));
+  CHECK(session.variables().at("w").same_bits(Tensor::of<float>({3}, {8, 16, 24})));
+  session.restore({{"w", Tensor::of<float>({3}, {5, 6, 7})}});
+  CHECK(session.run({step})[0].same_bits(Tensor::of<float>({3}, {10, 12, 14})));
+}
+
+TEST_CASE("a value that a kernel on a device cannot work on ends the run as it does on the host") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {4});
+  const Value i = g.input("i", DType::int64, {2});
+  const Value y = gather(x, i, 0);
+  const TensorMap feeds{{"x", Tensor(DType::float32, {4})}, {"i", Tensor::of<std::int64_t>({2}, {0, 4})}};
+  std::string texts[2];
+  for (const bool simulated : {false, true}) {
+    try {
+      static_cast<void>(run(g, {y}, feeds, 2, simulated ? std::optional<std::uint64_t>(1) : std::nullopt));
+      FAIL("it has run");
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::usage);
+      texts[simulated ? 1 : 0] = error.text();
+    }
+  }
+  CHECK(texts[0] == texts[1]);
+}
+
+// ---- A device that fails ----
+
+std::atomic<int> launches;
+int (*launch_there)(void*, const DeviceLaunch*);
+const DeviceFailure* (*failure_there)(void*);
+DeviceFailure lost{nullptr, static_cast<std::int32_t>(Code::peer_lost), -1, "the device has fallen off the bus"};
+
+TEST_CASE("a device that fails in the middle of a step stops all tasks, and the op is named") {
+  Graph g;
+  Value x = g.input("x", DType::float32, {kElements});
+  for (int task : {0, 1}) {
+    const auto there = g.device("/task:" + std::to_string(task));
+    for (int i = 0; i < 4; ++i) x = (x * 2).named("op" + std::to_string(task) + std::to_string(i));
+  }
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 1});
+  DeviceTable table = *cluster.state().devices->table;
+  launch_there = table.launch;
+  failure_there = table.failure;
+  launches = 0;
+  table.launch = [](void* queue, const DeviceLaunch* launch) {
+    if (++launches != 6) return launch_there(queue, launch);
+    lost.tag = launch->tag;
+    return -1;
+  };
+  table.failure = [](void* devices) { return launches < 6 ? failure_there(devices) : &lost; };
+  cluster.state().devices->table = &table;
+  Session session(g, cluster);
+  try {
+    static_cast<void>(session.run({x}, {{"x", Tensor(DType::float32, {kElements})}}));
+    FAIL("it has run");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::peer_lost);
+    CHECK(without(error.text(), "the device has fallen off the bus") == "");
+    CHECK(without(error.text(), "\" on task ") == "");
+  }
+}
+
+TEST_CASE("a plan that does not fit a device is refused before it runs, with the largest values") {
+  Topology topology = Topology::local(1);
+  topology.tasks[0].gpus = 1;
+  topology.tasks[0].gpu_memory_bytes = 1024;
+  Graph g;
+  const Value x = g.input("x", DType::float32, {1024});
+  Signature signature;
+  signature.feeds = {{x.id(), 0, {1024}}};
+  signature.fetches = {tanh(x).named("large").id()};
+  PlanOptions options;
+  options.default_device = DeviceKind::gpu;
+  const std::string reason = refusal(make_plan(g, signature, topology, Kernels().lookup, options).plan);
+  CHECK(without(reason, "gpu:0 of task 0 would need") == "");
+  CHECK(without(reason, "'large' float32[1024]: 4 KiB") == "");
+}
+
+}  // namespace
+}  // namespace ferry
