@@ -17,7 +17,7 @@ Axes only(std::size_t axis, std::size_t axes) {
   return one;
 }
 
-/// The layout along these axes.
+/// The layout's entries for these axes.
 Layout of(const Layout& layout, const Axes& axes) {
   Layout part;
   for (std::size_t axis = 0; axis < axes.size(); ++axis)
@@ -79,7 +79,7 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout)
     }
     if (const PValueId parts = across(value, where, layout); parts != kNone) return parts;
     if (!target.single() && covers(source, target)) return cut_after_moving(whole(value), where, layout);
-    const std::int32_t task = source.tasks[0];  // it has the whole value, or gets it
+    const std::int32_t task = source.tasks[0];  // has the whole value, or receives it by to_root()
     const PValueId joined = to_root(value, task, program_.single(task, source.kind, source.index));
     return from_device(joined != kNone ? joined : whole(value), task, where, layout);
   }
