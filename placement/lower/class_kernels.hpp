@@ -1,4 +1,4 @@
-// ClassKernels: the kernels of one plan class.
+// ClassKernels: makes the kernel instructions of one plan class.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// Makes instructions of a class's compute nodes and adds them to `plan`, with what passes need to know of them. Not
-/// thread-safe; what is given must outlive it.
+/// Makes instructions of a class's compute nodes and adds them to `plan`, with the facts that passes need of their
+/// kernels (ClassPlan::facts). Not thread-safe; its arguments must outlive it.
 class ClassKernels {
  public:
   using Buffers = std::vector<std::uint32_t>;
@@ -26,12 +26,12 @@ class ClassKernels {
     plan.facts.fuse_from = program_.options.fuse_from;
   }
 
-  /// Adds the kernel of `node`, no view, to the current region: `instruction` has its name and line, `in` are the
-  /// buffers of its inputs. Defines its outputs.
+  /// Adds the kernel of `node`, which is no view, to the current region, and defines its outputs. `instruction` has the
+  /// node's name and line; `in` are the buffers of its inputs.
   void add(const Node& node, Instruction instruction, const Buffers& in);
 
  private:
-  /// What is the same for all kernels of an op on a kind of device.
+  /// The facts that all kernels of an op on a kind of device share.
   struct Facts {
     const OpDef* def = nullptr;
     DeviceKind kind = DeviceKind::cpu;
@@ -41,7 +41,7 @@ class ClassKernels {
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
   void note_row(const Node& node);
-  /// What the kernel would know of the node at hand.
+  /// The setup that a kernel of the node would get. Valid until the next call.
   [[nodiscard]] KernelSetup setup_of(const Node& node);
   [[nodiscard]] bool takes_all(const Buffers& buffers) const;
   [[nodiscard]] std::vector<Type> types_of(const Buffers& buffers) const;
@@ -55,9 +55,9 @@ class ClassKernels {
   PlanClass& role_;
   ClassBuffers& buffers_;
   Facts facts_;       // of the last kernel
-  Buffers in_, out_;  // of the kernel at hand
+  Buffers in_, out_;  // of the kernel that is being added
   std::vector<Type> in_types_, out_types_;
-  std::vector<std::uint32_t> made_in_;  // of each buffer that a kernel makes: the region
+  std::vector<std::uint32_t> made_in_;  // of each buffer: the region of the kernel that makes it, or kNone
 };
 
 }  // namespace ferry
