@@ -10,20 +10,20 @@ namespace {
   throw Rejected{std::move(reason)};
 }
 
-/// An instruction of the step, by its thread and its number there.
+/// An instruction of the step: its thread, and its number there from 1.
 struct Moment {
   std::uint32_t thread = 0, count = 0;
   const Instruction* instruction = nullptr;  ///< null: before the step
 };
 
-/// Bytes that were last written by one instruction, and who has read them since: of each thread the last.
+/// Bytes that were last written by one instruction, and the last reader of each thread since.
 struct Touched {
   std::uint64_t end = 0;
   Moment writer;
   std::vector<Moment> readers;
 };
 
-/// One class's step, walked in the order of its list, with what each thread knows of the others.
+/// Walks one class's step in the order of its list, with what each thread knows of the others (vector clocks).
 class Threads {
  public:
   Threads(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
@@ -40,8 +40,8 @@ class Threads {
   }
 
  private:
-  /// What moves messages or holds regions is thread 0's, and so are all regions but the step; a tile region is run
-  /// like one kernel, by the thread that has its instruction. False when everything is on thread 0 and nothing waits.
+  /// Messages, loops and branches must be on thread 0, and so must all regions but the step; a tile region is run like
+  /// one kernel, by the thread of its instruction. False if everything is on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
@@ -76,7 +76,8 @@ class Threads {
     then_[i.thread].insert(then_[i.thread].end(), mine.begin(), mine.end());
   }
 
-  /// All that the instruction reads and writes, in its regions too: those run as a part of it.
+  /// Notes all that the instruction reads and writes, also in the regions of a loop or branch, which run as a part of
+  /// it.
   void touch(const Instruction& i, const Moment& now) {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.operands[i.inputs.begin + k], false, i, now);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.operands[i.outputs.begin + k], true, i, now);
@@ -149,8 +150,8 @@ class Threads {
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<std::vector<std::uint32_t>> knows_;         // of each thread: instructions done, of every thread
-  std::vector<std::vector<std::uint32_t>> then_;          // the same after each of its instructions, one by one
+  std::vector<std::vector<std::uint32_t>> knows_;         // of each thread: instructions that it knows done, by thread
+  std::vector<std::vector<std::uint32_t>> then_;          // the same after each of its instructions, appended
   std::vector<std::uint32_t> ran_;                        // of each thread: its instructions so far
   std::vector<std::map<std::uint64_t, Touched>> memory_;  // of each arena
 };
