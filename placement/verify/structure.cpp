@@ -11,7 +11,7 @@ void require(bool holds, std::string_view what) {
   if (!holds) reject("malformed plan: " + std::string(what));
 }
 
-/// Entries that a collective of this schedule has in its list of parts.
+/// How many parts a collective of this schedule must have.
 std::int64_t part_count(const Schedule& schedule) {
   const std::int64_t members = schedule.members;
   if (schedule.kind == CollectiveKind::all_to_all) return members * members;
@@ -23,8 +23,8 @@ bool within(Range range, std::size_t size) {
   return range.begin <= size && range.count <= size - range.begin;
 }
 
-constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
-constexpr std::uint32_t kDeepest = 1000;      // the checks recurse into regions
+constexpr std::uint32_t kMostThreads = 4096;  // of a task; check_threads needs memory for its square
+constexpr std::uint32_t kDeepest = 1000;      // nesting of regions, into which the checks recurse
 
 class Structure {
  public:
@@ -244,7 +244,8 @@ class Structure {
     check_depth(c);
   }
 
-  /// One owner each could still be a cycle; walked from the two roots, every region must be met.
+  /// Regions with one owner each could still own each other in a cycle: so a walk from the setup and the step must meet
+  /// every region.
   void check_depth(const PlanClass& c) const {
     std::vector<std::uint32_t> open{0, 1}, depths{0, 0};
     std::size_t met = 0;
@@ -267,7 +268,7 @@ class Structure {
   }
 
   const Plan& plan_;
-  std::vector<std::size_t> group_size_;  // of each grouping, 0: they differ
+  std::vector<std::size_t> group_size_;  // of each grouping; 0 if its groups differ
 };
 
 }  // namespace
