@@ -317,7 +317,8 @@ MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mp
   return copy;
 }
 
-/// How long to spin before sleeping: briefly if the threads of the tasks on this host outnumber its cores.
+/// How long to spin before sleeping: briefly if this task has more threads than cores that it may use, or all tasks of
+/// the host, with as many threads each, more than the host has.
 microseconds spin_for(MPI_Comm comm, int threads) {
   MPI_Comm host = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");

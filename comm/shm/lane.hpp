@@ -141,7 +141,7 @@ class Inbox {
   /// Makes the next receive of its channel; complete at once when the message is there already. `receiving` must stay
   /// where it is until it is complete.
   void receive(std::uint32_t channel, Receiving& receiving);
-  /// The next message of its channel, which is at most Cell::kInline bytes long and for which no receive was made;
+  /// Takes the next message of the channel, which has at most Cell::kInline bytes and for which no receive was made;
   /// false when it has not come. Not while a receive of that channel is under way.
   [[nodiscard]] bool take(std::uint32_t channel, std::byte* target, std::uint64_t bytes);
   /// Says that the next receive of the channel comes over the other transport, so that the order is kept.

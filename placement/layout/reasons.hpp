@@ -67,7 +67,7 @@ class Reasons {
     T before_;
   };
 
-  /// The node that needs values as they do not lie yet, and the nodes whose annotations caused that.
+  /// The node that needs values in another place or layout, and the nodes whose annotations caused that.
   struct Why {
     NodeId user = 0;
     NodeId place = kNone;           ///< the cause of the devices where they are needed
@@ -90,7 +90,7 @@ class Reasons {
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;
-  /// ", because w is laid split(0) at f.cpp:1".
+  /// ", because w is laid [S(0)] at f.cpp:1".
   [[nodiscard]] std::string text(Cited cited) const;
 
   Program& program_;

@@ -46,7 +46,7 @@ struct Where {
   [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
   /// The task's index in `tasks`; tasks.size() if it is not there. Takes constant time if the tasks are consecutive.
   [[nodiscard]] std::size_t position(std::int32_t task) const;
-  /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
+  /// "/task:1/cpu:0", or "mesh[2,2]/cpu:0".
   [[nodiscard]] std::string str() const;
   bool operator==(const Where& other) const {
     return tasks == other.tasks && axes == other.axes && kind == other.kind && index == other.index &&

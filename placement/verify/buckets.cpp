@@ -177,7 +177,7 @@ class Buckets {
     });
   }
 
-  /// Classes that stand beside each other in a group.
+  /// Pairs of classes whose tasks are next to each other in some group.
   const std::set<std::pair<std::uint32_t, std::uint32_t>>& neighbours(std::uint32_t grouping) {
     const auto [at, fresh] = neighbours_.try_emplace(grouping);
     if (!fresh) return at->second;

@@ -90,7 +90,7 @@ class Structure {
                 schedule.slots - 1 <= schedule.members &&
                 (!schedule.whole || schedule.kind == CollectiveKind::all_reduce),
             "a schedule's members are out of range");
-    constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
+    constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 31 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
     using Kind = ScheduleStep::Kind;
