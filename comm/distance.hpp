@@ -1,4 +1,4 @@
-// Distance: whether two cores share a cache.
+// Distance: whether two cores share a third-level cache.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 
 namespace ferry {
 
-/// Whether another task's core is far, told by how long a line takes to get here that it has written: 30 to 60 ns, with
-/// the clock's own time, where both share a third cache; about 200 where they do not (Zen 4 and Zen 5). Not asked of
-/// the system, since virtual machines move from one to the other as they run.
+/// Whether another task's core is far, judged by how long it takes to read a cache line that it has written: 30 to
+/// 60 ns, the time of the clock included, where both share a third-level cache; about 200 ns where they do not (Zen 4
+/// and Zen 5). Measured rather than asked of the system, since a virtual machine's cores may move while it runs.
 class Distance {
  public:
-  /// A line took so long. A few that were held up, by an interrupt say, change nothing.
+  /// Counts one measured line. Single outliers, such as a line held up by an interrupt, are outvoted.
   void took(std::chrono::nanoseconds time) { votes_ = std::clamp(votes_ + (time > kBetween ? 1 : -1), 0, 2 * kFar); }
-  /// True until the first has come.
+  /// True until a line has been measured.
   [[nodiscard]] bool far() const { return votes_ >= kFar; }
 
  private:

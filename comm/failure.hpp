@@ -1,4 +1,4 @@
-// Failures and missing tasks, said in the same words by every transport.
+// The errors about failed and missing tasks, in the same words for every transport.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace ferry {
 /// "task 3", "tasks 1, 3 and 4".
 [[nodiscard]] std::string tasks_text(std::span<const int> tasks);
 
-/// Why an exchange did not complete: these tasks did not come.
+/// An exchange could not complete because of these tasks: they did not come in time, or have left.
 class AbsentError : public Error {
  public:
   AbsentError(Error error, std::span<const int> tasks) : Error(std::move(error)), tasks_(tasks.begin(), tasks.end()) {}
@@ -32,10 +32,10 @@ class AbsentError : public Error {
 /// Error(stalled): `missing` did not come to an exchange of `tasks` tasks before its deadline.
 [[nodiscard]] AbsentError missing_error(std::span<const int> missing, int tasks);
 
-/// Error(peer_lost): `gone` have closed, so that an exchange can never complete.
+/// Error(peer_lost): `gone` have closed their ends, so that an exchange can never complete.
 [[nodiscard]] AbsentError closed_error(std::span<const int> gone);
 
-/// A failure as bytes, for transports that send it. unpack_failure gives nothing for bytes that are not one.
+/// A failure as bytes, for transports that send it. unpack_failure() returns nothing when there are too few bytes.
 [[nodiscard]] std::string pack_failure(const Failure& failure);
 [[nodiscard]] std::optional<Failure> unpack_failure(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// A transport with faults, for tests: wraps any other and harms its messages by a seeded schedule.
+// A transport with faults, for tests: wraps any other, and delays or drops its messages at random from a seed.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace ferry {
 /// What goes wrong, and how often. Equal options and equal calls give equal faults.
 struct FlakyOptions {
   std::uint64_t seed = 0;
-  double delay = 0;        ///< share of the sends that are held back, and with each all later ones on its channel
-  int longest_delay = 20;  ///< a send is held back for at most so many calls of done() and idle()
+  double delay = 0;        ///< share of the sends that are held back; later ones on the same channel wait behind them
+  int longest_delay = 20;  ///< a send is held back for at most this many calls of done() and idle()
   /// Share of the sends that cut their channel, as a broken link would: they and all later ones on it never arrive,
   /// though their tickets complete.
   double drop = 0;
-  /// After so many sends and receives the task is dead: its calls throw, and the others hear nothing. -1: never.
+  /// After this many sends and receives the task is dead: its calls throw, and the others hear nothing. -1: never.
   std::int64_t kill_after = -1;
-  /// After so many sends and receives the task aborts the job with Code::numeric. -1: never.
+  /// After this many sends and receives the task aborts the job with Code::numeric. -1: never.
   std::int64_t abort_after = -1;
 };
 

@@ -16,28 +16,28 @@ namespace ferry {
 /// right.
 using Fold = std::function<void(std::byte* output, const std::byte* left, const std::byte* right, std::int64_t count)>;
 
-/// Runs body over [0, n) in chunks of `grain`, in any order and at once on several threads; they are done when it
-/// returns.
+/// Runs body over [0, n) in chunks of `grain`, in any order and on several threads at once; returns when all chunks are
+/// done.
 using SplitWork = std::function<void(std::int64_t n, std::int64_t grain,
                                      const std::function<void(std::int64_t begin, std::int64_t end)>& body)>;
 
 /// One member's part in a collective: what a GroupCall is prepared from.
 struct GroupSpec {
   const Schedule& schedule;             ///< must outlive the call
-  std::span<const std::int64_t> parts;  ///< elements, as the schedule's kind wants them
-  std::span<const std::int32_t> tasks;  ///< of each member
-  int member = 0;                       ///< which of them this is
-  std::uint32_t channel = 0;            ///< on which no other call of these tasks is under way
+  std::span<const std::int64_t> parts;  ///< sizes of the parts in elements, as Schedule defines them for its kind
+  std::span<const std::int32_t> tasks;  ///< the task of each member
+  int member = 0;                       ///< which member this task is
+  std::uint32_t channel = 0;            ///< no other call of these tasks uses it at the same time
   DType dtype = DType::float32;
   const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
   /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where
   /// schedule.in_place.
   std::byte* output = nullptr;
-  /// At least staging_bytes(schedule, parts, dtype, member). Where others get the input and it does not lie in
-  /// Transport::memory(), room for it there.
+  /// At least staging_bytes(schedule, parts, dtype, member). With Via::get, an input that does not lie in
+  /// Transport::memory() is copied here first; then staging lies there, and has room for the input.
   std::span<std::byte> staging;
-  Fold fold;             ///< unused by kinds that add nothing; called by several threads when there is a split
-  SplitWork split = {};  ///< of large folds; empty: the calling thread alone
+  Fold fold;             ///< unused by kinds that fold nothing; called by several threads where `split` is set
+  SplitWork split = {};  ///< spreads large folds over threads; if empty, the calling thread folds alone
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -48,15 +48,15 @@ struct GroupCount {
   GroupCount& operator+=(const GroupCount& other);
 };
 
-/// A collective of one member, prepared once with all its addresses and run again and again without allocating. It
-/// never blocks, so that several calls (on channels of their own) may be under way, and the caller keeps its deadlines:
+/// One member's part in a collective, prepared once with all its addresses and run again and again without allocating.
+/// It never blocks, so several calls (on different channels) may be under way, and the caller checks its own deadlines:
 ///
 ///     call->start();
 ///     while (!call->progress()) { check_deadline(); transport.idle(1ms); }
 ///
-/// The input must not change and the output must not be read between start() and the progress() that gives true. Where
-/// schedule.in_place the output may be the input: it is taken part by part, as soon as nobody reads that. The bits of
-/// the output depend on the inputs and the schedule alone.
+/// The input must not change and the output must not be read between start() and the progress() that returns true. If
+/// schedule.in_place, input and output may be the same memory: each part is overwritten once nobody reads it any more.
+/// The bits of the output depend on the inputs and the schedule alone.
 ///
 /// Used by one thread at a time, as its transport allows. Errors: those of the transport.
 class GroupCall {
@@ -68,7 +68,7 @@ class GroupCall {
   virtual void start() = 0;
   /// Goes as far as it can; true when this member's part is done.
   [[nodiscard]] virtual bool progress() = 0;
-  /// In the schedule's messages, however they are sent.
+  /// The messages and bytes that the schedule names, also where members read or write each other's memory instead.
   [[nodiscard]] const GroupCount& moved() const { return moved_; }
 
  protected:
@@ -77,10 +77,11 @@ class GroupCall {
   GroupCount moved_;
 };
 
-/// Carries out the schedule as it stands: its messages and no others, each with the bytes that it names, but for those
-/// of the input where schedule.via says otherwise (they say that it is there, or where). What a member folds for others
-/// is written into their memory at once, where the transport has a window to it. Error(plan) when the schedule is for
-/// members that share memory, and these do not lend to each other.
+/// Prepares a call that carries out the schedule as it stands. With Via::messages it sends exactly the schedule's
+/// messages. With Via::put and Via::get the messages of the input say only that it has been written, or where it lies
+/// (with Via::put the first run may also exchange addresses). What a member folds for others is written straight into
+/// their memory where the transport has a window to it. Error(plan) when the schedule is for members that share memory,
+/// and these do not lend to each other.
 [[nodiscard]] std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec);
 
 }  // namespace ferry

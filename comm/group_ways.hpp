@@ -9,13 +9,13 @@
 
 namespace ferry {
 
-/// Step by step as the schedule says.
+/// Executes the schedule's steps one by one.
 [[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec);
 
 /// A one-shot all-reduce: each member gives its whole input to every other.
 [[nodiscard]] std::unique_ptr<GroupCall> one_shot_call(Transport& transport, const GroupSpec& spec);
 
-/// Transfers in flight.
+/// The tickets of transfers in flight.
 class Tickets {
  public:
   void reserve(std::size_t count) { tickets_.reserve(count); }
@@ -30,20 +30,20 @@ class Tickets {
   std::vector<Ticket> tickets_;
 };
 
-/// The sum of contributions of all members.
+/// Folds the contributions of all members, one tile after another, and writes the result to all targets.
 struct TiledFold {
-  /// Where the sum is written.
+  /// Where the result is written.
   struct Target {
     std::byte* at = nullptr;
-    bool around = false;  ///< best written around the caches
+    bool around = false;  ///< written around the caches
   };
 
   Fold fold;
   std::size_t element = 1;                      ///< bytes
-  std::vector<const std::byte*> contributions;  ///< in the order of the members, the own one among them
-  std::vector<Target> targets;                  ///< the own output first: it may be any of the contributions
+  std::vector<const std::byte*> contributions;  ///< in the order of the members, this one's own included
+  std::vector<Target> targets;                  ///< first the own output, which may also be one of the contributions
 
-  /// Makes bytes [first, last) of the sum.
+  /// Computes bytes [first, last) of the result.
   void run(std::size_t first, std::size_t last) const;
 };
 

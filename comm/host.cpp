@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// Changes with every start of the kernel.
+/// Differs between machines, and after each boot of one.
 std::string boot_id() {
   const std::string id = system_text("/proc/sys/kernel/random/boot_id");
   return id.empty() ? "process " + std::to_string(getpid()) : std::string(trimmed(id));

@@ -6,12 +6,12 @@
 namespace ferry {
 
 struct HostId {
-  std::string name;   ///< what the machine calls itself, for people
-  std::string proof;  ///< equal on two tasks only if they can share memory: hash of boot, host name and /dev/shm
+  std::string name;   ///< the machine's host name, for messages to people
+  std::string proof;  ///< equal on two tasks only if they can share memory: hash of boot id, host name and /dev/shm
 };
 
-/// Reads it anew on each call. Thread-safe. What cannot be read counts as empty, or is unique to this process where
-/// equality would claim too much.
+/// Asks the system anew on each call. Thread-safe. A host name that cannot be read is empty; where the boot id or
+/// /dev/shm cannot be read, the process id takes its place, so that no other task of the machine has the same proof.
 [[nodiscard]] HostId host_id();
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The transport over a communicator of the program's own, for <ferry/mpi.hpp>.
+// The transport over a communicator that the program has made, for <ferry/mpi.hpp>.
 #pragma once
 
 #include <mpi.h>
@@ -9,8 +9,9 @@
 
 namespace ferry {
 
-/// This rank's end of a job whose tasks are the ranks of `comm`, which is duplicated: no message of the program can
-/// meet one of ferry's. All ranks of `comm` call it. Error(usage) unless MPI runs.
+/// This rank's end of a job whose tasks are the ranks of `comm`. It uses duplicates of `comm`, so that no message of
+/// the program can match a receive of ferry's. All ranks of `comm` call it together. Error(usage) unless MPI runs,
+/// Error(stalled) when not all ranks come.
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options = {});
 
 }  // namespace ferry

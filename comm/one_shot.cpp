@@ -21,11 +21,11 @@ class OneShot : public GroupCall {
   /// Another member.
   struct Other {
     std::int32_t task = 0;
-    std::size_t contribution = 0;   ///< its number among those that are folded
-    std::byte* received = nullptr;  ///< what it sends
-    // Where members write to each other: numbers of the slots that it writes, and of those that this member does.
+    std::size_t contribution = 0;   ///< index of its contribution in fold_
+    std::byte* received = nullptr;  ///< where its contribution arrives
+    // With writes_: lend() numbers of the two slots here that it writes, and of its two slots that this member writes.
     std::uint64_t here = 0, there = 0;
-    std::byte* window = nullptr;  ///< the latter
+    std::byte* window = nullptr;  ///< address of the slots `there`
   };
 
   [[nodiscard]] static bool takes(const Transport& transport, const GroupSpec& spec);
@@ -38,17 +38,17 @@ class OneShot : public GroupCall {
   std::uint32_t channel_;
   TiledFold fold_;
   std::span<const std::byte> mine_;
-  bool in_place_;     ///< the result takes the input's bytes
-  bool writes_;       ///< members write to each other and send nothing; each has two slots for each other
+  bool in_place_;     ///< the output is the input's memory
+  bool writes_;       ///< members write into each other's slots (two for each peer), and their messages are empty
   std::size_t slot_;  ///< bytes for one contribution
   std::vector<Other> others_;
-  std::shared_ptr<std::byte> shared_;  ///< the transport's memory for what others send
-  std::vector<std::byte> plain_;       ///< in place of it, where the transport has none
+  std::shared_ptr<std::byte> shared_;  ///< slots in the transport's memory
+  std::vector<std::byte> plain_;       ///< slots where the transport has no memory of its own
   Phase phase_ = Phase::done;
-  bool asked_ = false, met_ = false;  ///< where to write
+  bool asked_ = false, met_ = false;  ///< the exchange of slot numbers has been started, is complete
   bool odd_ = false;                  ///< which of the two slots is next
   Tickets sends_, receives_;
-  GroupCount each_;  ///< of a call, by the schedule
+  GroupCount each_;  ///< what the schedule moves in one run
 };
 
 OneShot::OneShot(Transport& transport, const GroupSpec& spec)
@@ -78,13 +78,14 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
   receives_.reserve(others_.size());
 }
 
-/// What it gives comes along with the message that says so.
+/// Whether inputs are so small that a message which announces one carries it at no extra cost: then nobody writes
+/// slots.
 bool OneShot::takes(const Transport& transport, const GroupSpec& spec) {
   const auto size = static_cast<std::uint64_t>(spec.schedule.input_elements(spec.parts, spec.member));
   return transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], size * size_of(spec.dtype));
 }
 
-/// Slots that nobody else uses: who is ahead writes into them before this member starts.
+/// Slots that belong to this call alone, because a member that is ahead writes into them before this one has started.
 std::byte* OneShot::slots(std::size_t bytes) {
   if (bytes > 0) shared_ = transport_.memory(bytes, "the contributions to an all-reduce");
   if (!shared_) plain_.resize(bytes);
@@ -114,7 +115,7 @@ bool OneShot::progress() {
   return true;
 }
 
-/// In the first call: members tell each other where to write.
+/// In the first run, members tell each other where to write. True when all have.
 bool OneShot::meet() {
   if (met_) return true;
   if (!std::exchange(asked_, true))
@@ -135,7 +136,8 @@ void OneShot::send() {
   for (const Other& other : others_) sends_.add(transport_.send(other.task, channel_, bytes));
 }
 
-/// To two slots in turn: what was written in the round before the last has been folded by whoever has sent in the last.
+/// Uses two slots in turn. No acknowledgement is needed: a peer sent in the last run only after it had folded what was
+/// written in the run before, so that slot is free again.
 void OneShot::write_to_others() {
   const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
   for (const Other& other : others_) {

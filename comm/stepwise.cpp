@@ -15,9 +15,9 @@ namespace {
 using Kind = ScheduleStep::Kind;
 
 constexpr std::int64_t kChunk = 128 << 10;      // bytes that a thread folds at a time
-constexpr std::size_t kBeyondCaches = 1 << 20;  // results that are long gone from the cache when somebody reads them
+constexpr std::size_t kBeyondCaches = 1 << 20;  // bytes; a result this large has left the caches before it is read
 
-/// A step with its addresses. `count` in elements, `bytes` of them.
+/// A step of this member with all addresses. `bytes` is the size of its `count` elements.
 struct Step {
   Kind kind = Kind::wait;
   int peer = 0;
@@ -25,15 +25,16 @@ struct Step {
   std::byte* target = nullptr;
   std::int64_t count = 0;
   std::size_t bytes = 0;
-  bool started = false;  ///< a receive ahead of its place, as `ticket`
+  bool started = false;  ///< a receive that receive_ahead() has started, as `ticket`
   Ticket ticket = 0;
-  std::byte* window = nullptr;  ///< of a send: where its bytes are already
-  // When members lend: the number of what is sent, or received in place of a slot; of a fold, the step that got it.
+  std::byte* window = nullptr;  ///< of a send: the receiver's memory, where its bytes have been written already
+  // Where members lend: the lend() number that is sent or received in place of the input; and of a copy or fold, the
+  // step that receives the number of its source.
   std::uint64_t lent = 0;
   const Step* lender = nullptr;
 };
 
-/// Where the slots lie. Joins change their places in place of copying what is in them.
+/// The addresses of slots. A join exchanges the addresses of two slots instead of copying their contents.
 class Slots {
  public:
   explicit Slots(const GroupSpec& spec)
@@ -42,7 +43,7 @@ class Slots {
         places_(static_cast<std::size_t>(spec.schedule.slots)) {
     std::iota(places_.begin(), places_.end(), 0);
   }
-  /// The slot of that number, or that of `peer`; null where contributions do not come by message.
+  /// Slot `number`, or the slot of `peer` if that is kOfPeer; null where contributions do not come by message.
   [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
     if (spec_.schedule.via != Via::messages) return nullptr;
     const int of_peer = peer > spec_.member ? peer - 1 : peer;
@@ -139,9 +140,9 @@ class Stepwise : public GroupCall {
 
   TiledFold fold_;
   std::span<const std::byte> mine_;  ///< the input
-  bool folds_for_others_ = false;    ///< a direct all-reduce in two halves
-  bool lends_ = false;               ///< its first half without messages
-  bool in_place_ = false;            ///< the results take the input's bytes
+  bool folds_for_others_ = false;    ///< a direct all-reduce: each member folds one part and sends it to the others
+  bool lends_ = false;               ///< members read each other's inputs where they lie
+  bool in_place_ = false;            ///< the output is the input's memory
   std::byte* staged_ = nullptr;      ///< a copy of `mine_` to lend, where that is not in the transport's memory
 };
 
@@ -166,7 +167,7 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
   if (spec.schedule.via == Via::get) prepare_lending(spec);
 }
 
-/// What is not in the transport's memory is copied there by start().
+/// Lends the input where it lies, or else its copy in staging, which start() makes.
 void Stepwise::prepare_lending(const GroupSpec& spec) {
   lends_ = true;
   std::optional<std::uint64_t> number = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);
@@ -184,7 +185,7 @@ void Stepwise::prepare_lending(const GroupSpec& spec) {
   }
 }
 
-/// The others have said where their input lies.
+/// Sets the sources of folds, now that the others have said where their inputs lie.
 void Stepwise::find_lent() {
   for (Step& step : steps_)
     if (step.lender != nullptr)
@@ -217,7 +218,7 @@ bool Stepwise::progress() {
   return receives_.done(transport_) && sends_.done(transport_);
 }
 
-/// The results that others fold may come at any time: the sooner they know where to, the better.
+/// Starts the receives of what others fold before its turn: the sooner they know where to write, the better.
 void Stepwise::receive_ahead() {
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     Step& step = steps_[i];
@@ -227,7 +228,8 @@ void Stepwise::receive_ahead() {
   }
 }
 
-/// The copy and the folds at hand, into the own output and into those of the others that are within reach.
+/// Does the next copy and the folds after it in one pass over memory, which writes the own output and those outputs of
+/// others to which there is a window.
 void Stepwise::fold_for_others() {
   const Step& copy = steps_[next_];
   fold_.contributions = {copy.source};
@@ -284,7 +286,7 @@ void Stepwise::execute(Step& step) {
     case Kind::fold:
       if (step.count > 0) fold(step);
       break;
-    case Kind::join:  // a fold by now
+    case Kind::join:  // prepare() has made it a fold
     case Kind::wait:
     case Kind::wait_sends:
       break;

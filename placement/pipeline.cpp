@@ -1,5 +1,5 @@
-// The pipeline: every pass of planning, top to bottom. `select` makes the first form, Program, of the graph; `lower`
-// makes the second, ClassPlan, of each role of it.
+// The pipeline: every pass of planning, top to bottom. `select` makes the first form, a Program, from the graph;
+// `lower` makes the second, a ClassPlan for each role, from the Program.
 #include <utility>
 
 #include "base/error.hpp"
@@ -40,7 +40,7 @@ struct Pass {
   void (*run)(Form&);
 };
 
-// A pass, a line.
+// One pass a line.
 // clang-format off
 constexpr Pass<Program> kProgramPasses[] = {
     {"assign_devices", assign_devices},
@@ -64,12 +64,12 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
 };
 // clang-format on
 
-/// Runs one pass: the only place that names them, times them, shows what they made and checks it.
+/// Runs passes: measures their time, checks what they leave and reports it, as the options ask.
 class Pipeline {
  public:
   explicit Pipeline(const PlanOptions& options) : options_(options) {}
 
-  /// Gives what `pass` gives. `check` throws where the form is not as it must be after this pass; `text` shows it.
+  /// Returns what `pass` returns. `check` throws if that is not as it must be after this pass; `text` prints it.
   template <class F, class Check, class Text>
   auto run(std::string_view name, F pass, Check check, Text text) const {
     const TimePoint start = system_clock().now();
@@ -85,7 +85,7 @@ class Pipeline {
     return run(name, pass, check_program, [](const Program& made) { return made.str(); });
   }
 
-  /// Of the class that comes next.
+  /// Runs a pass over the class that will be appended to the plan next.
   template <class F>
   ClassPlan role(std::string_view name, const Plan& plan, F pass) const {
     return run(name, pass, check_class, [&](const ClassPlan& made) {
@@ -117,7 +117,7 @@ Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& si
   return program;
 }
 
-/// The plan's tables and classes, a class for each role.
+/// Fills the plan's tables and makes its classes, one for each role.
 void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
       kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},

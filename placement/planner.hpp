@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// The feeds, fetches and targets of a run, agreed by all tasks before planning.
+/// The feeds, fetches and targets of a run, on which all tasks agree before planning.
 struct Signature {
   struct Feed {
     ValueId value = 0;      ///< of an Input op
@@ -29,24 +29,24 @@ struct Signature {
   std::int32_t fetch_to = 0;
 };
 
-/// A pass that is over.
+/// What is reported of a pass when it has run.
 struct PassReport {
   std::string_view name;
   double seconds = 0;
-  std::function<std::string()> text;  ///< what it left, as text; of a pass over a plan class, that class
+  std::function<std::string()> text;  ///< its result as text; of a pass over a plan class, that class alone
 };
 
 struct PlanOptions {
   bool soft_placement = false;
   DeviceKind default_device = DeviceKind::cpu;
-  bool reasons = false;  ///< tell why: PlanResult::reasons
+  bool reasons = false;  ///< fill PlanResult::reasons
   /// Plan as if all tasks were on one host, so that layouts, schedules and with them the order of sums do not depend on
   /// where tasks are.
   bool one_host = false;
-  /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
-  /// message between hosts. Not given: by the topology's links.
+  /// Consecutive sums share a message until it has this many bytes. 0: no two values share a message, between hosts
+  /// neither. Not given: the topology's links decide.
   std::optional<std::int64_t> bucket_bytes;
-  /// Elementwise ops on at least so many elements are run together, a few elements at a time; 0: none is.
+  /// Elementwise ops on at least this many elements are fused and run tile by tile; 0: none are.
   std::int64_t fuse_from = 16384;
   /// Checks the program or plan after each pass; Error(bug) names the pass that broke it.
   bool check_passes = false;
@@ -58,12 +58,12 @@ struct Reason {
   std::string subject;  ///< name of the op or value
   std::string text;
   SourceLine line;
-  bool transfer = false;  ///< of a transfer or collective, else of an op
-  /// For a transfer: the op whose annotation makes it necessary; empty when it is due to where values are fed and
-  /// fetched. Without that annotation the transfer is not made, or is made for another reason.
+  bool transfer = false;  ///< it is for a transfer or collective, else for an op
+  /// For a transfer: the op whose annotation makes it necessary; empty if it is due to where values are fed or fetched.
+  /// Without that annotation there would be no such transfer, or it would have another reason.
   std::string constraint = {};
   bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
-  /// For a transfer or sum that shares its message: a number that all in that message have. 0: it has a message of its
+  /// For a transfer or sum that shares its message with others: a number that they all have. 0: it has a message of its
   /// own.
   std::uint32_t message = 0;
 };

@@ -50,7 +50,7 @@ Holding output_of(const Schedule& s, int member) {
   }
 }
 
-/// Elements of part `part` of an all-to-all, else of the part list.
+/// Elements of part `part` of the member's input or output: in an all-to-all its block with another member.
 std::int64_t input_size(const Schedule& s, std::span<const std::int64_t> parts, int member, int part) {
   return parts[s.kind == CollectiveKind::all_to_all ? member * s.members + part : part];
 }

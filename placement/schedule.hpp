@@ -1,8 +1,8 @@
 // Schedules of collectives: plain data. Chosen in planning, executed as they stand by comm/group.
 //
-// A collective moves a vector that is cut into parts. A schedule is a list of steps that is the same for all members:
-// peers and parts are named either by number or by their place from the member that executes the list. Sums are folded
-// in the order of the list: every transport and every run gives the same bits.
+// A collective moves a vector that is cut into parts. A schedule is one list of steps for all members: peers and parts
+// are named by number, or relative to the member that executes the list. Sums are folded in the order of the list, so
+// every transport and every run gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class CollectiveKind : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(CollectiveKind kind);
 
-/// True for the kinds with one member, the root, that does something else than the others.
+/// True for the kinds in which one member, the root, does something else than the others.
 [[nodiscard]] constexpr bool is_rooted(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
          kind == CollectiveKind::reduce;
@@ -37,19 +37,19 @@ enum class CollectiveKind : std::uint8_t {
 
 /// How contributions get from member to member.
 enum class Via : std::uint8_t {
-  messages,  ///< each step sends what it says
-  put,  ///< members share memory and write their input where the others fold it from; send_input says that it is there
-  get   ///< members share memory and read the others' input where it lies; send_input says where that is
+  messages,  ///< each send step sends the bytes that it names
+  put,       ///< members write their input into the others' memory; send_input announces that it is there
+  get        ///< members read the others' input in its own place; send_input announces where that is
 };
 
 [[nodiscard]] std::string_view name_of(Via via);
 
-/// A member or part.
+/// Names a member or a part.
 struct MemberRef {
   enum class By : std::uint8_t {
     number,  ///< `value`
     shift,   ///< (own index + value) mod members
-    flip     ///< own index xor value, where the members are a power of two
+    flip     ///< own index xor value; only if the number of members is a power of two
   };
   By by = By::number;
   std::int32_t value = 0;
@@ -67,21 +67,21 @@ struct MemberRef {
   bool operator==(const MemberRef&) const = default;
 };
 
-/// One step of a member. Parts have the same number in the input, in the output and in a slot, also where a member
-/// holds only its own one.
+/// One step of a member. A part has the same number in inputs, outputs and slots, even on a member that holds only this
+/// one part.
 struct ScheduleStep {
   enum class Kind : std::uint8_t {
     send_input,      ///< part `part` of the input, to `peer`
     send_output,     ///< part `part` of the output, to `peer`
     receive_output,  ///< into part `part` of the output, from `peer`
-    receive_slot,    ///< part `part`, or a fold of such parts, of `peer`, into slot `slot`
+    receive_slot,    ///< into slot `slot`, from `peer`: part `part` of its input, or a fold of such parts
     wait,            ///< until all receives so far have arrived
-    copy,            ///< place = contribution
+    copy,            ///< place = contribution (see `slot` and `source`)
     fold,            ///< place = place (+|max|min) contribution
     send_slot,       ///< slot `slot`, which holds part `part`, to `peer`
-    wait_sends,      ///< until all sends so far have left: what they read may be written again
-    join  ///< folds slot `source`, which is `peer`'s, into slot `slot`, one's own; that of the member with the
-          ///< lower number is the left operand. Slot `source` holds nothing then
+    wait_sends,      ///< until all sends so far have left, so that what they read may be overwritten
+    join  ///< folds slot `source`, received from `peer`, into this member's slot `slot`; the left operand is that of
+          ///< the member with the lower number. Afterwards slot `source` holds nothing
   };
   static constexpr std::int32_t kAll = -1;
   static constexpr std::int32_t kOfPeer = -1;
@@ -90,12 +90,12 @@ struct ScheduleStep {
   MemberRef peer;
   MemberRef part;
   std::int32_t only = kAll;    ///< this member alone executes the step
-  std::int32_t except = kAll;  ///< everybody but this member
-  /// A slot by its number. kOfPeer: of receive_slot the slot of `peer`; of copy and fold the place is no slot but
-  /// output part `part`.
+  std::int32_t except = kAll;  ///< all members but this one execute the step
+  /// The number of a slot. kOfPeer: for receive_slot the slot of `peer`; for copy and fold the place is output part
+  /// `part`, not a slot.
   std::int32_t slot = kOfPeer;
-  /// Of copy and fold, the contribution: a slot by its number. kOfPeer: the slot of `peer`, or part `part` of the own
-  /// input when that is oneself.
+  /// For copy and fold the contribution, as the number of a slot. kOfPeer: the slot of `peer`, or part `part` of the
+  /// own input if `peer` is the executing member.
   std::int32_t source = kOfPeer;
 
   [[nodiscard]] constexpr bool concerns(int member) const {
@@ -111,31 +111,30 @@ struct PartRange {
   bool operator==(const PartRange&) const = default;
 };
 
-/// The steps of a collective over `members`. Its part sizes come beside it, in elements (`parts` below, part_count()
-/// entries):
+/// The steps of a collective over `members`. The sizes of its parts are not in it but passed along, in elements
+/// (`parts` below, with part_count() entries):
 /// - broadcast, reduce, a `whole` all_reduce: one, the whole vector;
 /// - all_to_all: members², what i gives to j is at i * members + j;
 /// - the others: one for each member; parts may be empty.
-/// Input and output of a member must not overlap; where `in_place`, they may be the same bytes.
+/// Input and output of a member must not overlap; if `in_place`, they may be the same bytes.
 struct Schedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::string algorithm;  ///< "direct", "one-shot", "ring", "doubling", "tree", "hierarchical"
   std::int32_t members = 1;
   std::int32_t root = 0;  ///< of broadcast, scatter, gather and reduce
-  /// The root is a guest: of a broadcast it has no output, of a reduce no input (of scatter and gather its part is
-  /// empty).
+  /// The root has no share of the value: no output of a broadcast, no input of a reduce, an empty part of a scatter or
+  /// gather.
   bool guest_root = false;
-  bool whole = false;  ///< of an all_reduce: the vector is not cut, it is one part
-  /// Staging slots of a member that receives contributions, each of slot_elements(). Where steps name them by their
-  /// peer they are members - 1: the slot of `peer` is number peer - (peer > self).
+  bool whole = false;  ///< of an all_reduce: the vector is one part
+  /// Number of staging slots of a member that receives contributions, each of slot_elements(). If steps name slots by
+  /// kOfPeer there are members - 1: the slot of `peer` is number peer - (peer > self).
   std::int32_t slots = 0;
   std::vector<ScheduleStep> steps;
-  /// A member's output may take the bytes of its input: nobody reads a byte of an input after the output's has been
-  /// written over it.
+  /// A member's output may be in the memory of its input: nobody reads a byte of an input after it was overwritten.
   bool in_place = false;
   Via via = Via::messages;
 
-  /// Messages that `member` sends and receives; those of empty parts count.
+  /// Messages that `member` sends and receives; messages of empty parts count, too.
   [[nodiscard]] std::int64_t sends_of(int member) const;
   [[nodiscard]] std::int64_t receives_of(int member) const;
   /// Elements in them.
@@ -153,9 +152,9 @@ struct Schedule {
   /// Elements of the whole input or output of `member`; 0 where it has none.
   [[nodiscard]] std::int64_t input_elements(std::span<const std::int64_t> parts, int member) const;
   [[nodiscard]] std::int64_t output_elements(std::span<const std::int64_t> parts, int member) const;
-  /// Slots that `member` uses: none where contributions do not come by message.
+  /// How many slots `member` has: all of them if it uses any, none if contributions do not come by message.
   [[nodiscard]] std::int32_t slots_of(int member) const;
-  /// Some member uses slots; in kinds with a root, one that is not the root.
+  /// Whether some member uses slots; in kinds with a root, whether some member other than the root does.
   [[nodiscard]] bool others_stage() const;
   /// Elements of a slot: those of the largest part.
   [[nodiscard]] std::int64_t slot_elements(std::span<const std::int64_t> parts) const;
@@ -163,44 +162,47 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// Bytes of staging that `member` needs; each slot begins at a multiple of kSlotAlign.
+/// Bytes of one slot, and of all the staging that `member` needs; each slot begins at a multiple of kSlotAlign.
 inline constexpr std::int64_t kSlotAlign = 64;
 [[nodiscard]] std::int64_t slot_bytes(const Schedule& schedule, std::span<const std::int64_t> parts, DType dtype);
 [[nodiscard]] std::int64_t staging_bytes(const Schedule& schedule, std::span<const std::int64_t> parts, DType dtype,
                                          int member);
 
-/// Each member talks to each other member directly: the fastest for large vectors on one host, or few. An all-reduce is
-/// a reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1) messages.
+/// Each member exchanges messages with each other member directly: the fastest for large vectors on one host or few
+/// hosts. An all-reduce is a reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1)
+/// messages.
 [[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
-/// An all-reduce in one round: each member sends all that it has to each other one, and folds by itself. It moves n/2
-/// times the bytes of a direct one in half its messages. The sums are folded in the same order, and so are the bits.
+/// An all-reduce in one round: each member sends its whole input to each other one, and folds by itself. It moves n/2
+/// times the bytes of a direct one in half its messages. The sums are folded in the same order, so the bits are the
+/// same.
 [[nodiscard]] Schedule one_shot_schedule(int members);
 
-/// The same schedule for members that share memory: they put or get what they give where it works in place.
+/// The same schedule for members that share memory: if it is in_place, inputs are put (one-shot) or got (direct) rather
+/// than sent.
 [[nodiscard]] Schedule in_shared_memory(Schedule schedule);
 
-/// An all-reduce of `bytes` bytes that is folded in the order of its members: one-shot where a member receives no more
-/// than 16 KB by that (a round costs more than its bytes then), else direct.
+/// An all-reduce of `bytes` bytes that is folded in the order of its members: one-shot if a member then receives no
+/// more than 16 KB (so few bytes cost less than a second round), else direct.
 [[nodiscard]] Schedule ordered_all_reduce(int members, std::int64_t bytes, bool share_memory);
 
-/// Each member talks to the next one only. An all_reduce sends 2 (n-1)/n of the vector and has 2 (n-1) rounds, an
-/// all_gather half of both. Part p of a sum is folded from member p + 1 on, round to p. (Patarasuk, Yuan 2009:
-/// bandwidth optimal.)
+/// Each member sends to the next one only. An all_reduce sends 2 (n-1)/n of the vector and has 2 (n-1) rounds, an
+/// all_gather half of both. Part p of a sum is folded in ring order, from member p + 1 to member p. (Patarasuk, Yuan
+/// 2009: bandwidth optimal.)
 [[nodiscard]] Schedule ring_schedule(CollectiveKind kind, int members);
 
-/// An all_reduce of the whole vector in about log2 n rounds, each with the member at twice the distance (recursive
-/// doubling). Sums are a binary tree in the order of the members: ((0 + 1) + (2 + 3)) + …
+/// An all_reduce of the whole vector in about log2 n rounds, each with a member at twice the distance of the round
+/// before (recursive doubling). Sums are a binary tree in the order of the members: ((0 + 1) + (2 + 3)) + …
 [[nodiscard]] Schedule doubling_schedule(int members);
 
 /// A broadcast or reduce along a binomial tree: about log2 n rounds. A reduce folds each subtree from its nearest child
 /// outwards: (child, own), next child, ….
 [[nodiscard]] Schedule tree_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
-/// First among the members of each host, then between the hosts; `hosts` has the host of each member. A broadcast or
-/// reduce is a tree of trees. An all_reduce needs the same number of members on each host: they share the vector, so
-/// that each byte of it leaves a host 2 (h-1)/h times for h hosts; sums are folded in a host in the order of its
-/// members, then over the hosts, beginning with the host of the member whose number the part has.
+/// Works separately within hosts and between them; `hosts` has the host of each member. A broadcast or reduce is a tree
+/// of trees. An all_reduce needs the same number of members on each host: they share the vector, so that each byte of
+/// it leaves a host 2 (h-1)/h times for h hosts. Part p of a sum is folded within each host in the order of its
+/// members, then over the hosts, beginning with the host of member p.
 [[nodiscard]] Schedule hierarchical_schedule(CollectiveKind kind, std::span<const std::int32_t> hosts, int root = 0,
                                              bool guest_root = false);
 

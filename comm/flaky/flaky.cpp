@@ -46,7 +46,7 @@ class FlakyTransport final : public Transport {
     Ticket ticket = 0;
     Route route;
     std::span<const std::byte> bytes;
-    int left = 0;  // calls until it goes on
+    int left = 0;  // calls of done() and idle() until it is sent
   };
 
   void operation();
@@ -112,7 +112,7 @@ Ticket FlakyTransport::receive(int peer, std::uint32_t channel, std::span<std::b
   return last_;
 }
 
-/// Sends what was held back long enough, or all, in the order of each channel.
+/// Sends what was held back long enough, or `all` of it; sends of one channel stay in order.
 void FlakyTransport::release_held(bool all) {
   std::set<Route> waiting;
   for (auto at = held_.begin(); at != held_.end();) {
@@ -156,7 +156,7 @@ std::vector<std::string> FlakyTransport::exchange(std::string_view mine, const D
   {
     const std::lock_guard lock(mutex_);
     require_alive();
-    release_held(true);  // the others may need them to come here
+    release_held(true);  // the others may wait for these messages before they come to the exchange
   }
   return inner_->exchange(mine, deadline);
 }

@@ -60,9 +60,9 @@ void Hub::fail(const Failure& failure) {
 }
 
 void Hub::settle(int task) {
-  // One by one, without a copy of the list: this is done where memory has run out, too.
+  // One by one rather than from a copy of the list: this must work even after memory has run out.
   const auto lane_of = [&](std::size_t i) -> Lane* {
-    const std::lock_guard lock(making_);  // a lane that is made after this sees that the job has failed
+    const std::lock_guard lock(making_);  // a lane that is made later sees that the job has failed
     const auto found = lanes_of_.find(task);
     return found == lanes_of_.end() || i >= found->second.size() ? nullptr : found->second[i];
   };
@@ -91,7 +91,7 @@ std::optional<std::vector<std::string>> Hub::texts(const ControlRound& round) {
     const std::lock_guard lock(mutex_);
     if (!round.complete) return std::nullopt;
   }
-  if (round.error) throw *round.error;  // a complete round stays as it is
+  if (round.error) throw *round.error;  // no lock: a complete round does not change any more
   std::vector<std::string> all;
   for (const auto& text : round.texts) all.push_back(*text);
   return all;

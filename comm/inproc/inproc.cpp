@@ -13,10 +13,10 @@ namespace {
 using inproc::Hub;
 using inproc::Transfer;
 
-constexpr std::chrono::microseconds kLookAgain{50'000};  // at deadlines of clocks that do not run with this machine's
-constexpr std::chrono::microseconds kUnpolled{50};
+constexpr std::chrono::microseconds kLookAgain{50'000};  // longest sleep of exchange(): a test's clock may jump
+constexpr std::chrono::microseconds kUnpolled{50};  // longest sleep of idle() on a thread that has not called done()
 
-/// What the calling thread knew of an end's events when it began to poll, so that idle() misses none.
+/// The end that the calling thread polls, and its event count before the first test, so that idle() misses no event.
 struct Poll {
   std::uint64_t end = 0;
   std::uint32_t seen = 0;
@@ -55,7 +55,7 @@ class InprocTransport final : public Transport {
   int task_;
   std::uint64_t id_;
   std::atomic<bool> closed_{false};
-  std::atomic<std::int64_t> waiting_{0};  // transfers whose tickets are out
+  std::atomic<std::int64_t> waiting_{0};  // transfers whose tickets are not done
   std::atomic<std::int64_t> messages_{0}, bytes_{0};
 };
 
@@ -66,7 +66,7 @@ InprocTransport::~InprocTransport() {
   if (hub_->failed()) hub_->settle(task_);
 }
 
-/// Throws once the job has failed. Then nobody touches this task's buffers any more.
+/// Throws once the job has failed. When it throws, nobody touches this task's buffers any more.
 void InprocTransport::check() {
   if (!hub_->failed()) return;
   hub_->settle(task_);
@@ -141,7 +141,7 @@ std::vector<std::string> InprocTransport::exchange(std::string_view mine, const 
     if (auto all = hub_->texts(*round)) return *std::move(all);
     check();
     if (const auto gone = hub_->missing(*round, true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) {  // those of other processes are missed by the relay
+    if (deadline.expired()) {  // missing tasks of other processes are reported by the relay
       if (const auto missing = hub_->missing(*round, false); !missing.empty()) throw missing_error(missing, tasks());
     }
     const auto left =

@@ -15,7 +15,7 @@ namespace ferry::inproc {
 
 class Lane;
 
-/// One side of a message that waits for the other side.
+/// A send or a receive that waits for its other side.
 struct Transfer {
   const std::byte* source = nullptr;  ///< of a send
   std::byte* target = nullptr;        ///< of a receive
@@ -23,7 +23,7 @@ struct Transfer {
   std::uint32_t channel = 0;
   Lane* lane = nullptr;
   Transfer* next = nullptr;
-  bool posted = false;  ///< a ticket for it is out
+  bool posted = false;  ///< it has a ticket that is not done
   std::atomic<bool> complete{false};
 };
 
@@ -35,13 +35,13 @@ struct Offer {
   bool is_send = false;
 };
 
-/// Transfers whose other side is in another process, for the relay to fetch. Thread-safe.
+/// Transfers whose other side is in another process; the relay takes them from here. Thread-safe.
 class Outbox {
  public:
   void put(Transfer* transfer);
-  /// All that were put since the last call, in their order.
+  /// All that were put since the last call, in order.
   [[nodiscard]] std::vector<Transfer*> take();
-  /// Goes up when there is something for the relay to do.
+  /// Notified when there is something for the relay to do.
   [[nodiscard]] EventCount& events() { return events_; }
 
  private:
@@ -50,24 +50,24 @@ class Outbox {
   EventCount events_;
 };
 
-/// The messages from one task to another, in order for each channel. Whoever comes second copies. Thread-safe; the lock
-/// is held for a look-up, never while bytes are copied.
+/// The messages from one task to another, in order for each channel. Of send and receive, the side that comes second
+/// copies the bytes. Thread-safe; the lock is held for a look-up, never while bytes are copied.
 class Lane {
  public:
-  /// What an offer met.
+  /// What became of an offer.
   struct Meeting {
     bool refused = false;        ///< the job has failed: nothing was done
-    Transfer* other = nullptr;   ///< the other side, taken out of the queue: its task is counted as being copied
-    Transfer* posted = nullptr;  ///< nobody yet: the offer was queued
+    Transfer* other = nullptr;   ///< the waiting other side, taken out of the queue and counted in its task's copies
+    Transfer* posted = nullptr;  ///< no other side yet: the offer was queued
   };
 
-  /// What a lane has of its job.
+  /// What a lane knows of its job.
   struct Ends {
     int from = 0, to = 0;
     const std::atomic<bool>& failed;  ///< of the job
-    std::atomic<int>& sender_copies;  ///< how many buffers of the sender others copy right now
+    std::atomic<int>& sender_copies;  ///< how many buffers of the sender others are reading right now
     std::atomic<int>& receiver_copies;
-    Outbox* outbox = nullptr;  ///< one end is in another process: here go the offers of the other, counted as copied
+    Outbox* outbox = nullptr;  ///< set if one end is in another process: offers of the other end go there
   };
   explicit Lane(const Ends& ends) : ends_(ends) {}
 
@@ -77,7 +77,7 @@ class Lane {
   [[nodiscard]] Meeting offer(std::uint32_t channel, const Offer& mine);
   /// Makes a complete transfer free for reuse.
   void release(Transfer* transfer);
-  /// Once the job has failed: returns when nobody can meet any more.
+  /// After the job has failed: returns when no offer is being made; all later ones are refused.
   void settle() { const std::lock_guard lock(mutex_); }
 
  private:
@@ -94,7 +94,8 @@ class Lane {
   const Ends ends_;
   std::mutex mutex_;
   std::unordered_map<std::uint32_t, Queue> queues_;
-  std::forward_list<Transfer> store_;  // of many lanes most have never had any
+  std::forward_list<Transfer>
+      store_;  // a list, as most lanes never have a transfer, and an empty list allocates nothing
   Transfer* free_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Relay: carries what tasks of this process have with tasks of other processes over one transport between the
-// processes.
+// Relay: carries messages, exchanges and failures between tasks of this process and tasks of other processes, over one
+// transport between the processes.
 #include <cstring>
 #include <deque>
 #include <thread>
@@ -16,8 +16,8 @@ using inproc::Hub;
 using inproc::Transfer;
 using std::chrono::microseconds;
 
-constexpr microseconds kWhileActive{50};    // new transfers wait for as long at most
-constexpr microseconds kLookBetween{2000};  // failures of other processes are heard of there
+constexpr microseconds kWhileActive{50};    // longest sleep while transfers are under way: new ones must wait for it
+constexpr microseconds kLookBetween{2000};  // longest sleep otherwise: then it looks for failures of other processes
 
 std::string packed(const std::vector<std::string_view>& texts) {
   std::string bytes;
@@ -80,8 +80,8 @@ class Relay final : public HostRelay {
   const std::thread::id owner_ = std::this_thread::get_id();
   std::deque<Transfer*> waiting_;
   std::vector<Active> active_;
-  const Transfer* current_ = nullptr;  ///< that an error is about
-  bool told_ = false;                  ///< the other processes know of the failure
+  const Transfer* current_ = nullptr;  ///< the one being started or tested; an error thrown meanwhile is about it
+  bool told_ = false;                  ///< the other processes have been told of the failure
 };
 
 Relay::~Relay() {
@@ -93,7 +93,7 @@ Relay::~Relay() {
   }
   try {
     between_->close();
-  } catch (const std::exception&) {  // the others hear of it when the transport is gone
+  } catch (const std::exception&) {  // the other processes hear of it when the transport is destroyed
   }
 }
 
@@ -117,7 +117,7 @@ void Relay::serve(const std::function<bool()>& until) {
   }
 }
 
-/// One round over all that there is to do; true when something was done.
+/// Does once whatever can be done; true when there was something.
 bool Relay::pump() {
   if (hub_->failed()) {
     withdraw();
@@ -165,7 +165,7 @@ Ticket Relay::started(const Transfer& transfer) {
              : between_->receive(process_of(lane.from()), channel, {transfer.target, transfer.bytes});
 }
 
-/// Each pair of a task there and a task here has channels of its own.
+/// The channel between the processes: each pair of a task there and a task here has channels of its own.
 std::uint32_t Relay::channel_of(const Transfer& transfer) const {
   const int from = transfer.lane->from(), to = transfer.lane->to();
   const auto most = static_cast<std::uint64_t>((tasks() + processes() - 1) / processes());
@@ -197,7 +197,8 @@ bool Relay::finish() {
   return any;
 }
 
-/// Nobody touches the transfer's buffer any more; if it is complete its task may already use it again.
+/// Says that nobody touches the transfer's buffer any more. If `complete`, its task may use the transfer again at once;
+/// so its lane is read first.
 void Relay::let_go(Transfer& transfer, bool complete) {
   const int task = hub_->is_here(transfer.lane->from()) ? transfer.lane->from() : transfer.lane->to();
   if (complete) transfer.complete.store(true, std::memory_order_release);
@@ -219,7 +220,7 @@ void Relay::exchange(inproc::ControlRound& round) {
   }
 }
 
-/// As the transport's, with tasks in the place of processes.
+/// The transport's exchange, whose errors then name tasks instead of processes.
 std::vector<std::string> Relay::between_exchange(std::string_view mine, const Deadline& deadline) {
   try {
     return between_->exchange(mine, deadline);
@@ -231,8 +232,8 @@ std::vector<std::string> Relay::between_exchange(std::string_view mine, const De
   }
 }
 
-/// Failures of tasks are numbered from `processes` on between the processes, so that they differ from what the
-/// transport says of a process.
+/// Looks for failures of other processes. A failure of task t is sent as one of `processes() + t`, so that it differs
+/// from a failure of a whole process, which the transport itself reports.
 void Relay::hear() {
   const auto failure = between_->failure();
   if (!failure) return;
@@ -243,7 +244,7 @@ void Relay::hear() {
 void Relay::fail(const Error& error) {
   try {
     hear();
-  } catch (const Error&) {  // then `error` is all that is known
+  } catch (const Error&) {  // no more is known than `error`
   }
   std::string text = error.text();
   int task = hub_->here().first;
@@ -255,7 +256,7 @@ void Relay::fail(const Error& error) {
   hub_->fail({task, error.code(), text});
 }
 
-/// Tells the other processes of the failure, and takes back what is under way.
+/// Tells the other processes of the failure, and gives up all transfers.
 void Relay::withdraw() {
   if (!std::exchange(told_, true)) {
     Failure failure = *hub_->failure();
@@ -265,7 +266,7 @@ void Relay::withdraw() {
   if (!active_.empty()) {
     try {
       between_->idle(microseconds(0));
-    } catch (const Error&) {  // as it must; its buffers are free now
+    } catch (const Error&) {  // expected: the job has failed, so the transport withdraws its transfers and throws
     }
   }
   for (const Active& active : active_) let_go(*active.transfer, false);

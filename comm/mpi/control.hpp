@@ -17,16 +17,16 @@ namespace ferry::mpi {
 
 enum class Word : std::uint32_t { text = 1, failure, goodbye };
 
-/// What a word begins with on the wire.
+/// The header of a word on the wire.
 struct WordHead {
   Word word = Word::text;
   std::uint32_t reserved = 0;
   std::uint64_t bytes = 0;
 };
 
-/// One stream of frames to and from each peer, on a communicator of its own. A word (text, failure, goodbye) is cut
-/// into frames of kFrame bytes, which arrive in order; a receive for the next frame of each peer always stands ready,
-/// so there is no wildcard receive and a failure is found by testing. Owns the communicators of the job. Not
+/// A stream of frames to and from each peer, on a communicator of its own. A word (text, failure or goodbye) is cut
+/// into frames of at most kFrame bytes, which arrive in order. A receive for the next frame of each peer is always
+/// posted, so no wildcard receive is needed and poll() finds a failure. Owns both communicators of the job. Not
 /// thread-safe.
 class Control {
  public:
@@ -40,36 +40,36 @@ class Control {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] int tasks() const { return tasks_; }
 
-  /// Takes in what has come, lets go of what has left.
+  /// Handles the frames that have arrived, and frees those whose sends are complete.
   void poll();
 
   void send_text(std::string_view text);
   /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
   [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
-  /// Tasks whose next text has not come; only those that said goodbye, if asked so.
+  /// Tasks whose next text has not come; with `closed_only`, those of them that have said goodbye.
   [[nodiscard]] std::vector<int> missing(bool closed_only) const;
 
-  /// The first failure known here; tells the others, unless there was one before.
+  /// Records a failure and tells the others, unless a failure is known already.
   void fail(const Failure& failure);
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
-  /// Nothing but this task's silence follows.
+  /// Tells the others that this task sends no more.
   void say_goodbye();
   [[nodiscard]] bool closed() const { return closed_; }
   /// The peers that have said goodbye.
   [[nodiscard]] std::vector<int> gone() const;
-  /// All peers have said goodbye.
+  /// Whether all peers have said goodbye.
   [[nodiscard]] bool all_gone() const;
-  /// Sends of frames that have not left.
+  /// Whether no send of a frame is under way.
   [[nodiscard]] bool drained() const { return outgoing_.empty(); }
 
   [[nodiscard]] WireCount sent() const { return sent_; }
 
  private:
-  static constexpr std::size_t kFrame = 4000;  // below Open MPI's smallest eager limit, with its header
+  static constexpr std::size_t kFrame = 4000;  // with MPI's header below Open MPI's smallest eager limit
   struct Peer {
     std::array<std::byte, kFrame> frame;
-    std::optional<WordHead> head;  ///< of the word that is coming in
+    std::optional<WordHead> head;  ///< of the word whose frames are arriving
     std::string word;
     std::deque<std::string> texts;
     bool gone = false;
@@ -90,7 +90,7 @@ class Control {
   int task_ = 0;
   int tasks_ = 1;
   std::vector<Peer> peers_;
-  std::vector<MPI_Request> incoming_;  // of each task; null for this one and for those that are gone
+  std::vector<MPI_Request> incoming_;  // receive from each task; MPI_REQUEST_NULL for this one and those that are gone
   std::vector<int> ready_;
   std::vector<MPI_Status> statuses_;
   std::deque<Outgoing> outgoing_;

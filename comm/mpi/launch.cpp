@@ -7,11 +7,11 @@
 namespace ferry {
 namespace {
 
-/// Where launchers say rank and size.
+/// The environment variables in which a launcher gives rank and size.
 struct Names {
   const char* rank;
   const char* size;
-  bool size_tells;  ///< the size alone shows a launch, too: then a missing rank is an error
+  bool size_tells;  ///< the size alone also proves a launch, so that a missing rank is an error
 };
 constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},  // Open MPI's mpirun
                             {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", false},            // srun --mpi=pmix
@@ -41,7 +41,7 @@ std::optional<MpiLaunch> launch_now() {
   return std::nullopt;
 }
 
-/// What was kept: nothing, or what the environment said then.
+/// What keep_mpi_launch() has kept; the outer optional is empty before it was called.
 std::optional<std::optional<MpiLaunch>>& kept() {
   static std::optional<std::optional<MpiLaunch>> kept;
   return kept;

@@ -1,11 +1,11 @@
-// Calls of MPI whose errors become ferry's.
+// Turns errors of MPI calls into ferry's.
 #pragma once
 
 #include <mpi.h>
 
 namespace ferry::mpi {
 
-/// Throws Error(peer_lost) with MPI's text unless `result` is MPI_SUCCESS. `what`: the function that gave it.
+/// Throws Error(peer_lost) with MPI's text unless `result` is MPI_SUCCESS. `what`: the function that returned it.
 void check(int result, const char* what);
 
 }  // namespace ferry::mpi

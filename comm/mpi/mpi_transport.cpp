@@ -1,5 +1,5 @@
-// Transport over MPI. Every message is a nonblocking send or receive with its channel as tag, cut into chunks where
-// MPI's int counts do not reach. Progress comes from testing; see idle() for how it waits.
+// Transport over MPI. Every message is a nonblocking send or receive with its channel as tag, cut into chunks where it
+// is too long for MPI's int counts. Messages make progress when they are tested; see idle() for how it waits.
 #include <sched.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@ using mpi::check;
 using std::chrono::microseconds;
 
 constexpr int kControlEvery = 32;      // tests of data between looks at the control stream
-constexpr microseconds kShortSpin{5};  // of idle(), where more threads than cores want to run
+constexpr microseconds kShortSpin{5};  // of idle(), on a host with more threads than cores
 constexpr microseconds kLongSpin{200};
-constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of messages that are under way: they move only while one tests
+constexpr std::int64_t kBytesPerMicrosecond = 1000;  // assumed for messages under way, which move only while tested
 constexpr microseconds kLongestSpin{50000};
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{1000};
 constexpr std::chrono::milliseconds kCancelTime{200};
 
-/// One message: its chunks that are not complete.
+/// One message; `chunks` are those that are not complete.
 struct Transfer {
   struct Chunk {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -112,8 +112,8 @@ void MpiTransport::check_job() {
   throw error_of(*job_->failure());
 }
 
-/// Once the job has failed: takes the receives back, so that nothing that comes later is written into their buffers.
-/// MPI takes back neither a receive whose message is arriving, which gets a moment to complete, nor a send.
+/// Once the job has failed: cancels the receives, so that no message that comes later is written into their buffers.
+/// MPI cannot cancel a receive whose message is arriving, which gets kCancelTime to complete; sends are only forgotten.
 void MpiTransport::withdraw() {
   if (std::exchange(withdrawn_, true)) return;
   for (Transfer& transfer : transfers_) {
@@ -125,7 +125,7 @@ void MpiTransport::withdraw() {
   while (!all_arrived() && !deadline.expired()) std::this_thread::yield();
 }
 
-/// Of the receives that were withdrawn.
+/// Whether all receives that were withdrawn are cancelled or complete.
 bool MpiTransport::all_arrived() {
   for (Transfer& transfer : transfers_)
     while (!transfer.chunks.empty()) {
@@ -229,14 +229,15 @@ bool MpiTransport::done(Ticket ticket) {
   return true;
 }
 
-/// How long to test without sleeping: where cores are free, as long as what is under way may take.
+/// How long to test without sleeping. Where cores are free, this includes the time that messages under way may take.
 microseconds MpiTransport::spin() const {
   if (spin_ < kLongSpin) return spin_;
   return std::min(kLongestSpin, spin_ + microseconds(under_way_ / kBytesPerMicrosecond));
 }
 
 /// Returns at once for a while, so that the caller tests again; then sleeps, for an eighth of the time that it has been
-/// idle. A sleeper gets its core back as soon as it wakes, a spinner only after the time slice of who computes there.
+/// idle. Sleeping helps where cores are shared: the scheduler runs a thread that wakes at once, but one that spins has
+/// to wait until another thread's time slice ends.
 void MpiTransport::idle(microseconds at_most) {
   job_->poll();
   check_job();
@@ -268,7 +269,7 @@ void MpiTransport::abort(const Failure& failure) noexcept {
     const Deadline deadline(system_clock(), kCancelTime);
     while (!job_->drained() && !deadline.expired()) job_->poll();
     withdraw();
-  } catch (const Error&) {  // MPI is broken: the peers lose us all the same
+  } catch (const Error&) {  // MPI is broken, so the peers will notice anyway
   }
 }
 
@@ -282,8 +283,8 @@ WireCount MpiTransport::sent() const {
   return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
 }
 
-/// Returns once `ready()` is true. Error(stalled) when that needs tasks that do not come; Error(peer_lost) when one has
-/// left `before`, the job to which they come from.
+/// Returns once `ready()` is true. Error(stalled) at the deadline. `before`, or null, is the failed job that these
+/// tasks begin anew: Error(peer_lost) when one of them has left it.
 template <class Ready>
 void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* before) {
   while (!ready()) {
@@ -300,7 +301,7 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* 
   }
 }
 
-/// A duplicate of that name that reports errors. Errors as wait_for_tasks().
+/// A duplicate of `comm` that is called `name` and returns errors instead of aborting. Errors as wait_for_tasks().
 MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::Control* before) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -316,7 +317,8 @@ MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mp
   return copy;
 }
 
-/// How long to spin before sleeping: briefly if the threads of the tasks on this host outnumber its cores.
+/// How long to spin before sleeping: briefly if this task has more threads than cores that it may use, or all tasks of
+/// the host, with as many threads each, more than the host has.
 microseconds spin_for(MPI_Comm comm, int threads) {
   MPI_Comm host = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
@@ -345,9 +347,9 @@ std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& optio
   return std::make_unique<MpiTransport>(std::move(job), options.chunk_bytes, spin);
 }
 
-/// Over duplicates: messages of the failed job, which may still come, belong to its own communicators. All tasks have
-/// withdrawn their receives before they meet here, and what was arriving has arrived: then no message of the failed job
-/// meets a receive any more, so that MPI touches none of its buffers.
+/// The new job runs on duplicates of the communicator, so that messages of the failed job which still come cannot match
+/// its receives. Each task has withdrawn its receives before it duplicates, and what was arriving has arrived; so MPI
+/// writes into no buffer of the failed job any more.
 std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
   FERRY_ASSERT(job_->failure().has_value(), "a job that goes on does not begin anew");
   const Deadline all_come(system_clock(), deadline);

@@ -37,7 +37,7 @@ void part(Control& job, Code code, std::string_view why) {
   job.say_goodbye();
 }
 
-/// True when all peers have parted, too.
+/// Waits until all peers have said goodbye. False when that takes too long after a failure.
 bool await_peers(Control& job, const Deadline& grace) {
   while (!job.all_gone() || !job.drained()) {
     if (job.failure() && grace.expired()) return false;
@@ -47,7 +47,7 @@ bool await_peers(Control& job, const Deadline& grace) {
   return true;
 }
 
-/// Parts from all jobs. False when a peer of a failed job did not answer.
+/// Leaves all jobs. False when a peer of a failed job did not answer, or MPI failed.
 bool part_from_all(Code code, std::string_view why) {
   bool parted = true;
   try {
@@ -67,7 +67,8 @@ int exit_code() {
   return static_cast<int>(Code::peer_lost);
 }
 
-/// Not in a child of fork(), nor on another thread while a transport may be calling MPI on its own.
+/// Whether this thread may call MPI: not in a child of fork(), nor on another thread than the one that called start()
+/// while a transport is alive, which may be calling MPI there.
 bool may_call() {
   const Process& self = process();
   const auto unused = [](const auto& job) { return job.use_count() == 1; };
@@ -87,7 +88,7 @@ void at_exit() {
   leave(Code::peer_lost, "the process ended before the job was done (exit without close)");
 }
 
-/// MPI calls this at the begin of the program's own MPI_Finalize.
+/// MPI calls this when the program's own MPI_Finalize begins, because that deletes the attributes of MPI_COMM_SELF.
 int at_finalize(MPI_Comm, int, void*, void*) {
   if (!may_call()) return MPI_SUCCESS;
   if (!part_from_all(Code::peer_lost, "MPI was finalized before the job was done")) {
@@ -97,11 +98,12 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Open MPI reads its parameters from the environment. What the user has set stays.
+/// Sets parameters of Open MPI, which it reads from the environment. Those that the user has set stay.
 void tune() {
   const auto set = [](const char* name, const char* value) { setenv(name, value, 0); };
   set("OMPI_MCA_btl_vader_eager_limit", "32768");  // 4 KB messages in a quarter of the time on one host
-  // Over TCP: 64 KB without a handshake, more as a pipeline of fragments, not put by the receiver's address after one.
+  // Over TCP: messages up to 128 KiB go without a handshake. Longer ones go as a pipeline of fragments, rather than by
+  // a put to an address that the receiver must send first.
   set("OMPI_MCA_btl_tcp_eager_limit", "131072");
   set("OMPI_MCA_btl_tcp_max_send_size", "524288");
   set("OMPI_MCA_btl_tcp_flags", "send,inplace");

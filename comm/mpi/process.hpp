@@ -1,5 +1,5 @@
-// Process: MPI's life within this process: started at most once, ended only by who started it, and never before the
-// tasks of all jobs have parted.
+// Process: starts and ends MPI in this process. It is started at most once, ended only by whoever started it, and not
+// before the tasks of all jobs have said goodbye to each other.
 #pragma once
 
 #include <mpi.h>
@@ -10,20 +10,20 @@
 
 namespace ferry::mpi {
 
-/// Starts MPI (MPI_THREAD_FUNNELED) if nobody has. From then on the exit of the process, or the program's own
-/// MPI_Finalize, parts from all jobs: see watch(). Error(usage) when MPI was finalized, Error(resource) when it does
-/// not start.
+/// Starts MPI (MPI_THREAD_FUNNELED) unless it runs. From then on the exit of the process, or the program's own
+/// MPI_Finalize, leaves all jobs: see watch(). Error(usage) when MPI was finalized or started before a fork(),
+/// Error(resource) when it does not start.
 void start();
 
-/// Whether MPI runs.
+/// Whether MPI is initialized and not finalized.
 [[nodiscard]] bool running();
 
-/// Keeps `job` until its tasks have parted, also when its transport is gone.
+/// Keeps `job` until all its tasks have said goodbye, even when its transport is gone.
 ///
-/// At the end of the process: a job that this task has not closed has failed, and its peers are told. Then each task
-/// says goodbye and waits for the goodbyes of the others; without a failure as long as it takes (as MPI_Finalize would,
-/// but sleeping), else for a few seconds. If all came, MPI is finalized; a peer that does not answer is ended with
-/// MPI_Abort, since MPI_Finalize would wait for it for ever.
+/// At the end of the process, a job that this task has not closed counts as failed, and its peers are told. Then each
+/// task says goodbye and waits for the goodbyes of the others: without a failure for as long as it takes (as
+/// MPI_Finalize would, but sleeping), else for a few seconds. If all have come, MPI is finalized. If a peer does not
+/// answer, MPI_Abort ends all processes, since MPI_Finalize would wait for that peer for ever.
 void watch(std::shared_ptr<Control> job);
 
 }  // namespace ferry::mpi

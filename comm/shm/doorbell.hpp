@@ -13,14 +13,15 @@ namespace ferry::shm {
 ///     if (!something_came()) bell.sleep(at_most);
 ///     bell.get_up();
 ///
-/// and who writes it rings afterwards. One sleeper; any number of ringers. Zeroed memory is a fresh one.
+/// A task that writes it calls ring() afterwards. One sleeper; any number of ringers. Zeroed memory is a valid new one.
 class alignas(64) Doorbell {
  public:
-  /// Lets this process's threads be reached by other sleepers' barriers, so that ringing needs no fence of its own:
-  /// false where the system has no membarrier().
+  /// Registers this process for membarrier(): a sleeper in another process then issues the fence for ring(), which
+  /// needs none of its own. False where the system has no membarrier().
   [[nodiscard]] static bool register_process();
 
-  /// After writing. `fenced`: not every process could register.
+  /// Call it after writing. `fenced`, the same for all who use the bell: some process could not register, so that
+  /// ring() must fence.
   void ring(bool fenced) noexcept {
     if (fenced)
       std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -12,8 +12,8 @@
 namespace ferry::shm {
 namespace {
 
-constexpr std::uint64_t kAddresses = std::uint64_t{1}
-                                     << 46;  // for the segments of all tasks, half of what a process has
+// Bytes of address space for the segments of all tasks: half of what a process has.
+constexpr std::uint64_t kAddresses = std::uint64_t{1} << 46;
 constexpr std::uint64_t kLaneBytes = (sizeof(ShmLane) + kPage - 1) / kPage * kPage;
 
 std::uint64_t lane_at(int task) {
@@ -24,14 +24,15 @@ ShmLane* lane_in(const Segment& segment, int task) {
   return reinterpret_cast<ShmLane*>(segment.data() + lane_at(task));
 }
 
-/// Room for as many bytes as the machine has, pages coming as they are needed.
+/// Address space for as many bytes as the machine has memory; pages are allocated when they are needed.
 std::uint64_t segment_bytes(int tasks) {
   struct sysinfo info {};
   const std::uint64_t memory = sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : kAddresses;
   return std::min(lane_at(tasks) + memory, kAddresses / static_cast<std::uint64_t>(tasks));
 }
 
-/// What a task says of itself: its segment's ticket (none: ""), its threads, how it sleeps.
+/// What a task tells the others: its number of threads, whether ringing it needs a fence (Doorbell), and its segment's
+/// ticket ("" if it has none).
 struct Card {
   int threads = 1;
   bool fenced = false;

@@ -20,17 +20,18 @@ struct Neighbour {
   Doorbell* doorbell = nullptr;
 };
 
-/// What a task has once all have met.
+/// What meet() gives a task.
 struct Host {
-  std::shared_ptr<Segment> own;  ///< null when nobody is near
-  std::shared_ptr<Store> store;  ///< the rest of `own`
+  std::shared_ptr<Segment> own;  ///< null when there are no neighbours
+  std::shared_ptr<Store> store;  ///< hands out what `own` has beside doorbell and lanes
   Doorbell* doorbell = nullptr;
   std::vector<Neighbour> neighbours;
   bool crowded = false;  ///< more threads than cores: sleep soon
-  bool fenced = false;   ///< a neighbour's sleep needs the waker's fence (Doorbell::ring)
+  bool fenced = false;   ///< some neighbour, or this task, needs the ringer's fence (Doorbell::ring)
 };
 
-/// Finds the neighbours, together with all tasks of the job.
+/// Finds the neighbours; all tasks of the job call it together. `threads`: of this task. Errors as
+/// shared_memory_transport().
 [[nodiscard]] Host meet(Transport& inner, int threads, const Deadline& deadline);
 
 }  // namespace ferry::shm

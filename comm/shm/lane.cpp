@@ -11,13 +11,14 @@
 namespace ferry::shm {
 namespace {
 
-/// Cells are given back in groups: the line that says so goes from core to core each time.
+/// The receiver gives cells back in groups of this many, because each store to cells_taken moves a cache line between
+/// cores.
 constexpr std::uint32_t kGiveBack = 32;
-/// Of so many posts the look at one is timed, for Distance: that at the first of two lines, which the processor may
-/// fetch together. So is each look at the cells taken.
+/// One read of a post in this many is timed, for Distance. These posts fill two cache lines, which the processor may
+/// fetch together, so only the read of the first post shows the time. All reads of cells_taken are timed, too.
 constexpr std::uint32_t kTimedPosts = 4;
 
-/// As memcpy, for a cell's payload: scalars without a call.
+/// memcpy for a cell's payload, without a function call for 4 and 8 bytes (scalars).
 void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
   if (bytes == 4)
     std::memcpy(target, source, 4);
@@ -31,7 +32,8 @@ void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
 
 // ---- Sender ----
 
-/// A look at a line; true when it finds that the receiver has written it since the last one: it had to come from there.
+/// Calls `look`, which reads a cache line and returns whether the receiver has written it since the last look. If so,
+/// the line came from the receiver's core, and the time counts for the distance. Returns what `look` does.
 template <class Look>
 bool ShmOutbox::timed(Look look) {
   if (ferry::stream_from(true) == ferry::stream_from(false)) return look();
@@ -70,7 +72,7 @@ ShmOutbox::Sent ShmOutbox::send(std::uint32_t channel, std::span<const std::byte
   return Sent::complete;
 }
 
-/// The channel, once its posts have been looked for.
+/// The channel, after reading new posts if it has none yet.
 ShmOutbox::Channel& ShmOutbox::with_posts(std::uint32_t channel) {
   if (channels_[channel].next() == nullptr) read_posts();
   return channels_[channel];
@@ -141,7 +143,7 @@ void Inbox::receive(std::uint32_t channel, Receiving& receiving) {
     post(channel, static_cast<std::uint64_t>(receiving.target - own_.data()), receiving.bytes);
 }
 
-/// In the order in which they came, if any came before somebody asked.
+/// Takes the oldest message of the channel that came before its receive; false if there is none.
 bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target, std::uint64_t bytes) {
   if (channel.early.empty()) return false;
   const Early early = channel.early.front();
@@ -239,7 +241,7 @@ void Inbox::open(const Cell& cell) {
   }
 }
 
-/// Of the channel's first receive.
+/// Completes the channel's first receive.
 void Inbox::complete(Channel& channel, const std::byte* payload) {
   Receiving& receiving = *channel.first;
   channel.first = receiving.next;

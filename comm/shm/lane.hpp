@@ -1,8 +1,9 @@
 // ShmLane: the messages from one task to another of its host. Its memory lies in the receiver's segment.
 //
-// A message of at most Cell::kInline bytes is written into the next cell of a ring, its number last: one cache line
-// goes from core to core. A longer one needs the address of its receive first: the receiver writes it into a ring of
-// posts as soon as the receive is made. The sender then copies straight into that buffer, and a cell says so.
+// A message of at most Cell::kInline bytes is written into the next cell of a ring, the cell's number last: one cache
+// line goes from core to core. For a longer one the sender needs the address of the receive's buffer: the receiver
+// writes it into a ring of posts when the receive is made. The sender then copies straight into that buffer, and writes
+// a cell which says so.
 #pragma once
 
 #include <array>
@@ -19,42 +20,42 @@
 
 namespace ferry::shm {
 
-/// What the sender tells.
+/// An entry that the sender writes.
 struct alignas(64) Cell {
   static constexpr std::size_t kInline = 48;
   enum class Kind : std::uint32_t {
     value,     ///< the message itself
     landed,    ///< the message is in the buffer of its receive
-    announced  ///< a message of that size waits for its receive, or fits it not
+    announced  ///< a message of that size waits, because it has no receive yet or one of another size
   };
   std::atomic<std::uint32_t> number;  ///< of the cell in its lane, from 1; written last
   std::uint32_t channel;
   std::uint64_t bytes : 62;
   std::uint64_t kind : 2;
-  std::array<std::byte, kInline> payload;  ///< of `announced`: which message of its channel it is (8 bytes)
+  std::array<std::byte, kInline> payload;  ///< of `announced`: the message's number in its channel (8 bytes), from 0
 };
 static_assert(sizeof(Cell) == 64);
 
-/// A receive that waits for a longer message.
+/// An entry that the receiver writes: a receive that waits for a longer message.
 struct alignas(32) Post {
   static constexpr std::uint64_t kElsewhere = UINT64_MAX;  ///< `at`: the buffer is not in the segment
-  std::atomic<std::uint32_t> number;
+  std::atomic<std::uint32_t> number;                       ///< as of a cell
   std::uint32_t channel;
-  std::uint64_t at;  ///< in the receiver's segment
+  std::uint64_t at;  ///< offset of the buffer in the receiver's segment
   std::uint64_t bytes;
 };
 static_assert(sizeof(Post) == 32);
 
-/// Zeroed memory is a fresh one.
+/// Zeroed memory is a valid new one.
 struct ShmLane {
   static constexpr std::uint32_t kCells = 128, kPosts = 128;
   std::array<Cell, kCells> cells;
   std::array<Post, kPosts> posts;
-  alignas(64) std::atomic<std::uint32_t> cells_taken;  // by the receiver
-  alignas(64) std::atomic<std::uint32_t> posts_taken;  // by the sender
+  alignas(64) std::atomic<std::uint32_t> cells_taken;  // written by the receiver
+  alignas(64) std::atomic<std::uint32_t> posts_taken;  // written by the sender
 };
 
-/// Something for each channel, found at once for the small numbers that plans use.
+/// A T for each channel. The channels of plans have small numbers, so these are found by index.
 template <class T>
 class PerChannel {
  public:
@@ -74,19 +75,20 @@ class PerChannel {
 class ShmOutbox {
  public:
   enum class Sent {
-    full,      ///< there is no room
-    waits,     ///< there is no receive yet
-    complete,  ///< the bytes may be overwritten
-    elsewhere  ///< the receive's buffer is not in the segment: to be sent in another way
+    full,      ///< not sent, as no cell is free
+    waits,     ///< not sent, as there is no receive yet or one of another size
+    complete,  ///< sent; the bytes may be overwritten
+    elsewhere  ///< the receive's buffer is not in the segment: the caller sends it over another transport
   };
   ShmOutbox(ShmLane& lane, Segment& receiver) : lane_(lane), receiver_(receiver) {}
 
-  /// Sends the next message of its channel if that can be done now. `announce`: says so to the receiver if it is a long
-  /// one that has to wait.
+  /// Sends the next message of its channel if that can be done now. With `announce`, a long message that has to wait is
+  /// announced to the receiver.
   [[nodiscard]] Sent send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
-  /// Where the next message of its channel goes; null when that is not known, or not in the segment.
+  /// Where the next message of the channel goes; null when that is not known, or not in the segment, or when it has
+  /// another size.
   [[nodiscard]] std::byte* window(std::uint32_t channel, std::uint64_t bytes);
-  /// From so many bytes on a message is best written around the caches, as near as the receiver is now.
+  /// The size in bytes from which on a message is best written around the caches; depends on how near the receiver is.
   [[nodiscard]] std::size_t stream_from() const { return ferry::stream_from(distance_.far()); }
 
  private:
@@ -94,7 +96,7 @@ class ShmOutbox {
     std::uint64_t at, bytes;
   };
   struct Channel {
-    std::vector<Receive> posted;  ///< from `first` on
+    std::vector<Receive> posted;  ///< receives without a message yet, from index `first` on
     std::size_t first = 0;
     std::uint64_t sent = 0;
     [[nodiscard]] const Receive* next() const { return first < posted.size() ? &posted[first] : nullptr; }
@@ -113,8 +115,8 @@ class ShmOutbox {
   Segment& receiver_;
   Distance distance_;
   PerChannel<Channel> channels_;
-  std::uint32_t cells_ = 0, cells_taken_ = 0;  // written; of them taken, when last looked
-  std::uint32_t posts_ = 0;                    // read
+  std::uint32_t cells_ = 0, cells_taken_ = 0;  // cells written, and how many of them were taken at the last look
+  std::uint32_t posts_ = 0;                    // posts read
 };
 
 /// A receive under way.
@@ -131,18 +133,18 @@ class Inbox {
  public:
   Inbox(ShmLane& lane, Segment& own, int from, int to) : lane_(lane), own_(own), from_(from), to_(to) {}
 
-  /// Whether receives of so many bytes to that address come through here; else only their place in the order is kept,
-  /// and they are to be received in the way that ShmOutbox::Sent::elsewhere is sent.
+  /// Whether a receive of this size into that address can come through this lane. Else call skip(), and receive it over
+  /// the other transport, where ShmOutbox::Sent::elsewhere makes the sender send it.
   [[nodiscard]] bool takes(const std::byte* target, std::uint64_t bytes) const {
     return bytes <= Cell::kInline || own_.holds(target, bytes);
   }
   /// Makes the next receive of its channel; complete at once when the message is there already. `receiving` must stay
   /// where it is until it is complete.
   void receive(std::uint32_t channel, Receiving& receiving);
-  /// The next message of its channel, which is at most Cell::kInline bytes long and for which no receive was made;
+  /// Takes the next message of the channel, which has at most Cell::kInline bytes and for which no receive was made;
   /// false when it has not come. Not while a receive of that channel is under way.
   [[nodiscard]] bool take(std::uint32_t channel, std::byte* target, std::uint64_t bytes);
-  /// The next receive of its channel comes elsewhere.
+  /// Says that the next receive of the channel comes over the other transport, so that the order is kept.
   void skip(std::uint32_t channel, std::uint64_t bytes);
   /// Takes what has come; true when there was something.
   [[nodiscard]] bool drain();
@@ -150,11 +152,11 @@ class Inbox {
   [[nodiscard]] bool has_mail() const {
     return lane_.cells[cells_ % ShmLane::kCells].number.load(std::memory_order_acquire) == cells_ + 1;
   }
-  /// Posts that found no room; true when one is in now.
+  /// Writes posts for which there was no room before; true when at least one was written.
   [[nodiscard]] bool post_more();
   [[nodiscard]] bool has_unposted() const { return !unposted_.empty(); }
   [[nodiscard]] int waiting() const { return waiting_; }
-  /// Brings the next cell here, if it has been written: to be called some time before it is looked for.
+  /// Prefetches the next cell into this core's cache: call it some time before the cell is read.
   void fetch_ahead() const { __builtin_prefetch(&lane_.cells[cells_ % ShmLane::kCells]); }
 
  private:
@@ -165,9 +167,9 @@ class Inbox {
   struct Channel {
     Receiving* first = nullptr;
     Receiving* last = nullptr;
-    std::vector<Early> early;                                   ///< came before their receives
-    std::uint64_t made = 0;                                     ///< receives, and messages taken without one
-    std::uint64_t announced = UINT64_MAX, announced_bytes = 0;  ///< the last such message
+    std::vector<Early> early;                                   ///< messages that came before their receives
+    std::uint64_t made = 0;                                     ///< receives made, and messages taken without one
+    std::uint64_t announced = UINT64_MAX, announced_bytes = 0;  ///< number and size of the last announced message
   };
   struct Unposted {
     std::uint32_t channel;
@@ -186,9 +188,9 @@ class Inbox {
   int from_, to_;
   PerChannel<Channel> channels_;
   std::vector<Unposted> unposted_;
-  std::uint32_t cells_ = 0;                    // read
-  std::uint32_t early_ = 0;                    // messages that wait in all channels
-  std::uint32_t posts_ = 0, posts_taken_ = 0;  // written; of them taken, when last looked
+  std::uint32_t cells_ = 0;                    // cells read
+  std::uint32_t early_ = 0;                    // early messages of all channels
+  std::uint32_t posts_ = 0, posts_taken_ = 0;  // posts written, and how many of them were taken at the last look
   int waiting_ = 0;                            // receives under way
 };
 

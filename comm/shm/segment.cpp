@@ -24,7 +24,7 @@ std::uint64_t whole_pages(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
 }
 
-/// A file may not grow beyond this without a signal.
+/// The largest size to which this process may grow a file; beyond it the system sends a signal.
 std::uint64_t largest_file() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
@@ -38,7 +38,7 @@ std::byte* map(int file, std::uint64_t bytes) {
   return static_cast<std::byte*>(at);
 }
 
-/// What a ticket says; `process` is 0 when it says nothing that could be opened.
+/// The fields of a ticket; `process` is 0 when it is not a valid one.
 struct Address {
   int process = 0, file = -1;
   std::string name;
@@ -76,7 +76,8 @@ std::unique_ptr<Segment> Segment::open(std::string_view ticket) {
   const Address address = parsed(ticket);
   if (address.process <= 0) return nullptr;
   const std::string path = "/proc/" + std::to_string(address.process) + "/fd/" + std::to_string(address.file);
-  // What another process of that number has open may be anything: the name is looked at before it is opened.
+  // A ticket from another host or container names some unrelated process here, whose file may be anything: so its name
+  // is checked before it is opened.
   std::array<char, 128> target{};
   const ssize_t length = readlink(path.c_str(), target.data(), target.size() - 1);
   if (length <= 0 || std::string(target.data()) != "/memfd:" + address.name + " (deleted)") return nullptr;

@@ -1,4 +1,4 @@
-// Segment: memory of one task that the other tasks of its host map.
+// Segment: memory of one task that other tasks of its host map.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace ferry::shm {
 
 inline constexpr std::uint64_t kPage = 4096;  // bytes
 
-/// A range of addresses that several processes have, backed by a file without a name (memfd): it is gone with the last
-/// of them, however they end. The range is far larger than what is used; pages come with reserve(), so that memory that
-/// is not there is an error and never a SIGBUS.
+/// Memory that several processes map, backed by an anonymous file (memfd): it is freed with the last of them, however
+/// they end. The range of addresses is far larger than what is used; reserve() allocates the pages, so that a lack of
+/// memory is an error and never a SIGBUS.
 class Segment {
  public:
-  /// A new one of up to `bytes`. Nothing when this system gives none (no memfd, or no room for so many addresses).
+  /// A new one of up to `bytes`. Null when the system gives none (no memfd, or not enough address space).
   [[nodiscard]] static std::unique_ptr<Segment> make(std::uint64_t bytes);
-  /// That of another task, from what its ticket() said. Nothing when it is not there: another host, another container,
-  /// another user.
+  /// Maps the segment of another task, whose ticket() this is. Null when it cannot be opened: it is on another host, in
+  /// another container, or of another user.
   [[nodiscard]] static std::unique_ptr<Segment> open(std::string_view ticket);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -37,10 +37,10 @@ class Segment {
     return at >= data_ && bytes <= bytes_ && at <= data_ + (bytes_ - bytes);
   }
 
-  /// Gives [begin, begin + bytes) its pages, zeroed. Error(resource) naming `what` and the bytes when there is not so
-  /// much memory. Of an own segment.
+  /// Allocates the pages of [begin, begin + bytes), zeroed. Error(resource) naming `what` and the size when there is
+  /// not enough memory. Only for a segment from make().
   void reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what);
-  /// Gives the pages back.
+  /// Gives the pages back to the system.
   void release(std::uint64_t begin, std::uint64_t bytes) noexcept;
 
  private:
@@ -53,11 +53,12 @@ class Segment {
   std::string ticket_;
 };
 
-/// Hands out reserved parts of an own segment, from `begin` to its end. Thread-safe.
+/// Allocates memory in a segment from make(), between offset `begin` and its end. Thread-safe.
 class Store : public std::enable_shared_from_this<Store> {
  public:
   Store(std::shared_ptr<Segment> segment, std::uint64_t begin);
-  /// Zeroed memory at a page's begin, back in the store when the last owner is gone. Errors as Segment::reserve.
+  /// Zeroed memory, aligned to a page; it returns to the store when its last owner is gone. Errors as
+  /// Segment::reserve, also when the segment's addresses are used up.
   [[nodiscard]] std::shared_ptr<std::byte> take(std::uint64_t bytes, std::string_view what);
 
  private:

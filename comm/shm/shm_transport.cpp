@@ -1,4 +1,5 @@
-// Transport between tasks of one host through memory that they share, over another transport for everything else.
+// Transport between tasks of one host through memory that they share, on top of another transport ("below") for
+// everything else.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -16,9 +17,9 @@ using shm::ShmOutbox;
 using std::chrono::microseconds;
 
 constexpr Ticket kInner = Ticket{1} << 63;             // a ticket of the transport below
-constexpr std::uint32_t kControlEvery = 256;           // fruitless tests between looks at the transport below
-constexpr microseconds kLookBelow{2000};               // longest sleep: failures are heard of there
-constexpr microseconds kLookBelowOften{50};            // while messages are under way there, too
+constexpr std::uint32_t kControlEvery = 256;           // unsuccessful tests between looks at the transport below
+constexpr microseconds kLookBelow{2000};               // longest sleep: the transport below tells of failures
+constexpr microseconds kLookBelowOften{50};            // the same while messages are under way there
 constexpr microseconds kShortSpin{2}, kLongSpin{100};  // of idle(), before it sleeps
 
 /// An address that no other living thread has.
@@ -33,12 +34,12 @@ struct Transfer {
   std::uint32_t channel = 0;
   bool sends = false, announced = false;
   bool complete = false;  // of a send
-  bool below = false;     // of a send that went on below, as `inner`
+  bool below = false;     // of a send that is under way in the transport below, as `inner`
   Ticket inner = 0;
   int peer = 0;
 };
 
-/// What this task has with one other.
+/// The connection to another task of this host.
 struct Peer {
   Peer(shm::Neighbour& near, shm::Segment& own, int self)
       : out(*near.to, *near.segment),
@@ -101,12 +102,12 @@ class ShmTransport final : public Transport {
   std::vector<Peer*> near_;
   std::deque<Transfer> store_;
   std::vector<Transfer*> free_;
-  std::vector<std::uint32_t> blocked_;  // channels, in send_more()
+  std::vector<std::uint32_t> blocked_;  // of send_more(): channels whose next send must wait
   std::uint32_t tests_ = 0;
   int below_ = 0;       // transfers under way in the transport below
   bool moved_ = false;  // something has been completed since idle() returned
   bool failed_ = false;
-  WireCount sent_;  // what went through memory, without what went on below
+  WireCount sent_;  // what went through memory, not what was sent below
 };
 
 ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads)
@@ -121,7 +122,7 @@ ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int
   }
 }
 
-/// Who waits for this task hears from the transport below that it is gone.
+/// Destroying the transport below tells the others that this task is gone; then those that sleep are woken to hear it.
 ShmTransport::~ShmTransport() {
   inner_.reset();
   for (Peer* peer : near_) peer->doorbell->ring(host_.fenced);
@@ -195,7 +196,7 @@ std::byte* ShmTransport::window(int peer, std::uint32_t channel, std::uint64_t b
   return to != nullptr && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
 }
 
-/// A place in the lender's segment.
+/// The number is the offset in the lender's segment.
 std::optional<std::uint64_t> ShmTransport::lend(std::span<const std::byte> bytes) const {
   if (!host_.own || !host_.own->holds(bytes.data(), bytes.size())) return std::nullopt;
   return static_cast<std::uint64_t>(bytes.data() - host_.own->data());
@@ -212,7 +213,7 @@ void ShmTransport::count(std::span<const std::byte> bytes) {
   sent_.bytes += static_cast<std::int64_t>(bytes.size());
 }
 
-/// Tries to send; what the receiver is to get in another way goes on below.
+/// Tries to send, through the transport below where the receive's buffer is not in the segment.
 ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
   const ShmOutbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
   transfer.announced = transfer.announced || sent == ShmOutbox::Sent::waits;
@@ -228,7 +229,7 @@ ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
   return sent;
 }
 
-/// Starts the sends that can be started, in the order of their channels; true when one could.
+/// Starts all waiting sends that can be started, in order within each channel; true when there was one.
 bool ShmTransport::send_more(Peer& peer) {
   blocked_.clear();
   bool any = false;
@@ -307,7 +308,7 @@ bool ShmTransport::done(Ticket ticket) {
   return (transfer->sends ? transfer->complete : transfer->receiving.complete) && release(transfer);
 }
 
-/// Moves on what can be moved; true when there was something.
+/// Makes progress with all neighbours; true when there was any.
 bool ShmTransport::progress() {
   bool any = false;
   for (Peer* peer : near_) {
@@ -341,7 +342,7 @@ std::shared_ptr<std::byte> ShmTransport::memory(std::uint64_t bytes, std::string
   return host_.store ? host_.store->take(bytes, what) : nullptr;
 }
 
-/// What neighbours send meanwhile is taken by the next test.
+/// Messages that neighbours send meanwhile are taken by the next done(), take() or idle().
 std::vector<std::string> ShmTransport::exchange(std::string_view mine, const Deadline& deadline) {
   return inner_->exchange(mine, deadline);
 }

@@ -1,6 +1,6 @@
-// ClassPlan: the second of planning's two forms. What the tasks of one role do, region by region, and what the passes
-// over it tell each other. `lower` makes it from the Program (program/program.hpp); what is left after the last pass is
-// the plan's PlanClass.
+// ClassPlan: the second of planning's two forms. What the tasks of one role do, region by region, and what one pass
+// leaves for later ones. `lower` makes it from the Program (program/program.hpp); after the last pass its `role`
+// becomes the plan's PlanClass.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,25 @@
 
 namespace ferry {
 
-/// What passes know of kernels beyond what the plan says of them; ops by the string of their names.
+/// What passes know of kernels beyond what the plan says. Ops are numbers of the strings with their names.
 struct KernelFacts {
-  std::unordered_set<std::uint32_t> elementwise;   ///< compute any run of elements alone
-  std::unordered_set<std::uint32_t> heads;         ///< finish their output piece by piece
-  std::unordered_set<std::uint32_t> streams;       ///< write their output from end to end
+  std::unordered_set<std::uint32_t> elementwise;   ///< ops whose kernels can compute any run of elements by itself
+  std::unordered_set<std::uint32_t> heads;         ///< finish their output piece by piece (Kernel::finishes)
+  std::unordered_set<std::uint32_t> streams;       ///< write their output from end to end (Kernel::streams)
   std::unordered_map<std::uint32_t, double> work;  ///< nanoseconds for each output element
-  /// Of output buffers of kernels that work by rows (Kernel::row): elements of a row of their first input.
+  /// By output buffer of a kernel that works by rows (Kernel::row): elements of a row of its first input.
   std::unordered_map<std::uint32_t, std::int64_t> rows;
   std::int64_t fuse_from = 0;  ///< elements of a value from which tiles pay (PlanOptions::fuse_from); 0: never
 };
 
-/// One assignment: a variable's buffer, the buffer of its new value, the copy that would set it.
+/// One assignment: a variable's buffer, the buffer of its new value, and the copy that is added if the value cannot be
+/// made in the variable's buffer.
 struct VariableUpdate {
   std::uint32_t variable = kNone, value = kNone;
   Instruction instruction;
 };
 
-/// Region 0 (the setup) and 1 (the step) are there from the start. The tables must outlive it. Not thread-safe.
+/// Regions 0 (the setup) and 1 (the step) exist from the start. The tables must outlive it. Not thread-safe.
 class ClassPlan {
  public:
   /// Buffers as an argument: {a, b} or a vector.
@@ -47,31 +48,31 @@ class ClassPlan {
 
   explicit ClassPlan(PlanTables& tables);
 
-  /// Its instructions stand in list() until join() has put them here, region after region.
+  /// Its instructions are in list() until join() puts them here, region after region.
   PlanClass role;
   KernelFacts facts;
-  std::vector<VariableUpdate> updates;  ///< what update_variables is to do
-  /// What pack_inputs is to do: instructions that pack a buffer of the setup, by that buffer.
+  std::vector<VariableUpdate> updates;  ///< for update_variables
+  /// For pack_inputs: the instructions that pack a buffer of the setup, by that buffer.
   std::unordered_map<std::uint32_t, std::vector<Instruction>> packing;
 
   [[nodiscard]] PlanTables& tables() { return *tables_; }
   [[nodiscard]] const PlanTables& tables() const { return *tables_; }
 
-  /// Room for that many instructions of the step and their operands, so that nothing is moved while the lists grow.
+  /// Reserves room for that many instructions of the step, and operands, so that the lists grow without moving.
   void reserve(std::size_t instructions, std::size_t operands);
 
   /// The region that push() adds to: the step, until enter() says otherwise.
   [[nodiscard]] std::uint32_t region() const { return region_; }
-  /// Gives the one before.
+  /// Returns the region before.
   std::uint32_t enter(std::uint32_t region) { return std::exchange(region_, region); }
   [[nodiscard]] std::uint32_t regions() const { return static_cast<std::uint32_t>(lists_.size()); }
   [[nodiscard]] std::vector<Instruction>& list(std::uint32_t region) { return lists_[region]; }
   [[nodiscard]] const std::vector<Instruction>& list(std::uint32_t region) const { return lists_[region]; }
   std::uint32_t add(Region::Kind kind);
-  /// Two new regions, of a loop or a branch.
+  /// Adds the two regions of a loop or branch.
   std::pair<std::uint32_t, std::uint32_t> add(Region::Kind first, Region::Kind second);
 
-  /// Gives the instruction its operands, without putting it anywhere.
+  /// Sets the instruction's operands, without adding it to a list.
   void add_operands(Instruction& instruction, const Buffers& in, const Buffers& out) {
     instruction.inputs = operands(in.items);
     instruction.outputs = operands(out.items);
@@ -83,7 +84,7 @@ class ClassPlan {
     return region == 1 && role.threads > 1 && role.queues.empty();
   }
 
-  /// The lists are in `role`.
+  /// Whether join() was called.
   [[nodiscard]] bool joined() const { return joined_; }
   /// The role with its regions one after another, whether they are joined yet or not: for text and checks.
   [[nodiscard]] PlanClass snapshot() const;
@@ -101,12 +102,12 @@ class ClassPlan {
   bool joined_ = false;
 };
 
-/// Of each buffer how often instructions of all regions name it; a buffer is touched by each view of it, too.
+/// For each buffer, how often instructions of all regions have it as an operand, plus the number of its views.
 [[nodiscard]] std::vector<std::uint32_t> count_touches(const ClassPlan& plan);
 
-/// What holds of the form after every pass: operands, regions and views lead to what is there, no view is one of a
-/// view, and nothing is movable where there is no thread to move it to. Error(bug) names the first instruction that
-/// breaks it.
+/// Checks what holds after every pass: operands, regions, views, devices and threads exist, no buffer is a view of a
+/// view, and nothing is movable where only thread 0 runs. Error(bug) names the first buffer or instruction that breaks
+/// it.
 void check_class(const ClassPlan& plan);
 
 }  // namespace ferry

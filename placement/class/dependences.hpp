@@ -10,29 +10,29 @@
 
 namespace ferry {
 
-/// By the buffers that instructions read and write, nested regions included. Parts of one buffer are apart from each
-/// other, but for the first write to any of them: all others need it, so that whoever had the bytes before is done with
-/// them.
+/// Found from the buffers that instructions read and write, nested regions included. Parts of one buffer do not depend
+/// on each other, except that all need the first write to any of them: that one comes after the buffer that had the
+/// same bytes before.
 class Dependences {
  public:
-  /// Of the instructions in `list`, a range of those of `plan`, which must outlive this.
+  /// `list`: the instructions of `plan`, which must outlive this.
   Dependences(const PlanClass& plan, Range list);
 
-  /// The instructions that the i-th of the list needs, by their numbers in the list: in the order of the operands, some
-  /// more than once.
+  /// The instructions that the i-th of the list depends on, as numbers in the list: in the order of the operands, some
+  /// of them more than once.
   [[nodiscard]] std::span<const std::uint32_t> operator[](std::uint32_t i) const {
     return {needs_.data() + first_[i], first_[i + 1] - first_[i]};
   }
 
  private:
-  /// Who has read a buffer since it was written: a list for each buffer, the last first.
+  /// An instruction that has read a buffer since it was last written: a linked list for each buffer, the latest first.
   struct Reader {
     std::uint32_t instruction, next;
   };
 
   void find_parts();
   void add(std::uint32_t i, const Instruction& instruction);
-  /// What stands for the operand's bytes: the buffer that they are, or the first that is the same part of one.
+  /// The buffer that stands for the operand's bytes: its storage, or the first buffer that is the same part of that.
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
     return bytes_of_[plan_.operands[range.begin + k]];
   }
@@ -49,10 +49,10 @@ class Dependences {
   void write(std::uint32_t i, std::uint32_t buffer);
 
   const PlanClass& plan_;
-  std::vector<std::uint32_t> bytes_of_;                                  // of each buffer
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // of buffers that have some
+  std::vector<std::uint32_t> bytes_of_;                                  // of each buffer: what stands for its bytes
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // of each buffer that has parts
   std::vector<std::uint32_t> first_, needs_;
-  std::vector<std::uint32_t> writer_, reader_;  // of each buffer
+  std::vector<std::uint32_t> writer_, reader_;  // of each buffer: the last writer, the head of its list of readers
   std::vector<Reader> readers_;
 };
 

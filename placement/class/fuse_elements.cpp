@@ -13,7 +13,7 @@ namespace {
 
 using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// Elements of a tile: at most, and a multiple of this where there is room for as many.
+/// A tile has at most kMostElements, and a multiple of kLine elements if there is room for that many.
 constexpr std::int64_t kMostElements = 4096, kLine = 64;
 
 bool is_plain(const PlanClass& plan, std::uint32_t b) {
@@ -33,17 +33,17 @@ bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const
   return true;
 }
 
-/// What a group goes over: `elements`, in rows of `row` where a member works by rows (else 0).
+/// What a group goes over: `elements`, in rows of `row` elements if a member works by rows (else 0).
 struct Extent {
   std::int64_t elements = 0;  ///< 0: it cannot be joined
   std::int64_t row = 0;
 
-  /// Of a value with one element for each row.
+  /// Elements of a value with one for each row.
   [[nodiscard]] std::int64_t rows() const { return row == 0 ? elements : elements / row; }
   [[nodiscard]] bool has(std::int64_t count) const { return count == elements || count == rows(); }
 };
 
-/// Of both together; no elements: they do not fit.
+/// The extent of two groups joined; 0 elements if they do not fit.
 Extent together(const Extent& a, const Extent& b) {
   if (a.elements == b.elements && (a.row == b.row || a.row == 0 || b.row == 0))
     return {a.elements, std::max(a.row, b.row)};
@@ -52,7 +52,8 @@ Extent together(const Extent& a, const Extent& b) {
   return {};
 }
 
-/// A value of sizes `from` is the same for all elements of a row of one of sizes `to`, if it has an element for each.
+/// Whether a value of sizes `from`, with one element for each row of a value of sizes `to`, is broadcast along the
+/// rows.
 bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
   std::size_t d = 1;  // from the last dim
   while (d <= to.size() && (d > from.size() || from[from.size() - d] == 1)) ++d;
@@ -63,13 +64,14 @@ bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::
 
 /// One instruction of a list, or several that have been joined.
 struct Group : Touched {
-  std::vector<std::uint32_t> members;  ///< places in the list, ascending; none: it is part of another one now
-  Storages whole;                      ///< of `reads`: what has as many elements as the result or the rows
+  std::vector<std::uint32_t> members;  ///< places in the list, ascending; none if it has become part of another group
+  Storages whole;                      ///< those of `reads` with an element for each of the extent, or for each row
   Extent extent;
   std::uint32_t device = 0;
-  bool waits = false;  ///< for a message
+  bool waits = false;  ///< it is the wait for a message
 
-  /// It may run on after the wait for a message: it reads no more than what would be read of it there.
+  /// Whether it may move past the wait for a message. It then keeps its one large input alive instead of its result,
+  /// which takes no more memory.
   [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
   [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
@@ -89,7 +91,7 @@ struct Group : Touched {
 /// The slots of a tile region, in bytes for each element of a tile, or for each row.
 class Slots {
  public:
-  /// A free place for `bytes`, a multiple of them.
+  /// Takes a free place for `bytes`, at a multiple of them.
   std::uint64_t take(std::uint64_t bytes) {
     for (std::uint64_t at = 0;; at += bytes) {
       const auto hit = std::any_of(used_.begin(), used_.end(),
@@ -155,7 +157,7 @@ class ElementFuser {
     form_.list(region) = std::move(fused);
   }
 
-  /// More than one member goes over all elements, not just over one for each row.
+  /// Whether more than one member goes over all elements, rather than over one for each row.
   bool pays(const std::vector<Instruction>& list, const Group& group) const {
     return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
              bool large = false;
@@ -204,8 +206,8 @@ class ElementFuser {
     }
   }
 
-  /// Where the group at `at` stands after it has been joined with one from `first` on; the number of groups: it was
-  /// not.
+  /// Joins the group at `at` with an earlier one, from place `first` on. Returns the place of the joined group, or the
+  /// number of groups if none could be joined.
   std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
                        std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
@@ -226,8 +228,8 @@ class ElementFuser {
     return groups.size();
   }
 
-  /// What one member of both groups writes and another touches is touched row by row: an element needs nothing of other
-  /// rows. Without rows, all that is written has as many elements as what is read of it.
+  /// Whether the members of both groups read row by row what other members write, so that no tile needs rows of another
+  /// tile. Without rows this holds anyway, since all that members write has the same number of elements.
   bool keeps_rows(const std::vector<Instruction>& list, const Group& a, const Group& b) const {
     const Extent extent = together(a.extent, b.extent);
     if (extent.row == 0) return true;
@@ -244,7 +246,7 @@ class ElementFuser {
     return keeps;
   }
 
-  /// Row i of `out` needs row i of `in` alone. (A kernel that reads more elements than it makes works by rows.)
+  /// Whether row i of `out` needs only row i of `in`. (A kernel that reads more elements than it makes works by rows.)
   bool follows(std::uint32_t in, std::uint32_t out, const Extent& extent) const {
     const std::int64_t made = elements_of(plan_.buffers[out]);
     if (counts(in, made) || counts(in, extent.elements)) return true;
@@ -253,7 +255,7 @@ class ElementFuser {
 
   // ---- Tile regions ----
 
-  /// Nothing where the slots would need more than there is.
+  /// Makes the `tiles` instruction and its region; nothing if the slots do not fit.
   std::optional<Instruction> make(const std::vector<Instruction>& list, const Group& group) {
     std::vector<Instruction> body;
     for (std::uint32_t m : group.members) body.push_back(list[m]);
@@ -283,7 +285,7 @@ class ElementFuser {
     return tiles;
   }
 
-  /// "Mul+Add"; of many the first ones.
+  /// "Mul+Add"; if there are many, only the first ones.
   std::string ops_of(const std::vector<Instruction>& body) const {
     constexpr std::size_t kShown = 6;
     std::string text;
@@ -292,7 +294,7 @@ class ElementFuser {
     return body.size() > kShown ? text + "+" + std::to_string(body.size() - kShown) + " more" : text;
   }
 
-  /// Gives a slot to each value that is used inside alone. The elements of a tile; 0: they do not fit.
+  /// Gives a slot to each value that is used inside only. Returns the elements of a tile; 0 if the slots do not fit.
   std::int64_t place(const std::vector<Instruction>& body, const Extent& extent) {
     OfBuffers last;  // the last member that touches a buffer
     Storages outside, inside;
@@ -323,7 +325,8 @@ class ElementFuser {
     return fits ? tile : 0;
   }
 
-  /// Elements of a tile of which each needs so many bytes: whole rows, and two tiles at least where there are as many.
+  /// How many elements a tile has if each takes `bytes` of all values: whole rows if there are rows, and few enough for
+  /// at least two tiles.
   std::int64_t tile_of(std::uint64_t bytes, const Extent& extent) const {
     const auto room = static_cast<std::int64_t>((extent.row > 0 ? kSlotBytes : kTileBytes) / bytes);
     const std::int64_t half = std::max<std::int64_t>(1, facts_.fuse_from / 2);
@@ -331,7 +334,7 @@ class ElementFuser {
     return std::min(std::max(kLine, std::min(room / kLine * kLine, kMostElements)), half);
   }
 
-  /// It has one element for each row.
+  /// Whether the value has one element for each row.
   [[nodiscard]] bool is_of_rows(std::uint32_t b, const Extent& extent) const {
     return extent.row > 1 && counts(b, extent.rows());
   }
@@ -339,7 +342,8 @@ class ElementFuser {
     return elements_of(plan_.buffers[b]) == elements;
   }
 
-  /// Its slot may be that of an input which is not needed any more.
+  /// Gives the member's output a slot if it is used inside only: that of an input which ends here, if the kernel may
+  /// write in place. Then frees the slots of the other inputs that end here.
   void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
                     const Extent& extent) {
     const std::uint32_t out = plan_.operands[member.outputs.begin];
@@ -364,7 +368,7 @@ class ElementFuser {
 
   // ---- What is inside ----
 
-  /// Moves what the region makes and nobody else touches into its slots.
+  /// Marks the values that the region makes and nothing else touches: they will lie in slots.
   void count_inside(const std::vector<Instruction>& body) {
     OfBuffers here;
     for (const Instruction& member : body)
@@ -378,7 +382,7 @@ class ElementFuser {
     }
   }
 
-  /// The buffer of which this one is another shape; itself when it is none, or only a part of one.
+  /// The buffer of which this one is another shape; the buffer itself if it is no view, or only a part.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(plan_, b);
     return plan_.buffers[of].bytes == plan_.buffers[b].bytes ? of : b;

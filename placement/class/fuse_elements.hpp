@@ -1,5 +1,5 @@
-// fuse_elements: elementwise instructions, and those that work by rows, go together over the values that they share, a
-// tile at a time.
+// fuse_elements: elementwise instructions, and those that work by rows, are fused where they share values, and run tile
+// by tile.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace ferry {
 
-/// The instruction is elementwise, on at least `from` elements (0: never), so that it may become part of a tile region
-/// by itself.
+/// Whether the instruction is elementwise, fusable, and on at least `from` elements (0: never).
 [[nodiscard]] bool is_fusable(const ClassPlan& plan, const Instruction& instruction, std::int64_t from);
 
-/// Replaces groups of kernels by one `tiles` instruction each, before memory is placed. Of what it makes, a group
-/// writes only what others read; the rest gets slots and no memory.
+/// Replaces groups of kernels by one `tiles` instruction each, before memory is placed. Values that only the group uses
+/// get slots and no memory.
 ///
-/// Joined are kernels of as many elements where one takes the other's value or both read the same one, if the first may
-/// run as late as the second, or the second as early as the first. Beside a kernel that works by rows, which lie whole
-/// in a tile then, so are those on values with one element for each row. Taken are those that are fusable: the
-/// others have a place in the user's order. None is moved past what starts messages or holds regions, so no message
-/// starts later, and past the wait for one only where there is no more to read after it then; kernels keep their order
-/// within a group, and so every value its bits.
+/// Two kernels are joined if they work on the same number of elements, one reads the other's result or both read the
+/// same value, and either the first can move down to the second or the second up to the first. Kernels that work by
+/// rows are joined, too, also with kernels on values that have one element for each row; the rows lie whole in a tile
+/// then. Kernels that are not fusable (kFusable) keep their place: they have effects, or the user ordered them. No
+/// kernel is moved past an instruction that starts a message or has regions, so no message starts later; and past the
+/// wait for a message only if it reads one large value at most, so that this takes no more memory. Kernels keep their
+/// order within a group, so every value keeps its bits.
 void fuse_elements(ClassPlan& plan);
 
 }  // namespace ferry

@@ -12,7 +12,8 @@
 namespace ferry {
 namespace {
 
-/// Elements of an output from which it pays, where tile regions pay later: the head is worth far more than a tile.
+/// Elements of an output from which an epilogue pays. That is fewer than tile regions need (fuse_from), because a head
+/// does far more work on a piece than a kernel does on a tile.
 constexpr std::int64_t kPays = 1024;
 
 class Joiner {
@@ -31,13 +32,13 @@ class Joiner {
   }
 
  private:
-  /// A head and those after it: places in the list, ascending.
+  /// A head and the kernels that follow it.
   struct Chain : Touched {
-    std::vector<std::uint32_t> members;
-    std::uint32_t made = kNone;  ///< by the last one
+    std::vector<std::uint32_t> members;  ///< places in the list, ascending
+    std::uint32_t made = kNone;          ///< the buffer that the last one makes
   };
 
-  using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place where all members are to stand
+  using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place in the list where the whole chain will be
 
   // ---- What can be joined ----
 
@@ -51,11 +52,13 @@ class Joiner {
     return !bounded && elements_of(out) >= from_;
   }
 
-  /// Where the kernel after the chain has what the chain makes; nothing when it cannot be joined.
+  /// Whether the kernel can be the chain's next one: it reads what the chain makes, may write over it, and touches its
+  /// own output's bytes in no other way.
   [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
     if (!is_fusable(form_, i, from_)) return false;
     const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
-    const bool whole = to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // or a part of its own
+    const bool whole =
+        to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // no other shape of a buffer
     if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
         from.device != to.device)
       return false;
@@ -69,7 +72,7 @@ class Joiner {
     return reads_made && fits && !has(chain.reads, taken) && !has(chain.writes, taken);
   }
 
-  /// Only its maker and one instruction have to do with it, and its bytes are its own.
+  /// Whether only its maker and one other instruction touch it, and it has bytes of its own.
   [[nodiscard]] bool is_passed_on(std::uint32_t b) const {
     const Buffer& buffer = plan_.buffers[b];
     return touches_[b] == 2 && buffer.space == Buffer::Space::step && buffer.view_of == kNone;
@@ -109,10 +112,10 @@ class Joiner {
   }
 
   struct Next {
-    std::uint32_t member, place;  ///< of the whole chain
+    std::uint32_t member, place;  ///< the next kernel, and where the chain will be with it
   };
 
-  /// The kernel that the chain at `place` goes on with.
+  /// The kernel that continues the chain at `place`, if any can.
   std::optional<Next> next_of(const Chain& chain, const std::vector<Instruction>& list, std::uint32_t place,
                               const std::vector<bool>& taken, const Chains& starting) const {
     if (!is_passed_on(chain.made) || chain.members.size() == kTileKernels) return std::nullopt;

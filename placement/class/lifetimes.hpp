@@ -8,25 +8,26 @@
 
 namespace ferry {
 
-/// Positions count instructions in the order of the setup and the step, those of nested regions included.
+/// Positions count instructions in the order of setup and step, nested regions included; the end of a region takes a
+/// position, too.
 struct Lifetime {
-  std::uint32_t first = kNone, last = 0;  ///< touches; first is kNone when there are none
+  std::uint32_t first = kNone, last = 0;  ///< positions of the first and last touch; first is kNone if there are none
   std::uint32_t region = kNone;           ///< the innermost region that holds all touches
   bool in_setup = false, in_step = false;
 
   [[nodiscard]] bool touched() const { return first != kNone; }
 };
 
-/// The lifetimes of all storages (buffers that are no view), for the instructions as they stand in `plan`, which must
-/// outlive this. A touch inside a loop counts as one of the whole loop where the buffer is touched outside of it, too:
-/// it may be repeated. Linear. Immutable once made.
+/// The lifetimes of all storages (buffers that are no view), for the instructions in their order in `plan`, which must
+/// outlive this. If a buffer is touched inside and outside of a nested region, a touch inside counts as lasting for the
+/// whole region, since it may be repeated. Linear. Immutable once made.
 class Lifetimes {
  public:
   explicit Lifetimes(const PlanClass& plan);
 
   [[nodiscard]] const Lifetime& operator[](std::uint32_t buffer) const { return all_[buffer]; }
   [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
-  /// The storage is needed from step to step: a variable, or what the setup makes for the step.
+  /// Whether the storage is needed from step to step: a variable, or what the setup makes for the step.
   [[nodiscard]] bool kept(std::uint32_t buffer) const {
     const Lifetime& life = all_[buffer];
     return plan_.buffers[buffer].space == Buffer::Space::state || (life.in_setup && life.in_step);
@@ -37,15 +38,15 @@ class Lifetimes {
   [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t strand) const {
     return strands_ == 1 ? all_[buffer].last : last_on_[buffer * strands_ + strand];
   }
-  /// The last position of an instruction, what is nested in it included.
+  /// The last position of an instruction, regions nested in it included.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const;
 
  private:
-  /// Where a region stands.
+  /// Where a region is in the tree of regions and among the positions.
   struct Span {
     std::uint32_t parent = kNone;
     std::uint32_t depth = 0;
-    std::uint32_t begin = 0, end = 0;  ///< positions of its owner and of its end
+    std::uint32_t begin = 0, end = 0;  ///< positions of its first instruction and of its end
   };
 
   void number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth);

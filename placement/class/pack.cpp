@@ -10,7 +10,8 @@
 namespace ferry {
 namespace {
 
-/// The begin of the smallest gap between `taken`, which is sorted by offset, that has `bytes`; else what is behind all.
+/// The start of the smallest gap of at least `bytes` between the ranges `taken`, which are sorted by offset; if there
+/// is none, the end of all.
 std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& taken) {
   std::uint64_t end = 0, best = UINT64_MAX, smallest = UINT64_MAX;
   for (const LiveRange* range : taken) {
@@ -23,7 +24,7 @@ std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& 
   return best == UINT64_MAX ? end : best;
 }
 
-/// One after another in this order.
+/// Places the ranges one after another in this order, and returns the bytes that all take.
 std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<LiveRange> ranges) {
   std::uint64_t all = 0;
   std::vector<const LiveRange*> placed, taken;  // both by offset
@@ -46,7 +47,7 @@ struct Peak {
 };
 
 Peak peak_of(std::span<const LiveRange> ranges) {
-  std::vector<std::pair<std::uint64_t, std::int64_t>> changes;  // begins before ends of the same time
+  std::vector<std::pair<std::uint64_t, std::int64_t>> changes;  // (2 time, bytes): at equal times, begins before ends
   for (const LiveRange& range : ranges) {
     changes.emplace_back(2 * std::uint64_t{range.first}, static_cast<std::int64_t>(range.bytes));
     changes.emplace_back(2 * std::uint64_t{range.last} + 1, -static_cast<std::int64_t>(range.bytes));
@@ -65,7 +66,7 @@ Peak peak_of(std::span<const LiveRange> ranges) {
 constexpr std::uint64_t kLoose = 64;
 constexpr std::size_t kMostRounds = 16, kMostWork = std::size_t{1} << 25;
 
-/// The best of some orders.
+/// Keeps the best packing of several orders.
 class Packing {
  public:
   explicit Packing(std::span<LiveRange> ranges) : ranges_(ranges), now_(ranges.begin(), ranges.end()), best_(now_) {}
@@ -77,7 +78,8 @@ class Packing {
     best_ = now_;
   }
 
-  /// What lies at the end goes first in the next round, until all takes `enough`, or time is up.
+  /// Places the ranges at the end of memory first in each next round, until all take at most `enough` bytes or the
+  /// rounds are over.
   void improve(std::vector<std::uint32_t>& order, std::uint64_t enough) {
     const std::size_t n = ranges_.size();
     const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));

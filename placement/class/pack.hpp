@@ -1,4 +1,4 @@
-// pack: places for live ranges of memory.
+// pack: finds offsets for live ranges of memory.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,21 @@
 
 namespace ferry {
 
-/// Memory that is taken from one point in time to another, both included.
+/// Memory that is in use from one point in time to another, both included.
 struct LiveRange {
   std::uint32_t first = 0, last = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;  ///< found by pack()
 };
 
-/// Gives each range an offset, ranges that live together apart from each other, and returns the bytes that all take.
-/// The largest first, of these the longest lived, each into the smallest gap between those placed already that it fits
-/// into (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
-/// Net Inference", 2020); or in the same way first those that live when most bytes do, where that takes less. When
-/// neither is within 1/64 of most_alive(), those at the end are placed first and the others again, some rounds; then in
-/// the same way from those on that live the latest. The best is taken. Takes quadratic time. Deterministic,
-/// thread-safe.
+/// Gives each range an offset so that ranges which live at the same time do not overlap, and returns the bytes that all
+/// take. Ranges are placed one after another, each into the smallest gap that fits it. The best of these orders wins:
+/// - largest first, among equals the longest lived (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee,
+///   "Efficient Memory Management for Deep Neural Net Inference", 2020);
+/// - the same, but first the ranges that live when the most bytes do;
+/// - unless that is within 1/64 of most_alive(), some rounds in which the ranges that lay at the end of memory come
+///   first; then such rounds again, beginning with the ranges that live the latest.
+/// Takes quadratic time. Deterministic, thread-safe.
 [[nodiscard]] std::uint64_t pack(std::span<LiveRange> ranges);
 
 /// The most bytes that live at one time: no packing takes less.

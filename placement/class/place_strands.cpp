@@ -15,10 +15,10 @@ namespace {
 
 // Nanoseconds; only their ratios matter. A wait across threads costs about two transfers of a cache line.
 constexpr std::uint64_t kKernel = 40;    // to call a kernel that does something
-constexpr std::uint64_t kIdle = 4;       // to call one without work for each element
-constexpr std::uint64_t kWait = 80;      // of the thread that waits
-constexpr std::uint64_t kPublish = 20;   // of the thread that is waited for
-constexpr std::uint64_t kLatency = 100;  // until the one sees what the other did
+constexpr std::uint64_t kIdle = 4;       // to call one that does no work on elements
+constexpr std::uint64_t kWait = 80;      // on the thread that waits
+constexpr std::uint64_t kPublish = 20;   // on the thread that is waited for
+constexpr std::uint64_t kLatency = 100;  // until the waiting thread sees that the other is done
 constexpr std::uint64_t kBytesPerNanosecond = 8;
 /// A kernel that touches more than this splits over the threads by itself.
 constexpr std::uint64_t kSplitBytes = 32768;
@@ -45,7 +45,7 @@ class StrandPlacer {
 
  private:
   struct Strand {
-    std::uint32_t level = 0;  ///< of its first instruction: the longest way to it
+    std::uint32_t level = 0;  ///< length of the longest chain of dependences to its first instruction
     std::uint32_t first = 0, last = 0;
     std::uint64_t cost = 0;
     std::uint16_t thread = 0;
@@ -97,7 +97,7 @@ class StrandPlacer {
     }
   }
 
-  /// The one whose end it takes a value from, or a new one.
+  /// The strand whose last instruction it depends on, or a new one.
   std::uint32_t strand_for(std::uint32_t i, std::uint32_t level) {
     for (std::uint32_t need : needs_[i])
       if (strand_[need] != kNone && strands_[strand_[need]].last == need) return strand_[need];
@@ -123,7 +123,7 @@ class StrandPlacer {
       if (strand_[i] != kNone) at(i).strand = strands_[strand_[i]].thread;
   }
 
-  /// Strands that begin together: in blocks of equal cost where there is one for each thread, else one by one.
+  /// Deals the strands of one level: in blocks of equal cost if there are enough for all threads, else one by one.
   void deal_level(std::span<const std::uint32_t> strands) {
     std::uint64_t total = 0, before = 0;
     for (std::uint32_t s : strands) total += strands_[s].cost;
@@ -139,7 +139,7 @@ class StrandPlacer {
     }
   }
 
-  /// Where its last input was made, unless that thread has much more to do than another.
+  /// The thread that makes its last input, unless that has much more to do than another.
   std::uint16_t thread_for(const Strand& strand) const {
     const auto idle = static_cast<std::uint16_t>(std::min_element(load_.begin(), load_.end()) - load_.begin());
     std::uint32_t last = kNone;
@@ -152,7 +152,7 @@ class StrandPlacer {
 
   // ---- Waits ----
 
-  /// Walks the threads side by side: who has to wait for what, and when all would be done.
+  /// Simulates the threads side by side: finds the waits, and the time at which all are done.
   void make_waits() {
     StrandClocks clocks(plan_.threads, plan_.threads);
     std::vector<std::uint64_t> now(plan_.threads, 0), done(step_.count, 0);

@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// Buffers of a device that are placed by size at most: packing takes quadratic time.
+/// The most buffers of a device that are placed by size, because packing takes quadratic time.
 constexpr std::size_t kPacked = 6000;
 
 /// Free ranges of one arena.
@@ -47,7 +47,7 @@ class Arena {
   }
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Nothing is to be taken any more.
+  /// Sets the size; no take() may follow.
   void shrink(std::uint64_t bytes) { size_ = bytes; }
 
  private:
@@ -57,7 +57,7 @@ class Arena {
     std::uint64_t offset = size_;
     if (!free_.empty()) {
       const auto last = std::prev(free_.end());
-      if (last->first + last->second == size_) {  // the free end of the arena counts
+      if (last->first + last->second == size_) {  // the free range at the arena's end is extended
         offset = last->first;
         remove(last);
       }
@@ -109,7 +109,7 @@ class MemoryPlanner {
   static std::uint64_t header(const Buffer& buffer) { return buffer.bounded ? kBufferAlign : 0; }
 
   bool is_root(std::uint32_t b) const { return storage_of(plan_, b) == b; }
-  /// Not a part of another buffer.
+  /// Whether it is not just a part of another buffer.
   bool is_whole(std::uint32_t b) const { return plan_.buffers[b].bytes == plan_.buffers[storage_of(plan_, b)].bytes; }
 
   void place_state() {
@@ -125,7 +125,7 @@ class MemoryPlanner {
     }
   }
 
-  /// heir_[a] = b: b takes a's bytes in the instruction that reads a last and may write in place.
+  /// Sets heir_[a] = b where b takes a's bytes: in the instruction that reads a last and may write b in place.
   void find_heirs() {
     heir_.assign(plan_.buffers.size(), kNone);
     inherits_.assign(plan_.buffers.size(), false);
@@ -154,9 +154,9 @@ class MemoryPlanner {
     }
   }
 
-  /// The instruction is done with input k, or with each element of it, before it writes output o. The first kernel of
-  /// an epilogue needs all of its inputs while the others write; in a tile region with rows, values of fewer elements
-  /// may be needed for other rows.
+  /// Whether the instruction is done with input k, or with each element of it, before it writes output o there. Never
+  /// in an epilogue, whose first kernel needs all of its inputs while the others write. In a tile region with rows not
+  /// for values of fewer elements, which may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0) return false;
     const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
@@ -175,7 +175,7 @@ class MemoryPlanner {
     }
     return written && free;
   }
-  /// All that the kernel reads of a storage is the whole of it, whose bytes its output may take.
+  /// Whether the kernel reads the storage only as a whole, and only by inputs over which it may write its output.
   bool reads_in_place(const Instruction& kernel, std::uint32_t storage) const {
     for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
       const std::uint32_t in = plan_.operands[kernel.inputs.begin + k];
@@ -201,7 +201,7 @@ class MemoryPlanner {
            a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
   }
 
-  /// Nothing touches the buffer after instruction i; after a collective, nothing but its wait.
+  /// Whether nothing touches the buffer after instruction i; after a collective, nothing but its wait.
   bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
     const Instruction& instruction = plan_.instructions[i];
     if (instruction.what != Opcode::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
@@ -227,13 +227,13 @@ class MemoryPlanner {
     }
   }
 
-  /// Position up to which `other` has come for certain when the step's instruction i begins; 0: not begun.
+  /// The position that thread `other` has certainly reached when the step's instruction i begins; 0: none.
   [[nodiscard]] std::uint32_t reached(std::uint32_t i, std::uint32_t other) const {
     const std::uint32_t known = clocks_->known(clocks_->strand(i), clocks_->count(i), other);
     return known == 0 ? 0 : ends_[other][known - 1];
   }
 
-  /// The step's instruction around a position; kNone in the setup.
+  /// The instruction of the step itself that includes a position; kNone in the setup.
   [[nodiscard]] std::uint32_t around(std::uint32_t position) const {
     const auto after = std::upper_bound(at_position_.begin(), at_position_.end(), position);
     return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
@@ -282,8 +282,8 @@ class MemoryPlanner {
     join_arenas(order);
   }
 
-  /// In order of first touch large buffers find gaps of small ones. Where that took more than what lives at once, and
-  /// the plan is not too long, the buffers are placed anew by size.
+  /// Placed in order of first touch, large buffers find only the gaps that small ones leave. If that took more bytes
+  /// than ever live at once, and there are not too many buffers, they are placed anew by size.
   void pack_devices(const std::vector<std::uint32_t>& order) {
     for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
       std::vector<std::uint32_t> heads;
@@ -343,7 +343,7 @@ class MemoryPlanner {
   struct Ending {
     std::uint32_t last, turn, buffer;
     bool operator<(const Ending& other) const {
-      return last != other.last ? last > other.last : turn > other.turn;  // the first one on top
+      return last != other.last ? last > other.last : turn > other.turn;  // the first to end is on top of the queue
     }
   };
 

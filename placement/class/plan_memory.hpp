@@ -5,11 +5,11 @@
 
 namespace ferry {
 
-/// Gives buffers of the step's arena that are never live together the same bytes. A buffer is live from the instruction
-/// that first touches it to the one that last does; inside a loop, to the loop's end when it is touched outside of it
-/// as well. The offset of a view, until then, is that in the buffer it is a view of. Best fit in order of first
-/// touch; with one thread and few buffers by size (pack.hpp), where that takes less. Deterministic. Sets the devices'
-/// step_bytes and state_bytes. Comes after place_strands.
+/// Lets buffers of the step's arena that are never live together share bytes. A buffer is live from the instruction
+/// that first touches it to the one that last does; inside a loop, to the loop's end if it is touched outside of the
+/// loop, too. Before this pass the offset of a view is relative to the buffer that it is a view of. Buffers are placed
+/// by best fit in the order of first touch; with one thread and not too many buffers by size (pack.hpp), if that takes
+/// less. Deterministic. Sets the devices' step_bytes and state_bytes. Comes after place_strands.
 void plan_memory(ClassPlan& plan);
 
 }  // namespace ferry

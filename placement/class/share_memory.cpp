@@ -23,7 +23,7 @@ class Sharing {
   }
 
  private:
-  /// By what is known without the kernel.
+  /// Whether channel and buffer allow a put; the kernel must allow it, too.
   [[nodiscard]] bool may_put(const Instruction& i) const {
     if (i.what != Opcode::send) return false;
     const Channel& channel = plan_.channels[i.target];
@@ -33,7 +33,8 @@ class Sharing {
     return buffer.space == Buffer::Space::step && !buffer.bounded && buffer.view_of == kNone;
   }
 
-  /// What makes a buffer, and how often that is touched then: by it, by its send and by the wait for that.
+  /// The instruction that makes a buffer, and how often the buffer is touched if only that, the send and the send_wait
+  /// touch it.
   struct Maker {
     const Instruction* owner = nullptr;
     std::uint32_t touches = 0;
@@ -42,7 +43,7 @@ class Sharing {
 
   void put() {
     const std::vector<std::uint32_t> touches = count_touches(class_);
-    std::unordered_set<const Instruction*> putting;  // each puts one value
+    std::unordered_set<const Instruction*> putting;  // instructions with a put; each may put one value only
     for (const Region& region : role_.regions) {
       if (region.kind == Region::Kind::tile) continue;
       Makers makers;

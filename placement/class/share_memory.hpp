@@ -1,17 +1,19 @@
-// share_memory: what tasks that share memory write and read in each other's.
+// share_memory: prepares tasks that share memory for writing into and reading from each other's memory.
 #pragma once
 
 #include "placement/class/class_plan.hpp"
 
 namespace ferry {
 
-/// Puts (Channel::put): what a kernel makes for a send alone, whose receiver shares memory, it may write there. Worth
-/// it from 4 KB on, and for kernels that write their output from end to end.
+/// Puts (Channel::put): if nothing but a send uses a kernel's output, and the receiver shares memory, the kernel may
+/// write it straight into the receiver's memory. Done from 4 KB on, and for kernels that write their output from end to
+/// end.
 ///
-/// Gets (Via::get): an input that others are to read lies in the step's arena, which they reach. What is kept from step
-/// to step does not: the collective gets room for a copy, as its scratch.
+/// Gets (Via::get): others read the input of such a collective in the step's arena, which they can reach. An input that
+/// is kept from step to step lies in another arena, which they cannot: so the collective gets room for a copy in the
+/// step's arena, as its scratch.
 ///
-/// Comes after place_strands: only thread 0 moves messages.
+/// Comes after place_strands: puts are made by kernels of thread 0, which moves all messages.
 void share_memory(ClassPlan& plan);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// What instructions that are to be joined read and write: whether they may change places with others.
+// What instructions read and write: tells fusing passes which of them may change places.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace ferry {
 
-/// Instructions between two that are joined, at most.
+/// The most instructions that may lie between two that are joined.
 inline constexpr std::size_t kFuseReach = 64;
 
-/// Buffers, each once.
+/// A set of storages.
 using Storages = std::vector<std::uint32_t>;
 
 [[nodiscard]] inline bool has(const Storages& some, std::uint32_t one) {
@@ -44,7 +44,7 @@ struct Touched {
     add(reads, other.reads);
     add(writes, other.writes);
   }
-  /// The order of the two matters.
+  /// Whether the order of the two matters.
   [[nodiscard]] bool conflicts(const Touched& other) const {
     return meet(writes, other.reads) || meet(writes, other.writes) || meet(reads, other.writes);
   }

@@ -31,7 +31,7 @@ class Updater {
  private:
   /// What the step does to a buffer's bytes.
   struct Uses {
-    std::uint32_t maker = kNone, last = kNone;  ///< positions in the step: of the last that writes, that touches
+    std::uint32_t maker = kNone, last = kNone;  ///< positions in the step: of the last write, of the last touch
     bool viewed = false;
   };
 
@@ -52,8 +52,9 @@ class Updater {
     }
   }
 
-  /// Not possible when the variable is read later, by the maker in another way than element by element, or when the
-  /// value has bytes of something else.
+  /// Lets the kernel that makes the new value write it into the variable. Not possible if the variable is touched after
+  /// that or a loop or branch follows, if the kernel itself reads the variable and may not write over it, or if the
+  /// value has no bytes of its own. False if it is not.
   bool write_in_place(const VariableUpdate& update) {
     if (is_state(update.value) || storage_of(plan_, update.value) != update.value) return false;
     if (plan_.buffers[update.value].device != plan_.buffers[update.variable].device) return false;

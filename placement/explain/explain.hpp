@@ -1,4 +1,4 @@
-// Explain: why each op is where it is, and why each transfer exists, from what planning wrote down.
+// Explain: prints why each op is where it is, and why each transfer exists, from the reasons that planning kept.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-/// A line for each reason, in plan order: op or value, where and why, the user's line. Below a transfer or sum that
-/// shares its message stand some of the others in it, with their lines. With a `name`, only the reasons of that op and
-/// its values; Error(usage) names the nearest when there are none. Warnings come last.
+/// A line for each reason, in plan order: op or value, where and why, the user's line. A second line for a transfer or
+/// sum that shares its message names some of the others in it, with their lines. With a `name`, only the reasons of
+/// that op and its values; Error(usage) suggests the nearest name if there are none. Warnings come last.
 [[nodiscard]] std::string explain(const PlanResult& result, std::string_view name = {});
 
 }  // namespace ferry

@@ -29,7 +29,7 @@ class Conversion {
   }
 
  private:
-  /// The next step. This order of kinds moves the least: to cut or join early makes later steps smaller.
+  /// The next step. This order of kinds moves the least: cutting or reducing early makes later steps smaller.
   std::optional<ConversionStep> next() const {
     for (const auto kind : {&Conversion::cut, &Conversion::joined_in_parts, &Conversion::exchanged, &Conversion::joined,
                             &Conversion::gathered})
@@ -60,7 +60,8 @@ class Conversion {
     return std::nullopt;
   }
 
-  /// The axis is wanted split along a dim that only the same earlier axes split, now and in the end.
+  /// Whether the axis can become split as wanted: the other axes that split that dim now are just the earlier axes that
+  /// split it in the end.
   bool may_split(std::size_t axis) const {
     if (to_[axis].kind != Kind::split) return false;
     const std::int16_t dim = to_[axis].dim;
@@ -91,7 +92,7 @@ std::int64_t picoseconds(double seconds) {
   return std::llround(seconds * 1e12);
 }
 
-/// Bytes that a task sends in a step, of which it holds `bytes` before (of the whole along that axis).
+/// Bytes that one task sends in a step; `whole`: the bytes of its part if it were not split along the step's axis.
 std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
   if (step.before.kind == Kind::replicated) return 0;
   const std::int64_t part = (whole + members - 1) / members;

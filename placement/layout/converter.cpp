@@ -17,7 +17,7 @@ Axes only(std::size_t axis, std::size_t axes) {
   return one;
 }
 
-/// The layout along these axes.
+/// The layout's entries for these axes.
 Layout of(const Layout& layout, const Axes& axes) {
   Layout part;
   for (std::size_t axis = 0; axis < axes.size(); ++axis)

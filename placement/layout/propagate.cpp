@@ -29,15 +29,14 @@ class Propagator {
   }
 
  private:
-  /// A value's place and layout as far as they are known, and for each axis the node whose annotation caused the
-  /// layout.
+  /// The device set and layout that a value would get, and for each axis the node whose annotation caused the layout.
   struct Laid {
     WhereId where = kNone;
     Layout layout;
     std::vector<NodeId> causes;
   };
 
-  // ---- Forwards: as reshard will lay them out ----
+  // ---- Forwards: the layouts that reshard would choose ----
 
   void forwards(RegionId region) {
     for (NodeId id : program_.regions[region].order) {
@@ -157,7 +156,7 @@ class Propagator {
     }
   }
 
-  /// Hints the outputs as their users want them, if the op can make them so.
+  /// Gives the outputs hints for what their users want, if the op can make all of them so.
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
@@ -173,7 +172,7 @@ class Propagator {
       if (hints[o]) program_.hints[node.first_output + o] = std::move(*hints[o]);
   }
 
-  /// The value's layout with the parts that all users take of it, axis by axis; none if they take it as it is.
+  /// The value's layout with the parts that all users take of it, axis by axis; nothing if they take it as it is.
   std::optional<LayoutHint> hint_for(PValueId value) const {
     if (is_result_[value]) return std::nullopt;
     LayoutHint hint{laid_[value].layout, std::vector<NodeId>(laid_[value].layout.size(), kNone)};
@@ -195,7 +194,7 @@ class Propagator {
     NodeId cause = kNone;
   };
 
-  /// The part that all users take along the axis; whole when they differ.
+  /// The part that all users take along the axis; replicated if they differ.
   Taken taken_by_all(PValueId value, std::size_t axis) const {
     Taken all;
     for (NodeId user : users_[value]) {
@@ -231,7 +230,7 @@ class Propagator {
   Program& program_;
   const Users users_;
   std::vector<Laid> laid_;
-  std::vector<bool> is_result_;  ///< of a region
+  std::vector<bool> is_result_;  ///< of each value: it is a result of a region
   std::vector<Strategy> strategies_;
 };
 

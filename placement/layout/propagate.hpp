@@ -1,10 +1,12 @@
-// propagate: layouts backwards. A value that its inputs would leave whole, though every op that uses it takes a part
-// along the same dim, gets a hint for those parts: its op then computes a part, and asks the same of its own inputs. So
-// an annotation reaches the values from which the annotated one is made, and a feed is scattered rather than broadcast.
-// The layouts that this starts from are those that reshard would choose, found forwards and without adding a node.
+// propagate: carries layouts backwards, from users to makers. If a value would be whole by the layouts of its op's
+// inputs, though every op that uses it takes a part along the same dim, it gets a hint for those parts: its op then
+// computes a part, and asks the same of its own inputs. So an annotation reaches the values from which the annotated
+// one is made, and a feed is scattered rather than broadcast. The pass starts from the layouts that reshard would
+// choose, which it finds in a forward walk without adding nodes.
 //
-// A hint binds nobody: reshard counts it among the costs of an op's layouts, and converts nothing for its sake. Values
-// that anybody wants whole have none, nor have variables: they lie as annotated in every plan of a session.
+// A hint is not binding: reshard counts it among the costs of an op's layouts, and converts nothing because of it.
+// There are none for values that some user wants whole, nor for variables, which lie as annotated in every plan of a
+// session.
 #pragma once
 
 #include "placement/program/program.hpp"

@@ -1,5 +1,5 @@
-// Reasons: why values are brought elsewhere, for `ferry explain`: the node that needs them there, and the node whose
-// annotation caused that.
+// Reasons: why values are moved, for `ferry explain`: the node that needs them elsewhere, and the node whose annotation
+// caused that.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// Makes Program::reasons and Causes::of_layout from what reshard reports. Where no reasons are asked for, nothing is
-/// known and nothing kept.
+/// Makes Program::reasons and Causes::of_layout from what reshard reports. Keeps and knows nothing unless
+/// PlanOptions::reasons.
 class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
@@ -23,7 +23,7 @@ class Reasons {
   /// The cause for each axis of the value's layout, if the value lies on `where`; else, or if no annotation is known,
   /// empty.
   [[nodiscard]] std::vector<NodeId> causes(PValueId value, WhereId where) const;
-  /// Notes that a value was laid, with the causes of its axes.
+  /// Notes that a value was laid out, with the causes of its axes.
   void laid(PValueId value, std::vector<NodeId> causes);
   /// Notes that one value's layout has the same causes as the other's.
   void laid_like(PValueId value, PValueId other);
@@ -40,13 +40,14 @@ class Reasons {
   }
   /// The same for a node that no annotation has placed.
   [[nodiscard]] auto asking_anywhere(NodeId user) { return Meanwhile(why_, Why{user}); }
-  /// While the returned object lives, the same node asks on another mesh, whose axes stand for these; kNone: for none.
+  /// While the returned object lives, the same node asks for values on another mesh: `axes` has, for each axis of that,
+  /// the axis of the node's mesh for which it stands; kNone: none.
   [[nodiscard]] auto asking_along(std::span<const std::uint32_t> axes) { return Meanwhile(why_, along(axes)); }
   /// While the returned object lives, the messages that are added bring this value.
   [[nodiscard]] auto bringing(PValueId value) { return Meanwhile(brought_, value); }
 
-  /// Notes a transfer that was added, or a collective and the axis of the mesh along which it works (kNone: along
-  /// none).
+  /// Notes a transfer that was added, or a collective and the axis of the mesh along which it works (kNone: not along a
+  /// single one).
   void added(NodeId message, std::size_t axis = kNone);
   /// Notes that the value being brought has arrived as `result`. The causes of its layout are those of the node that
   /// asked, or those that the value had before.
@@ -66,7 +67,7 @@ class Reasons {
     T before_;
   };
 
-  /// The node that needs values as they do not lie yet, and the nodes whose annotations caused that.
+  /// The node that needs values in another place or layout, and the nodes whose annotations caused that.
   struct Why {
     NodeId user = 0;
     NodeId place = kNone;           ///< the cause of the devices where they are needed
@@ -81,7 +82,7 @@ class Reasons {
   [[nodiscard]] Why along(std::span<const std::uint32_t> axes) const;
   /// The annotation that makes the message necessary.
   [[nodiscard]] Cited cited(const Node& message, std::size_t axis) const;
-  /// The annotation that brings the value elsewhere: its user's, else its own.
+  /// The annotation that causes the value to move: its user's, else its maker's.
   [[nodiscard]] Cited of_place() const;
   /// The annotation that asks for the new layout along the axis, or else the one that gave the old layout.
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
@@ -89,7 +90,7 @@ class Reasons {
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;
-  /// ", because w is laid split(0) at f.cpp:1".
+  /// ", because w is laid [S(0)] at f.cpp:1".
   [[nodiscard]] std::string text(Cited cited) const;
 
   Program& program_;

@@ -62,8 +62,8 @@ class Resharder {
     add_up(id);
   }
 
-  /// Adds the terms that need no message to be added. The others wait until the sum ends, so that partial sums are
-  /// joined once; then those that are partial along most axes come first.
+  /// Adds those terms that can be added without a message. The others wait until the sum ends, so that partial sums are
+  /// all-reduced only once; then the terms that are partial along the most axes come first.
   void add_up(NodeId id) {
     OpenSum sum = sums_.take(id);
     const WhereId where = program_.nodes[id].where;
@@ -88,7 +88,7 @@ class Resharder {
     if (!sum.nodes.empty()) sums_.leave_open(id, {std::move(kept), std::move(sum.nodes)});
   }
 
-  /// Sorts the terms: first those that are partial along most axes.
+  /// Sorts the terms by the number of axes along which they are partial, the most first.
   void put_partial_first(std::vector<PValueId>& terms, WhereId where) const {
     const auto rank = [&](PValueId term) {
       const std::uint32_t axes = partial_axes(term, where);
@@ -106,7 +106,7 @@ class Resharder {
     return axes;
   }
 
-  /// The value's layout if it lies on `where`; else it will come there as a whole.
+  /// The value's layout if it lies on `where`; else replicated, as it will be brought there whole.
   Layout layout_on(PValueId id, WhereId where) const {
     const PValue& value = program_.values[to_.current(id)];
     return value.where == where ? value.layout : program_.wheres[where].all_replicated();
@@ -162,15 +162,16 @@ class Resharder {
     return causes;
   }
 
-  /// Whether all inputs, as they now are, are computed once; the result of a collective is not, it is made in every
-  /// step.
+  /// Whether all inputs, after their conversions, are computed once; the result of a collective is not, since that runs
+  /// in every step.
   bool inputs_once(NodeId id) const {
     const auto inputs = program_.inputs(program_.nodes[id]);
     return std::all_of(inputs.begin(), inputs.end(),
                        [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
-  /// A feed lies where its giver is and goes on to where the input is annotated; a variable lies as annotated.
+  /// A feed lies on the task that gives it, and is brought to where the input is annotated; a variable lies as
+  /// annotated.
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];
     const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
@@ -251,7 +252,7 @@ class Resharder {
     for (std::uint32_t i = 0; i < node.outputs; ++i) {
       PValueId& then_result = program_.regions[first].results[i];
       PValueId& else_result = program_.regions[first + 1].results[i];
-      const PValueId made = to_.current(then_result);  // an annotation may have laid it already
+      const PValueId made = to_.current(then_result);  // an annotation may have replaced it already
       const WhereId at = place_of(made, to_.current(else_result), node.where);
       const Layout layout = whole_layout(made, at);
       const auto asking = reasons_.asking(id, reasons_.causes(made, at));
@@ -266,7 +267,7 @@ class Resharder {
     to_.emit(id);
   }
 
-  /// Parameters lie as the owner's inputs lie; partial values are joined first.
+  /// Parameters get the layouts of the owner's inputs; partial values are reduced first.
   void bind_parameters(NodeId owner, RegionId region_id) {
     const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -291,7 +292,7 @@ class Resharder {
     return v.where == at ? joined(v.layout) : program_.wheres[at].all_replicated();
   }
 
-  /// All tasks that take part in the bodies or hold an input or output of the owner.
+  /// All tasks that take part in the bodies or hold an output of the owner.
   WhereId participants(const Node& owner) {
     std::set<std::int32_t> tasks;
     const auto add = [&](WhereId where) {

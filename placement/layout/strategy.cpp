@@ -13,18 +13,18 @@ namespace {
 
 using Kind = AxisLayout::Kind;
 
-/// One way for one axis.
+/// One way to lay out the op along one axis.
 struct Choice {
   std::vector<AxisLayout> inputs, outputs;
   bool parallel = false;        ///< a letter is split: each task computes its part
   std::uint32_t asked = kNone;  ///< as in Strategy
 };
 
-// A core of today, roughly: what matters is that messages and redundant computing are weighed at all.
+// Roughly a core of today; what matters is that messages and redundant computing are weighed at all.
 constexpr std::int64_t kPicosecondsPerByte = 100;
 constexpr double kPicosecondsPerFlop = 20;
 constexpr std::int64_t kPicosecondsPerKernel = 50'000;
-constexpr std::int64_t kPicosecondsPerUnknownByte = 1600;  // of ops without index notation: what they do is not known
+constexpr std::int64_t kPicosecondsPerUnknownByte = 1600;  // for ops without index notation, whose work is not known
 
 std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
   if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
@@ -71,7 +71,7 @@ class Chooser {
   }
 
  private:
-  /// The candidates of an axis; on ties the first wins.
+  /// The candidates for an axis; at a tie the first wins.
   std::vector<Choice> choices(std::size_t axis) const {
     std::vector<Choice> found;
     if (where_.axes[axis] > 1 && space_) {
@@ -185,7 +185,7 @@ class Chooser {
     return more >= 0;
   }
 
-  /// The least that joining partial sums will take: in parts along the first dim.
+  /// The cheapest layout to which a partial output can be reduced: parts along the first dim (a reduce-scatter).
   Layout joined(PValueId value, Layout layout) const {
     const bool scalar = program_.values[value].type.shape.rank() == 0;
     for (AxisLayout& axis : layout)
@@ -200,7 +200,7 @@ class Chooser {
   const std::vector<Layout>&given_, &wanted_;
   std::vector<std::vector<Choice>> choices_;
   Strategy tried_;
-  std::vector<bool> parallel_;  // of the tried choices, by axis
+  std::vector<bool> parallel_;  // by axis: Choice::parallel of the choice in tried_
 
   std::optional<Strategy> best_;
   std::int64_t cost_ = 0;

@@ -1,4 +1,4 @@
-// How one op may lie on a mesh: from its index notation, the cheapest of the legal layouts.
+// Strategies: the cheapest of the layouts that an op may have on a mesh by its index notation.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  /// For each axis, the input whose layout asked for the choice; kOutput: an output's annotation or hint did; kNone:
+  /// For each axis, the input whose layout led to the choice; kOutput: an output's annotation or hint did; kNone:
   /// nothing did.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
@@ -20,15 +20,15 @@ struct Strategy {
 /// Whether the node uses only the sizes of this input: then it may lie anywhere, and nothing is moved for it.
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
 
-/// The layouts that the node's outputs are annotated with on a mesh; empty where they are free.
+/// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.
 [[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 
-/// The node whose annotation asked for the strategy's split along an axis where an output did (Strategy::kOutput): this
-/// node, or the one that its hint names. kNone: no annotation did.
+/// If an output led to the strategy's choice along an axis (Strategy::kOutput), the node whose annotation it was: this
+/// node, or the one that its hint names. Else, or if there is no annotation, kNone.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
-/// The node whose annotation caused the choice along an axis. If an input asked for it, `of_input` gives the cause of
-/// that value's layout. kNone: no annotation did.
+/// The node whose annotation caused the choice along an axis; kNone: no annotation did. If an input led to the choice,
+/// of_input(value) returns the cause of that value's layout.
 template <class OfInput>
 [[nodiscard]] NodeId cause_of(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis,
                               const OfInput& of_input) {
@@ -38,19 +38,20 @@ template <class OfInput>
                                     : of_input(program.inputs(program.nodes[id])[asked]);
 }
 
-/// The layout of a value once its partial results are joined.
+/// The layout of a value once its partial results are reduced: partial axes become replicated.
 [[nodiscard]] Layout joined(Layout layout);
 
-/// The time that one task computes for the node, as its operands are laid, in picoseconds. A rough estimate, rather too
-/// high: letters that are contracted count whole.
+/// The time in picoseconds that one task computes for the node, 0 for a view. A rough estimate: bytes are those of the
+/// task's parts, but flops those of the whole op, which is too high if it is split.
 [[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
 
-/// Chooses the layouts that take the least time, over all axes of the mesh together: what each task computes, and its
-/// messages (conversion.hpp). Counted are the conversions of the inputs, those of the outputs to what is wanted, and
-/// the join that a partial output needs sooner or later. Along an axis an op is split only by a letter along which an
-/// input, or what is `wanted` of an output, is split there already. Ties, axis by axis: what gives the wanted
-/// layouts as they are, then partial sums that pass through, then the first split letter, then replicated. `given`: the
-/// inputs' layouts on the node's mesh, `wanted`: the outputs' annotations, or hints; empty where free.
+/// Chooses the layouts that take the least time, over all axes of the mesh together: the time that a task computes plus
+/// that of its messages (conversion.hpp), which are the conversions of the inputs, those of the outputs to what is
+/// `wanted`, and the reduce-scatter that a partial output needs sooner or later. Along an axis an op is split only by a
+/// letter along which an input, or what is `wanted` of an output, is split there already. At a tie, layouts win that
+/// give the wanted ones without a conversion; then, axis by axis, partial sums that pass through, the first split
+/// letter, replicated. `given`: the inputs' layouts on the node's mesh; `wanted`: the outputs' annotations or hints,
+/// empty where they are free.
 [[nodiscard]] Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
                                        const std::vector<Layout>& wanted);
 

@@ -1,4 +1,4 @@
-// Sums of more than two values: which of their additions may come in another order.
+// Sums: finds chains of additions, whose terms may be added in another order.
 #pragma once
 
 #include <unordered_map>
@@ -8,33 +8,33 @@
 
 namespace ferry {
 
-/// A sum that is not complete: its terms, and the nodes that are to add them, one fewer.
+/// A sum that is not complete: its terms, and the nodes that will add them (one fewer than terms).
 struct OpenSum {
   std::vector<PValueId> terms;
   std::vector<NodeId> nodes;
 };
 
-/// The sums of a program. An addition goes on in another one if that alone reads its result, on the same devices: what
-/// is added up so has no order of its own. A result with an annotated layout is a value that the user wants, and ends
-/// the sum.
+/// The sums of a program. An addition goes on in a next one if that is the only reader of its result, on the same
+/// devices; so the terms of both can be added in any order. A result with an annotated layout is a value that the user
+/// wants, and ends the sum.
 class Sums {
  public:
   explicit Sums(const Program& program);
 
-  /// Whether the node is an addition: by its op's facts linear in both inputs together, with a sum as `reduce`; all
-  /// three values have one type.
+  /// Whether the node is an addition: its OpDef says that it is linear in both inputs together and reduces by a sum,
+  /// and all three values have one type.
   [[nodiscard]] bool adds(const Node& node) const;
-  /// Whether the node's result is a term of another addition and nothing else.
+  /// Whether the node is an addition that goes on in another one.
   [[nodiscard]] bool goes_on(NodeId node) const;
-  /// The sum that the addition completes: its terms are the inputs, or in place of an input that was left open the
-  /// terms of that. Its nodes end with `node`.
+  /// The sum that ends in this addition. Its terms are the node's inputs; an input whose sum was left open is replaced
+  /// by the terms of that sum. The last of its nodes is `node`.
   [[nodiscard]] OpenSum take(NodeId node);
   /// Leaves the sum of `node`, which goes on, to a later addition.
   void leave_open(NodeId node, OpenSum sum);
 
  private:
   const Program& program_;
-  std::vector<NodeId> reader_;  // of each value; kNone: nobody, or more than one
+  std::vector<NodeId> reader_;  // of each value: its only reader; kNone: none, or several
   std::unordered_map<PValueId, OpenSum> open_;
 };
 

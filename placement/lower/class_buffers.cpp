@@ -83,7 +83,7 @@ void ClassBuffers::place_in_joined(PValueId value, Buffer& buffer) {
 std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
   const std::uint32_t id = define(value);
   plan_.buffers[id].view_of = storage_of(plan_, of);
-  plan_.buffers[id].offset = plan_.buffers[of].offset;  // in what it is a view of, until memory is planned
+  plan_.buffers[id].offset = plan_.buffers[of].offset;  // relative to the storage until plan_memory
   plan_.buffers[id].device = plan_.buffers[of].device;
   views_[storage_of(plan_, of)].push_back(id);
   return id;

@@ -6,8 +6,8 @@ namespace ferry {
 namespace {
 
 constexpr double kNanosecondsPerFlop = 1.0 / 16;
-/// Rows pay where values are too large for the second cache, so many times those of which elementwise tiles pay; and
-/// where a row is not too short a part of those.
+/// Fusing kernels that work by rows pays for values too large for the second cache: from kRowsPay × fuse_from elements
+/// on; and if a row has at least fuse_from / kShortestRow elements.
 constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
 
 }  // namespace
@@ -65,8 +65,9 @@ void ClassKernels::note_row(const Node& node) {
   if (row > 0 && row * kShortestRow >= plan_.facts.fuse_from) plan_.facts.rows[out_[0]] = row;
 }
 
-/// Has the inputs of an op that joins them made where its output lies, if there each is one run of bytes and a kernel
-/// of this region makes it: then there is nothing to do for the op. A message takes one buffer, not parts.
+/// Lets kernels make the inputs of an op that joins them, such as a concat, in their places in its output, so that the
+/// op needs no instruction. Possible if each input is one run of bytes there, and a kernel of this region makes it. Not
+/// if a message sends the output, because a message works on one buffer, not on the parts of one.
 bool ClassKernels::join_in_place(const Node& node) {
   if (out_.size() != 1 || shared_.messages.carried[node.first_output]) return false;
   const Buffer& whole = role_.buffers[out_[0]];
@@ -88,7 +89,8 @@ bool ClassKernels::join_in_place(const Node& node) {
   return true;
 }
 
-/// The packed form of an input that the setup makes, as one more input.
+/// Adds the packed form of an input as the last input, if the setup makes that input; pack_inputs adds the instruction
+/// that packs it.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
   const Packing& packing = facts_.kernel->packing;
@@ -104,7 +106,7 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   in_.push_back(to);
 }
 
-/// Any thread may run it: it has no effect, and the user did not order it among others.
+/// Whether passes may move the node: it has no effect or state, and the user did not order it among others.
 bool ClassKernels::is_free(const Node& node) const {
   const Op op = node.graph->op(node.op);
   const bool ordered = &op.graph() == program_.graph && shared_.ordered[op.id()];

@@ -1,4 +1,4 @@
-// ClassKernels: the kernels of one plan class.
+// ClassKernels: makes the kernel instructions of one plan class.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// Makes instructions of a class's compute nodes and adds them to `plan`, with what passes need to know of them. Not
-/// thread-safe; what is given must outlive it.
+/// Makes instructions of a class's compute nodes and adds them to `plan`, with the facts that passes need of their
+/// kernels (ClassPlan::facts). Not thread-safe; its arguments must outlive it.
 class ClassKernels {
  public:
   using Buffers = std::vector<std::uint32_t>;
@@ -26,12 +26,12 @@ class ClassKernels {
     plan.facts.fuse_from = program_.options.fuse_from;
   }
 
-  /// Adds the kernel of `node`, no view, to the current region: `instruction` has its name and line, `in` are the
-  /// buffers of its inputs. Defines its outputs.
+  /// Adds the kernel of `node`, which is no view, to the current region, and defines its outputs. `instruction` has the
+  /// node's name and line; `in` are the buffers of its inputs.
   void add(const Node& node, Instruction instruction, const Buffers& in);
 
  private:
-  /// What is the same for all kernels of an op on a kind of device.
+  /// The facts that all kernels of an op on a kind of device share.
   struct Facts {
     const OpDef* def = nullptr;
     DeviceKind kind = DeviceKind::cpu;
@@ -56,9 +56,9 @@ class ClassKernels {
   PlanClass& role_;
   ClassBuffers& buffers_;
   Facts facts_;       // of the last kernel
-  Buffers in_, out_;  // of the kernel at hand
+  Buffers in_, out_;  // of the kernel that is being added
   std::vector<Type> in_types_, out_types_;
-  std::vector<std::uint32_t> made_in_;  // of each buffer that a kernel makes: the region
+  std::vector<std::uint32_t> made_in_;  // of each buffer: the region of the kernel that makes it, or kNone
 };
 
 }  // namespace ferry

@@ -30,7 +30,7 @@ void ClassNodes::walk(RegionId region) {
   region_ = region;
   for (const NodeId id : program_.regions[region].order) {
     const Node& node = program_.nodes[id];
-    if (node.kind == NodeKind::transfer && node.inputs == 1) continue;  // starts where its value is made
+    if (node.kind == NodeKind::transfer && node.inputs == 1) continue;  // added where its value is made
     add(id);
     walk_transfers(id);
   }
@@ -75,7 +75,7 @@ void ClassNodes::add(NodeId node, std::uint32_t plan_class) {
   all.nodes.push_back(node);
 }
 
-/// The classes of the tasks in the groups, each once.
+/// Adds the classes of the tasks in the groups, each once.
 template <class Groups>
 void ClassNodes::collect(const Groups& groups, Classes& classes) {
   ++lists_;

@@ -1,4 +1,4 @@
-// ClassNodes: which nodes of a program each class of a plan has to do with.
+// ClassNodes: the nodes of a program that each class of a plan takes part in.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,18 @@
 
 namespace ferry {
 
-/// Found in one walk for all classes, so that each class costs what it has and not what the program has. A class has a
-/// node that is on its tasks, or moves a value from or to them. Not thread-safe; what it is made from must outlive it.
+/// They are found in one walk for all classes, so that lowering a class takes time for its own nodes, not for all of
+/// the program. A class has the nodes that are on its tasks, and the messages from or to them. Not thread-safe; what it
+/// is made from must outlive it.
 class ClassNodes {
  public:
-  /// `plan` has its classes' tasks, and the messages of the program.
+  /// `plan` must have class_of, and the channels and collectives of the program.
   ClassNodes(const Program& program, const Plan& plan, const MessageNumbers& messages);
 
-  /// Of one region of the program, in its order; transfers of one value stand after the node that makes it.
+  /// The class's nodes in one region of the program, in its order, except that transfers of a single value come right
+  /// after the node that makes it.
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class, RegionId region) const;
-  /// Of all regions.
+  /// The class's nodes in all regions.
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class) const { return classes_[plan_class].nodes; }
   /// The device sets that the class's tasks are in, ascending.
   [[nodiscard]] std::span<const WhereId> wheres(std::uint32_t plan_class) const { return classes_[plan_class].wheres; }
@@ -30,7 +32,7 @@ class ClassNodes {
  private:
   struct OfClass {
     std::vector<NodeId> nodes;                             // region after region
-    std::vector<std::pair<RegionId, std::size_t>> begins;  // of the regions that have any
+    std::vector<std::pair<RegionId, std::size_t>> begins;  // of each region that has any: its first index in `nodes`
     std::vector<WhereId> wheres;
   };
   using Classes = std::vector<std::uint32_t>;
@@ -52,7 +54,7 @@ class ClassNodes {
   std::vector<OfClass> classes_;
   std::vector<Classes> of_where_;     // of each device set
   std::vector<Classes> of_grouping_;  // of each of the plan's groupings, once asked for
-  std::vector<std::uint32_t> seen_;   // of each class: the last list that it was put into
+  std::vector<std::uint32_t> seen_;   // of each class: number of the last list to which collect() added it
   std::uint32_t lists_ = 0;
   RegionId region_ = 0;
 };

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// Tasks that are alike as far as is known have the same number.
+/// Starts with all tasks in one class, and splits classes by one difference after another.
 class Roles {
  public:
   Roles(const Program& program, const Plan& plan, const MessageNumbers& messages)
@@ -32,7 +32,7 @@ class Roles {
   }
 
  private:
-  /// Tasks that are in the list are unlike those that are not, and those with another value.
+  /// Splits classes: tasks in the list leave those that are not, and those in the list with different values part.
   template <class ValueAt>
   void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
     using Key = std::pair<std::uint32_t, std::int64_t>;
@@ -53,7 +53,7 @@ class Roles {
   void single_out(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
 
   void part_sizes() {
-    std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // size of a dim, axes that split it
+    std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // mesh, size of a dim, its axes
     for (const PValue& value : program_.values)
       for (int dim = 0; dim < value.type.shape.rank(); ++dim) {
         std::vector<std::size_t> axes;
@@ -73,7 +73,7 @@ class Roles {
     }
   }
 
-  /// All parts have the same size.
+  /// Whether all parts have the same size.
   [[nodiscard]] bool is_even(WhereId where, std::int64_t size, const std::vector<std::size_t>& axes) const {
     for (std::size_t axis : axes) {
       if (size % program_.wheres[where].axes[axis] != 0) return false;
@@ -83,7 +83,7 @@ class Roles {
   }
 
   void ends() {
-    std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, their root
+    std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, and root
     for (NodeId id = 0; id < program_.nodes.size(); ++id) {
       const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && node.where != kNone) {
@@ -99,8 +99,8 @@ class Roles {
     }
   }
 
-  /// Groups that lie on hosts in another way, or whose members have parts of other sizes, have a collective of their
-  /// own.
+  /// Tells tasks apart by their collective and by being a root. One node has several collectives if its groups are
+  /// spread differently over hosts, or have parts of different sizes.
   void take_part(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
     std::vector<std::int32_t> tasks, roots;
     std::vector<std::size_t> values;

@@ -1,4 +1,4 @@
-// find_roles: which tasks do the same and share a plan class.
+// find_roles: finds the tasks that do the same and share a plan class.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace ferry {
 
-/// The class of each task, numbered in order of first task. Two tasks share a class when they are in the same device
-/// sets, hold parts of equal sizes, take part in the same collectives of `plan`, which has the program's messages, and
-/// neither is the end of a transfer or a root.
+/// The class of each task, numbered in order of first task. Two tasks share a class if they have the same number of
+/// threads, are in the same device sets, hold parts of equal sizes, take part in the same collectives of `plan` (which
+/// has the program's messages), none sends or receives a transfer, and both or neither are roots of these collectives.
 [[nodiscard]] std::vector<std::uint32_t> find_roles(const Program& program, const Plan& plan,
                                                     const MessageNumbers& messages);
 

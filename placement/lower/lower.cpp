@@ -47,7 +47,7 @@ class ClassBuilder {
   }
 
  private:
-  /// Room for what the step will have, so that nothing is moved while the lists grow.
+  /// Reserves room for the step's instructions, so that the lists grow without moving.
   void reserve() {
     std::size_t nodes = 0, operands = 0;
     for (const NodeId id : nodes_.of(class_)) {
@@ -60,7 +60,8 @@ class ClassBuilder {
     plan_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
-  /// Puts the values that share a message side by side in one buffer before any is made: kernels write them there.
+  /// Gives values that share a message places side by side in one buffer, before any is defined: kernels write them
+  /// there.
   void place_joined() {
     std::vector<PValueId> stored;
     for (const NodeId id : nodes_.of(class_)) {
@@ -230,13 +231,13 @@ class ClassBuilder {
     return values;
   }
 
-  /// The buffer that a message works on: of one value, or of several.
+  /// The buffer that a message sends: of one value, or of several side by side.
   std::uint32_t given(const Node& node) {
     const PValueId first = program_.inputs(node)[0];
     return node.inputs == 1 ? use(first) : storage_of(role_, buffers_.of(first));
   }
 
-  /// The buffer for what it brings.
+  /// Defines the buffer for the values that a message brings.
   std::uint32_t defined(const Node& node, const std::vector<PValueId>& brought) {
     if (brought.size() == 1) return buffers_.define(brought[0]);
     buffers_.join(brought, name_of(node));
@@ -244,7 +245,7 @@ class ClassBuilder {
     return storage_of(role_, buffers_.of(brought[0]));
   }
 
-  /// Bytes of staging that are enough for every member that may be of this class: roots have classes of their own.
+  /// Bytes of staging that are enough for all members of this class. (Roots share their class with roots only.)
   static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
     const bool at_root = member == schedule.root && is_rooted(schedule.kind);
     const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();
@@ -286,7 +287,7 @@ class ClassBuilder {
     plan_.push(instruction, {predicate}, carried);
   }
 
-  /// The body's results become the carried values, all at once and when no message needs the old ones any more.
+  /// Copies the body's results to the carried values: all together, once no message uses the old values any more.
   void carry_over(const Node& node, const ProgramRegion& body) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
     for (std::uint32_t i = 0; i < node.outputs; ++i) {
@@ -343,7 +344,7 @@ class ClassBuilder {
         buffers_.alias(region.parameters[carried + i], use(arguments[i]));
   }
 
-  /// The buffer of a value that is about to be read: a message that brings it is waited for.
+  /// The buffer of a value that is about to be read. Waits for the message that brings it, if there is one.
   std::uint32_t use(PValueId value) {
     if (under_way_.brings(value)) under_way_.wait_for(value);
     return buffers_.of(value);
@@ -378,11 +379,11 @@ class ClassBuilder {
   ClassBuffers buffers_;
   ClassKernels kernels_;
   UnderWay under_way_;
-  std::vector<std::uint32_t> in_;               // of the kernel at hand
+  std::vector<std::uint32_t> in_;               // of compute()
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };
 
-/// The ops after which the user wants others to run.
+/// For each op, whether the user wants others to run after it.
 std::vector<bool> followed(const Graph& graph) {
   std::vector<bool> result(graph.size());
   for (OpId id = 0; id < graph.size(); ++id)

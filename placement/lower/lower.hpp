@@ -1,9 +1,10 @@
-// lower: from the program, which speaks of all tasks, to what each role does.
+// lower: turns the program, which describes all tasks, into the instructions of each role.
 //
-// Every class's list is a projection of one global order. A transfer's send and receive start where its value is made,
-// a joined one and a collective where they stand; what they bring is waited for where it is first used, so that they
-// overlap what lies between. Who gets nothing waits a few messages later or at the region's end. So the least
-// unfinished instruction of the job can always run, also when nothing is buffered.
+// Every class's list is a projection of one global order. The send and receive of a transfer start where its value is
+// made; a message of several values, and a collective, start at their own place in the order. The wait for a message
+// comes where its value is first used, so that the message overlaps what lies between; a class that receives nothing
+// waits a few messages later, or at the region's end. So the first unfinished instruction in the global order can
+// always run, even when no message is buffered.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace ferry {
 
-/// What the classes of a plan share while they are made. Making it gives the plan its topology, feeds and fetches, and
-/// numbers its channels and collectives. Both must outlive it.
+/// What the classes of a plan share while they are made. The constructor gives the plan its topology, feeds and
+/// fetches, and adds its channels and collectives. Program and plan must outlive it.
 struct Lowering {
   Lowering(const Program& from, Plan& into);
 
@@ -26,10 +27,10 @@ struct Lowering {
   const Plan& plan;
   PlanTables tables;
   MessageNumbers messages;
-  std::vector<bool> ordered;  ///< of the graph's ops: the user wants others to run after it
+  std::vector<bool> ordered;  ///< of each op of the graph: the user wants others to run after it
 };
 
-/// The instructions and buffers of the class that `task` is of, which has these nodes.
+/// The instructions and buffers of the class of `task`.
 [[nodiscard]] ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task);
 
 }  // namespace ferry

@@ -3,7 +3,7 @@
 namespace ferry {
 namespace {
 
-/// More would keep more buffers from being used again.
+/// The most messages in Started::leaving and Started::collected; more would keep more buffers from being reused.
 constexpr std::size_t kLeaving = 16, kCollected = 8;
 
 Opcode wait_of(Opcode start) {
@@ -80,7 +80,8 @@ void UnderWay::wait_for_answered() {
   }
 }
 
-/// Who sent what was received had got what was sent before.
+/// Whether `received` proves that `sent` has arrived: it came from the receiver of `sent`, which made it only after it
+/// had used the value of `sent`.
 bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
   return sent.what == Opcode::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
          messages_.spans[sent.target].used <= messages_.spans[received.target].made;

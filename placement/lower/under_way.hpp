@@ -15,27 +15,27 @@
 
 namespace ferry {
 
-/// Adds messages to the lists: the instruction that starts one at once, and the one that waits for it. What brings a
-/// value is waited for where that is first used. A send that has been answered, by a message that its receiver sends
-/// only when it has got the value, is waited for after the next send: nobody stands still for it, and the value's bytes
-/// are free again. All else when too many are under way, or at the end of the region. Waits stand in the region of
-/// their start. What is given must outlive it.
+/// Adds the instructions of messages to the lists: the start at once, the wait later, in the same region. A message
+/// that brings a value is waited for where that is first used. A send is answered if a message has been received that
+/// its receiver sends only after it has used the sent value; the wait for it comes right after the next send, where it
+/// costs no time and frees the value's bytes. All other messages are waited for when too many are under way, or at the
+/// end of the region. The arguments must outlive it.
 class UnderWay {
  public:
   UnderWay(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
       : class_(plan_class), plan_(plan), messages_(messages), coming_(program.values.size()) {}
 
-  /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that are there once it
-  /// was waited for.
+  /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that can be used after
+  /// its wait.
   void start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
              const std::vector<std::uint32_t>& out, std::span<const PValueId> brings);
-  /// The value is being brought.
+  /// Whether a message that brings the value is under way.
   [[nodiscard]] bool brings(PValueId value) const { return coming_[value]; }
-  /// `view` comes with `value`, which is being brought.
+  /// Says that the message that brings `value` brings its view `view`, too.
   void bring_too(PValueId view, PValueId value);
-  /// Waits for the message that brings the value.
+  /// Adds the wait for the message that brings the value.
   void wait_for(PValueId value);
-  /// Waits for all that was started in the current region, so that it may be repeated or left.
+  /// Adds the waits for all messages under way in the current region, so that the region may be repeated or left.
   void finish();
 
  private:
@@ -46,9 +46,10 @@ class UnderWay {
     bool answered = false;
   };
   using Messages = std::list<Message>;
-  /// Of a region, in the order of their starts.
+  /// The messages under way in a region, in the order of their starts: receives, collectives that bring something, and
+  /// messages that bring nothing.
   struct Started {
-    Messages received, collected, leaving;  ///< collectives that bring something are `collected`
+    Messages received, collected, leaving;
   };
   struct Place {
     std::uint32_t region = 0;

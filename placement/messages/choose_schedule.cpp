@@ -8,21 +8,21 @@
 namespace ferry {
 namespace {
 
-/// On one host members may get what others have where it lies: a message less than the formulas count. Of more members
-/// than these the number of messages decides there, too.
+/// Up to this many members on one host use direct schedules, because they may read each other's inputs in place, which
+/// costs fewer messages than the formulas count. With more members the number of messages decides there, too.
 constexpr std::size_t kDirectMembers = 64;
 
 /// Each member of a hierarchical all-reduce has steps of its own, for each mate and host: their number grows with the
 /// square of the members. Schedules of more steps than these would take gigabytes to plan and to verify.
 constexpr double kMostSteps = 5e6;
 
-/// A way to do it, and what it costs.
+/// An algorithm and its cost.
 struct Choice {
   double seconds = 0;
   std::function<Schedule()> make;
 };
 
-/// Rounds in which n members double up: log2 n, rounded up.
+/// The rounds that reach n members if each doubles those reached: log2 n, rounded up.
 double rounds(std::int64_t n) {
   double count = 0;
   for (std::int64_t reached = 1; reached < n; reached *= 2) ++count;
@@ -46,7 +46,7 @@ class Costs {
     if (h_ == 1) between_ = on_;
   }
 
-  /// A hierarchical all-reduce is possible.
+  /// Whether a hierarchical all-reduce is possible, and has not too many steps.
   [[nodiscard]] bool in_hosts() const {
     return even_ && h_ > 1 && num(n_) * (4 * num(k_ - 1) * num(h_) + num(k_) * num(h_)) <= kMostSteps;
   }
@@ -83,7 +83,7 @@ class Costs {
   bool even_ = false;
 };
 
-/// From the simplest on.
+/// The possible algorithms, the simplest first.
 std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
   const auto members = static_cast<int>(call.hosts.size());
   const auto direct = [=] { return direct_schedule(call.kind, members, call.root, call.guest_root); };

@@ -1,4 +1,4 @@
-// choose_schedule: which algorithm a collective takes, by its size and by where its members are.
+// choose_schedule: chooses the algorithm of a collective by its size and by where its members are.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ struct CollectiveCall {
   std::int32_t root = 0;
   bool guest_root = false;
   std::int64_t bytes = 0;     ///< of the whole vector
-  bool share_memory = false;  ///< its members do
+  bool share_memory = false;  ///< its members share memory
 };
 
-/// The algorithm that takes the least time by the topology's links; at a tie the simpler one. Of up to 64 members on
-/// one host it is the direct one, or one-shot where a member of an all-reduce receives no more than 16 KB by that: a
-/// round costs more than its bytes then. Of more members the link on a host stands for both. A job in one process and
-/// one under MPI on a host have the same algorithm, and so the same bits. Members that share memory put or get (Via)
-/// what they give to a direct or one-shot all-reduce.
+/// The algorithm that takes the least time by the topology's links; at a tie the simpler one. For up to 64 members on
+/// one host it is the direct one, or one-shot for an all-reduce in which a member then receives no more than 16 KB (so
+/// few bytes cost less than a second round). For more members on one host, A and B below are those of the link on the
+/// host. A job in one process and one under MPI on one host get the same algorithm, and so the same bits. Members that
+/// share memory put or get (Via) the inputs of a direct or one-shot all-reduce.
 ///
-/// A message costs its link's latency, its bytes the link's bandwidth, which the members on a host share to the
-/// outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds a byte on a host, A
-/// and B between hosts:
+/// A message costs its link's latency plus its bytes over the link's bandwidth, which the members of a host share to
+/// the outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds per byte on a
+/// host, A and B between hosts:
 ///
 ///     all_reduce    direct        2 ((k-1) a + (n-k) A + (k-1) N/n b + k (n-k) N/n B)
 ///                   doubling      (log2 k) (a + N b) + (log2 n/k) (A + k N B), and two rounds when n is no power of 2
@@ -38,6 +38,7 @@ struct CollectiveCall {
 ///                   tree          (log2 n) (A + N B)
 ///                   hierarchical  (log2 k) (a + N b) + (log2 h) (A + N B)
 ///     all_gather    direct        half of an all_reduce; ring alike
+///     others        direct        always
 [[nodiscard]] Schedule choose_schedule(const CollectiveCall& call, const Topology& topology);
 
 }  // namespace ferry

@@ -28,21 +28,21 @@ class Coalescer {
   }
 
  private:
-  /// A value and the transfers that bring it to others, by where they bring it.
+  /// A value and the transfers that send it, sorted by receiver.
   struct Parcel {
     std::vector<NodeId> transfers;
     bool alone = false;  ///< may not be joined
   };
-  /// What a device set's tasks have done up to some place: picoseconds of computing, waits.
+  /// What the tasks of a device set have done up to some place: picoseconds of computing, and number of waits.
   struct Clock {
     std::int64_t computed = 0, waits = 0;
   };
-  /// A joined message to be; of several receivers, one for each.
+  /// A joined message that is being filled; it will be sent to each receiver.
   struct Batch {
     std::vector<std::vector<NodeId>> transfers;  ///< of each value
     std::int64_t bytes = 0;
-    std::size_t made = 0, used = Regroup::kNowhere;  ///< the last value, the first use
-    Clock begun;                                     ///< of the source when the first was made
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< where its last value is made, where one is used first
+    Clock begun;                                     ///< of the source when the first value was made
   };
   /// Values with equal keys may share: dtype, source, receivers.
   using Key = std::tuple<DType, WhereId, std::vector<WhereId>>;
@@ -69,7 +69,7 @@ class Coalescer {
 
   // ---- What may be joined ----
 
-  /// By the place where they are made, in the order of their first transfers.
+  /// The parcels by the place where they are made, at one place in the order of their first transfers.
   std::map<std::size_t, std::vector<Parcel>> parcels_of(const std::vector<NodeId>& order) const {
     std::unordered_map<PValueId, Parcel> by_value;
     std::vector<PValueId> found;
@@ -105,7 +105,7 @@ class Coalescer {
            regroup_.place(value.producer) != Regroup::kNowhere && !value.type.shape.bounded();
   }
 
-  /// By receiver. False when one gets the value twice, under different shapes.
+  /// Sorts the transfers by receiver. False when one receiver gets the value twice, under different shapes.
   bool sort(Parcel& parcel) const {
     const auto receiver = [&](NodeId id) { return program_.nodes[id].where; };
     auto& all = parcel.transfers;
@@ -114,7 +114,7 @@ class Coalescer {
            all.end();
   }
 
-  /// Where the value is there, under all shapes in which it is sent.
+  /// The place after which the value exists in all shapes in which it is sent.
   std::size_t made(const Parcel& parcel) const {
     std::size_t at = 0;
     for (const NodeId id : parcel.transfers) at = std::max(at, regroup_.place(program_.values[given(id)].producer));
@@ -125,7 +125,7 @@ class Coalescer {
 
   // ---- Time ----
 
-  /// Of the device sets that senders are in the time matters.
+  /// Marks the device sets that senders are in: only their time matters.
   void watch(const std::map<std::size_t, std::vector<Parcel>>& parcels) {
     watched_.assign(program_.wheres.size(), false);
     for (const auto& [made, all] : parcels)
@@ -141,7 +141,7 @@ class Coalescer {
     if (node.kind == NodeKind::compute) clock.computed += computing_cost(program_, node);
   }
 
-  /// The task may stand still here for longer than its own computing takes.
+  /// Whether a task may have to wait at this node for something other than its own computing.
   bool may_wait(const Node& node, std::size_t at) const {
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) return true;
     if (node.kind != NodeKind::compute) return false;
@@ -150,7 +150,7 @@ class Coalescer {
     return std::any_of(inputs.begin(), inputs.end(), [&](PValueId input) { return arrives(input, at); });
   }
 
-  /// The value comes by a message that is used here first.
+  /// Whether the value comes by a message whose first use is here.
   bool arrives(PValueId value, std::size_t at) const {
     const NodeId maker = program_.values[program_.stored(value)].producer;
     const NodeKind kind = program_.nodes[maker].kind;
@@ -227,8 +227,8 @@ class Coalescer {
   std::vector<Clock> clocks_;   // of each device set
   std::vector<bool> watched_;
   std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // of a task
-  std::vector<Batch> batches_;                                        // of the region at hand
-  std::unordered_map<NodeId, std::size_t> batch_of_;                  // of transfers
+  std::vector<Batch> batches_;                                        // of the current region
+  std::unordered_map<NodeId, std::size_t> batch_of_;                  // of each transfer that is in a batch
   std::map<Key, std::size_t> open_;
 };
 

@@ -31,7 +31,7 @@ class MessageFuser {
   struct Bucket {
     std::vector<NodeId> sums;
     std::int64_t bytes = 0;
-    std::size_t made = 0, used = Regroup::kNowhere;  ///< the last value, the first result
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< where its last value is made, where a result is used first
   };
   /// Sums with equal keys may share: dtype, where the values and the results are, kind, operator, members.
   using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
@@ -51,8 +51,9 @@ class MessageFuser {
     regroup_.leave();
   }
 
-  /// What is there from the start would take memory all the time, and what another message brings would have to be
-  /// waited for at once: such collectives stay where they are.
+  /// Moves a collective to right after its value is made, or collects it for a bucket. Some stay where they are: if the
+  /// value exists from the start, the result would take memory all the time; and if the value comes by another message,
+  /// that would have to be waited for at once.
   void start_early(NodeId id, std::vector<Sum>& sums) {
     const Node& node = program_.nodes[id];
     const PValueId given = program_.inputs(node)[0];
@@ -67,7 +68,7 @@ class MessageFuser {
       regroup_.put(id, made);
   }
 
-  /// Its value can be made at a place in a bucket.
+  /// Whether the collective is a sum whose value can be made at a place in a bucket.
   bool may_share(const Node& node) {
     const CollectiveKind kind = program_.collectives[node.detail].kind;
     if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) return false;
@@ -113,7 +114,7 @@ class MessageFuser {
 
   Program& program_;
   Regroup regroup_;
-  std::unordered_set<PValueId> in_buckets_;  // what is made at a place in a bucket
+  std::unordered_set<PValueId> in_buckets_;  // values that are made at a place in a bucket
 };
 
 }  // namespace

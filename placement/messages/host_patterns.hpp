@@ -1,4 +1,4 @@
-// HostPatterns: how the groups of a program's groupings lie on hosts.
+// HostPatterns: how the groups of a program's groupings are spread over hosts.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// Groups with equal patterns (the hosts of their members, numbered in order of their first member) have equal
-/// schedules. Each grouping is looked at once. Not thread-safe; the program must outlive it.
+/// A group's pattern is the list of its members' hosts, numbered in the order of their first members. Groups with equal
+/// patterns get equal schedules. Each grouping is looked at once. Not thread-safe; the program must outlive it.
 class HostPatterns {
  public:
   struct OfGrouping {
@@ -23,14 +23,14 @@ class HostPatterns {
   const OfGrouping& of(std::uint32_t grouping);
 
  private:
-  /// Until the next call.
+  /// The reference is valid until the next call.
   const std::vector<std::int32_t>& pattern_of(const std::vector<std::int32_t>& group);
 
   const Program& program_;
   std::vector<std::uint32_t> host_of_;  // of each task, counted from 0
   struct Seen {
-    std::uint32_t group = 0;  // the last one (counted from 1) with a member there
-    std::int32_t number = 0;
+    std::uint32_t group = 0;  // the last group (counted from 1) with a member on the host
+    std::int32_t number = 0;  // of the host in that group
   };
   std::vector<Seen> seen_;  // of each host
   std::uint32_t groups_ = 0;

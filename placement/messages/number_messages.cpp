@@ -13,7 +13,7 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kExtentBytes = 8;
-/// Parts of all exchanges of a plan, of which each takes 8 bytes.
+/// The most parts that all all-to-alls of a plan may have together; the plan takes 8 bytes for each.
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 26;
 
 /// Numbers the channels and collectives in global order.
@@ -79,7 +79,8 @@ class Numberer {
     numbers_.sent_on[program_.values[sent].producer] = true;
   }
 
-  /// The node after which a transfer starts: what makes its value, be it brought by other transfers.
+  /// The node after which a transfer starts: the one that makes its value. If that value came by transfers itself,
+  /// these are followed back.
   NodeId starter(NodeId id) const {
     for (;;) {
       const Node& node = program_.nodes[id];
@@ -104,7 +105,7 @@ class Numberer {
     return static_cast<std::uint64_t>(type.bytes()) + (type.shape.bounded() ? kExtentBytes : 0);
   }
 
-  /// Groups that have parts of equal sizes and lie alike on hosts.
+  /// Groups that have parts of equal sizes and are spread over hosts in the same pattern.
   struct Alike {
     std::vector<std::int64_t> parts;
     std::uint32_t pattern = 0;   ///< of HostPatterns
@@ -118,7 +119,7 @@ class Numberer {
     for (Alike& groups : alike(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.first_output].type;
-      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // the extent goes along as bytes
+      collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
       collective.schedule = schedule(wanted, groups.pattern, bytes);
@@ -133,7 +134,7 @@ class Numberer {
     }
   }
 
-  /// An exchange has a part for each pair of its members: more than a plan may have is refused before it is made.
+  /// An all-to-all has a part for each pair of members. Throws if the plan would have too many, before they are made.
   void require_room(const Node& node, const ProgramCollective& wanted) {
     if (wanted.kind != CollectiveKind::all_to_all) return;
     const auto members = static_cast<std::int64_t>(program_.groupings[wanted.members.grouping][0].size());
@@ -193,7 +194,7 @@ class Numberer {
                                                          *program_.topology));
   }
 
-  /// The members of each group with that pattern do; a member alone has nobody to share with.
+  /// Whether the members of every group with that pattern share memory; a single member does not.
   bool share_memory(std::uint32_t grouping, std::uint32_t pattern) const {
     const Grouping& groups = program_.groupings[grouping];
     const std::vector<std::uint32_t>& pattern_of = hosts_.of(grouping).of_group;
@@ -203,7 +204,7 @@ class Numberer {
     return true;
   }
 
-  /// The parts have the same sizes in all groups.
+  /// Whether the parts have the same sizes in all groups.
   bool groups_alike(const Node& node, CollectiveKind kind) const {
     const auto inputs = program_.inputs(node);
     if (inputs.size() == 1) return is_even(program_, cut_value(node, kind));
@@ -217,7 +218,7 @@ class Numberer {
     return program_.values[into_parts ? node.first_output : program_.inputs(node)[0]];
   }
 
-  /// Elements of each member's part.
+  /// The sizes of the parts in elements, as Schedule defines them for the kind (an all_reduce counts as not `whole`).
   std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
                                   const std::vector<std::int32_t>& group) const {
     const PValue& value = cut_value(node, wanted.kind);
@@ -243,7 +244,7 @@ class Numberer {
     }
   }
 
-  /// Elements that `task` gives to a sum.
+  /// Elements that `task` contributes to a sum, of one or several values.
   std::int64_t count_on(const Node& node, std::int32_t task) const {
     std::int64_t count = 0;
     for (const PValueId input : program_.inputs(node))
@@ -251,12 +252,12 @@ class Numberer {
     return count;
   }
 
-  /// Elements of the part that `task` holds; none outside the value's mesh.
+  /// Elements of the part that `task` holds; 0 outside the value's mesh.
   std::int64_t part_on(const PValue& value, std::int32_t task) const {
     return program_.wheres[value.where].has(task) ? checked_count(local_sizes(program_, value, task)) : 0;
   }
 
-  /// Elements of the blocks that a member cuts along `dim`, one for each member.
+  /// Appends the elements of the blocks that a member cuts along `dim`, one block for each member.
   static void append_blocks(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, std::int16_t dim,
                             std::int64_t members) {
     std::int64_t& extent = local[static_cast<std::size_t>(dim)];

@@ -1,4 +1,4 @@
-// number_messages: the channels and collectives of a plan, which all tasks number alike.
+// number_messages: makes the channels and collectives of a plan; all tasks number them alike.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct MessageNumbers {
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
   std::vector<ChannelSpan> spans;  ///< of each channel
-  std::vector<bool> sent_on;       ///< of each node: a transfer has its value
-  std::vector<bool> carried;       ///< of each value: a message takes its bytes, as they are or as a view of them
-  /// Transfers of one value, by the node that makes it.
+  std::vector<bool> sent_on;       ///< of each node: some transfer sends its value
+  std::vector<bool> carried;       ///< of each value: some message sends its bytes, the value itself or a view of it
+  /// Transfers of a single value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };
 

@@ -44,7 +44,7 @@ std::int64_t Regroup::bytes_of(NodeId message) const {
 }
 
 NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
-  // Those of whole cache lines come first, so that the next begins at one, too.
+  // Values of whole cache lines come first, so that the value after each of them begins at a cache line, too.
   std::stable_partition(messages.begin(), messages.end(), [&](NodeId id) { return bytes_of(id) % kCacheLine == 0; });
   std::vector<PValueId> values, results;
   std::vector<Type> types;

@@ -1,5 +1,5 @@
-// Regroup: puts messages of a region at other places in its order and joins several into one. What the passes share
-// that fuse messages.
+// Regroup: moves messages to other places in the order of their region, and joins several into one. Shared by the
+// passes that fuse messages.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// Works on one region after another; places are positions in the region's order as it was when the region was entered.
+/// Works on one region after another. Places are positions in the region's order as it was at enter().
 class Regroup {
  public:
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
@@ -22,18 +22,19 @@ class Regroup {
 
   /// Begins with a region.
   void enter(RegionId region);
-  /// Where a node stands in the region; kNowhere: elsewhere.
+  /// The place of a node; kNowhere if it is not in this region.
   [[nodiscard]] std::size_t place(NodeId node) const;
-  /// Where a value's bytes are used first in the region, through views, too; kNowhere: not in it.
+  /// Where a value's bytes are used first in the value's region, through views, too; kNowhere if they are not used.
   [[nodiscard]] std::size_t used(PValueId value) const;
-  /// Has a node stand right after that place.
+  /// Moves a node to right after that place.
   void put(NodeId node, std::size_t place);
-  /// Several messages of one value each, which go the same way, become one right after that place. Their values are
-  /// put in that order, but those first that keep the others at cache lines. Views of what they bring go along.
+  /// Replaces messages of one value each, between the same tasks, by one message right after that place, and returns
+  /// it. Its values are in that order, except that those of whole cache lines come first, so that more values begin at
+  /// one. Views of the messages' results move along.
   NodeId join(std::vector<NodeId> messages, std::size_t place);
-  /// Ends with the region: gives it the new order.
+  /// Ends with the region and sets its new order.
   void leave();
-  /// After the last region: who read what a joined message brought reads it still.
+  /// To be called after the last region: makes readers of the replaced messages' results read those of the joined ones.
   void finish();
 
   /// Bytes of a message's first value on one task.
@@ -48,9 +49,9 @@ class Regroup {
   RegionId region_ = 0;
   std::unordered_map<NodeId, std::size_t> place_;
   std::vector<std::uint32_t> used_;                        // of each value, in its region
-  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // of what a node makes
+  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // by node: views of what it makes
   std::map<std::size_t, std::vector<NodeId>> after_;
-  std::unordered_set<NodeId> moved_;  // stand elsewhere now, or are part of another node
+  std::unordered_set<NodeId> moved_;  // nodes that have been moved, or replaced by a joined message
   std::unordered_map<PValueId, PValueId> renamed_;
 };
 

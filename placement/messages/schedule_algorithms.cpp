@@ -14,7 +14,7 @@ using steps::fixed;
 using steps::flipped;
 using steps::own;
 
-/// Writes the steps of one member after the other.
+/// Writes the steps of one member after another.
 class Script {
  public:
   Script(CollectiveKind kind, std::string algorithm, int members, int root, bool guest_root) {
@@ -37,7 +37,7 @@ class Script {
   }
   void wait() { add(StepKind::wait, {}, {}); }
   void wait_sends() { add(StepKind::wait_sends, {}, {}); }
-  /// Place (a slot, or output part) = (or +=) a slot, or the own input.
+  /// Copies or folds the own input, or slot `source`, into slot `slot`; without `slot`, into the output part.
   void copy_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::copy, own, fixed(part), slot); }
   void fold_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::fold, own, fixed(part), slot); }
   void copy_slot(int part, std::int32_t source) {
@@ -52,7 +52,7 @@ class Script {
   std::int32_t self_ = ScheduleStep::kAll;
 };
 
-/// Who gets from whom; `children[m]` in the order in which they are sent to.
+/// Who receives from whom in a broadcast; children are in the order in which their parent sends to them.
 struct Tree {
   std::vector<std::vector<int>> children;
   std::vector<int> parent;
@@ -60,7 +60,8 @@ struct Tree {
   explicit Tree(int members)
       : children(static_cast<std::size_t>(members)), parent(static_cast<std::size_t>(members), -1) {}
 
-  /// A binomial tree over these members: member i gets from i without its lowest bit. The largest subtree comes first.
+  /// Makes a binomial tree of these members: the i-th receives from the one at i without its lowest bit. Of the
+  /// children that with the largest subtree comes first.
   void join(const std::vector<int>& members) {
     const std::size_t n = members.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -89,7 +90,8 @@ void broadcast_along(Script& script, const Tree& tree) {
   }
 }
 
-/// A member folds its children, the nearest first: into its output at the root, else into the slot of the nearest.
+/// A member folds what its children send, the nearest first: into its output at the root, else into the slot of the
+/// nearest child.
 void reduce_along(Script& script, const Tree& tree) {
   Schedule& s = script.schedule();
   for (int m = 0; m < s.members; ++m) {
@@ -123,7 +125,7 @@ Schedule along(Script script, const Tree& tree) {
   return script.finished();
 }
 
-/// All but the root, after it.
+/// All members in cyclic order, beginning with the root.
 std::vector<int> from_root(int members, int root) {
   std::vector<int> all(static_cast<std::size_t>(members));
   for (int i = 0; i < members; ++i) all[static_cast<std::size_t>(i)] = (root + i) % members;
@@ -175,7 +177,7 @@ class HostsAllReduce {
   [[nodiscard]] int member(std::size_t h, std::size_t j) const { return groups_[h][j]; }
   [[nodiscard]] std::size_t index() const { return place_[static_cast<std::size_t>(self_)].second; }
 
-  /// The slot for what mate `j` has of the part on host `h`.
+  /// The slot for what mate `j` contributes to the part of member(h, index()).
   [[nodiscard]] std::int32_t slot(std::size_t j, std::size_t h) const {
     const std::size_t before = j - (j > index() ? 1 : 0);
     return static_cast<std::int32_t>(before * groups_.size() + h);
@@ -236,8 +238,9 @@ class HostsAllReduce {
   int self_ = 0;
 };
 
-/// An all-reduce of a whole vector by recursive doubling: members beyond a power of two join their neighbour first.
-/// Slot 0 holds the sum so far, slot 1 what comes to it. Where all do the same the steps are written once.
+/// An all-reduce of a whole vector by recursive doubling. Members beyond a power of two first send their input to a
+/// neighbour, and get the result from it at the end. Slot 0 holds the sum so far, slot 1 what is received. If the
+/// number of members is a power of two, all do the same, and the steps are written once.
 class Doubling {
  public:
   explicit Doubling(Script& script) : script_(script), members_(script.schedule().members) {
@@ -264,7 +267,7 @@ class Doubling {
 
  private:
   [[nodiscard]] int extra() const { return members_ - power_; }
-  /// Member `rank` of those that are left.
+  /// The member with that rank among those that take part in the doubling.
   [[nodiscard]] int member(int rank) const { return rank < extra() ? 2 * rank : rank + extra(); }
   [[nodiscard]] int rank(int member) const { return member < 2 * extra() ? member / 2 : member - extra(); }
 
@@ -287,7 +290,7 @@ class Doubling {
     join(peer);
   }
 
-  /// The sum of both, that of the lower member on the left.
+  /// Receives the peer's sum and adds it to this member's, the lower member's on the left.
   void join(MemberRef peer) {
     script_.add(StepKind::receive_slot, peer, fixed(0), 1);
     script_.wait();
@@ -360,7 +363,7 @@ Schedule hierarchical_schedule(CollectiveKind kind, std::span<const std::int32_t
   }
   Tree between(members);
   between.join(leaders);
-  for (std::size_t m = 0; m < hosts.size(); ++m) {  // far children first
+  for (std::size_t m = 0; m < hosts.size(); ++m) {  // children on other hosts first
     tree.children[m].insert(tree.children[m].begin(), between.children[m].begin(), between.children[m].end());
     if (between.parent[m] >= 0) tree.parent[m] = between.parent[m];
   }

@@ -10,14 +10,14 @@
 
 namespace ferry {
 
-/// membership() of many tasks: each grouping is gone through once, when it is first asked for. Not thread-safe; the
+/// Answers membership() for many tasks: scans each grouping only once, when it is first asked for. Not thread-safe; the
 /// plan must outlive it.
 class GroupPlaces {
  public:
   explicit GroupPlaces(const Plan& plan) : plan_(plan) {}
 
   [[nodiscard]] Membership of(std::uint32_t grouping, int task);
-  /// begin_of() of the plan.
+  /// As begin_of().
   [[nodiscard]] std::vector<std::int64_t> begin(const Window& window, int task);
 
  private:
@@ -25,7 +25,7 @@ class GroupPlaces {
   std::map<std::uint32_t, std::vector<Membership>> known_;  // by grouping: of each task
 };
 
-/// First element of the part in each dim of the whole value, for a task that stands at `place` of each grouping.
+/// First element of the part in each dim of the whole value; `place` says where the task stands in a grouping.
 [[nodiscard]] std::vector<std::int64_t> begin_at(const Window& window,
                                                  const std::function<Membership(std::uint32_t grouping)>& place);
 

@@ -23,7 +23,7 @@ namespace ferry {
 inline constexpr std::uint32_t kPlanVersion = 4;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
-/// A range of a table.
+/// Consecutive entries of a table.
 struct Range {
   std::uint32_t begin = 0;
   std::uint32_t count = 0;
@@ -33,7 +33,7 @@ struct Range {
 /// Disjoint groups of tasks, for example the rows of a mesh. A task's position in its group is its member index.
 using Grouping = std::vector<std::vector<std::int32_t>>;
 
-/// A dim that is cut over the members of a group of tasks: member i has part_of(size, members, i).
+/// A dim that is split over the members of a group of tasks: member i has part_of(size, members, i).
 struct SplitDim {
   std::uint32_t dim = 0;
   std::uint32_t grouping = 0;  ///< index into Plan::groupings
@@ -55,31 +55,32 @@ struct Buffer {
   enum class Space : std::uint8_t {
     step,   ///< in the step's arena: reused by others once its last reader is done
     state,  ///< kept from step to step: variables, values computed once
-    none,   ///< sizes only: an input whose elements the kernel does not read
-    tile    ///< only the elements of one tile are ever there, at this place among kSlotBytes that each thread has
+    none,   ///< no bytes: an input of which a kernel uses the sizes alone, or a buffer that nothing touches
+    tile    ///< a slot: only one tile of the value exists at a time, at `offset` in the kSlotBytes of a thread
   };
   Space space = Space::step;
   DType dtype = DType::float32;
-  /// Dim 0 is a bound; 8 bytes with the extent lie in front of the bytes, within the buffer's alignment.
+  /// Dim 0 is a bound; the 8 bytes before `offset`, which the arena keeps free for it, have the extent.
   bool bounded = false;
   std::uint32_t device = 0;  ///< index into PlanClass::devices
-  /// In the arena of its space and device, a multiple of kBufferAlign; of a part of another buffer, of its dtype's
-  /// size.
+  /// In the arena of its space and device, in bytes: a multiple of kBufferAlign; for a view or a tile, a multiple of
+  /// its dtype's size.
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;       ///< of the value at its bounds, without the header of a bounded value
-  Sizes sizes;                   ///< local; the bound of a bounded dim
-  std::uint32_t window = kNone;  ///< index into Plan::windows: this is a part of a split value
-  /// Buffer whose bytes this one has, under another shape; or some of its bytes: such parts lie side by side and make
-  /// it up.
+  Sizes sizes;                   ///< of what this task has; of a bounded dim the bound
+  std::uint32_t window = kNone;  ///< index into Plan::windows, if this is a part of a split value
+  /// The buffer whose bytes this one shares: all of them under another shape, or some of them. The parts of a buffer
+  /// lie side by side and fill it.
   std::uint32_t view_of = kNone;
   std::uint32_t name = kNone;  ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
-/// What the buffers of a tile region, and what it reads and writes, take in the first cache; where a row needs more,
-/// the buffers may take as much as a thread has for them.
+/// kTileBytes: what one tile of all values that a tile region touches may take, so that they fit the first cache.
+/// kSlotBytes: what the slots may take at most, which is what each thread has for them; regions with rows, which lie
+/// whole in a tile, are limited by this alone.
 inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
-/// Kernels of a tile region, and inputs of each of them, at most.
+/// The most kernels of a tile region, and the most inputs of each of them.
 inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
 
 /// What an instruction does.
@@ -89,11 +90,11 @@ enum class Opcode : std::uint8_t {
   fetch,         ///< copies input 0 out as fetch `target`
   copy,          ///< output 0 = input 0
   send,          ///< starts sending input 0 on channel `target`; input 0 must not be written before its send_wait
-  send_wait,     ///< until the last send on channel `target` has left its buffer
-  receive,       ///< makes output 0 ready for channel `target`; it must not be touched before its receive_wait
-  receive_wait,  ///< until the value of channel `target` is in output 0
-  /// Starts collective `target`: input 0 (absent for a member that only receives) to output 0 (or only sends). Before
-  /// its collective_wait input 0 must not be written, output 0 and scratch must not be touched.
+  send_wait,     ///< waits until the last send on channel `target` has left input 0
+  receive,       ///< starts receiving from channel `target` into output 0, not to be touched before its receive_wait
+  receive_wait,  ///< waits until the value of channel `target` is in output 0
+  /// Starts collective `target` from input 0 (absent for a member that only receives) to output 0 (absent for one that
+  /// only sends). Before its collective_wait, input 0 must not be written, output 0 and scratch must not be touched.
   collective,
   loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
   branch,           ///< region `target` when input 0 (bool) is true, else region `other`
@@ -145,10 +146,10 @@ struct Instruction {
   std::uint32_t attrs = kNone;      ///< index into Plan::attrs
   std::uint32_t line = kNone;       ///< index into Plan::lines: the user's line
   std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
-  std::uint32_t other = kNone;      ///< second region
+  std::uint32_t other = kNone;      ///< second region; of `tiles` the elements of a tile
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
-  std::uint32_t in_place = 0;  ///< mask of the inputs whose bytes output 0 may take: the kernel or schedule allows it
-  /// Buffer for the instruction alone: a kernel's workspace, a collective's staging slots.
+  std::uint32_t in_place = 0;  ///< mask of the inputs over which output 0 may be written, as kernel or schedule allow
+  /// Buffer for the instruction alone: a kernel's workspace, a collective's staging.
   std::uint32_t scratch = kNone;
   Range waits = {};  ///< into PlanClass::waits
   bool operator==(const Instruction&) const = default;
@@ -156,15 +157,14 @@ struct Instruction {
 
 /// Instructions with an order of their own.
 struct Region {
-  /// tile: elementwise kernels, and those that work by rows, on values of as many elements or rows, each run for a few
-  /// of them after another; or elementwise ones that follow one kernel of any kind.
+  /// tile: kernels that run tile by tile, or a kernel and its epilogue (Opcode::tiles).
   enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
   Kind kind = Kind::step;
   Range instructions;  ///< into PlanClass::instructions
   bool operator==(const Region&) const = default;
 };
 
-/// State of a task: a variable, or its part of one.
+/// A variable of a task, or the task's part of one.
 struct PlanVariable {
   std::uint32_t name = kNone;  ///< string
   std::uint32_t buffer = kNone;
@@ -204,10 +204,10 @@ struct PlanClass {
   return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
 }
 
-/// What the kernels of a tile region go over: the elements of the largest value that they touch.
+/// How many elements the kernels of a tile region go over: those of the largest value that they touch.
 [[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
 
-/// Output 0 of the kernel or collective may take the bytes of its input k.
+/// Whether output 0 of the kernel or collective may be written over its input k.
 [[nodiscard]] inline bool may_take(const Instruction& instruction, std::uint32_t k) {
   return k < 32 && (instruction.in_place >> k & 1U) != 0;
 }
@@ -223,11 +223,11 @@ struct Channel {
   std::int32_t from = 0, to = 0;  ///< tasks
   DType dtype = DType::float32;
   std::uint64_t bytes = 0;     ///< of a message, at the bound; a bounded value's 8-byte extent included
-  std::uint32_t slots = 1;     ///< steps by which the sender may be ahead
+  std::uint32_t slots = 1;     ///< how many steps the sender may be ahead
   std::uint32_t name = kNone;  ///< string: the value
   std::uint32_t line = kNone;
-  /// The tasks share memory, and the send alone reads what a kernel makes for it: the kernel may write that where the
-  /// receiver wants it, if it already does, and need not where the sender's buffer is.
+  /// The tasks share memory, and nothing but the send reads the value, which a kernel makes. If the receive has
+  /// started, that kernel may write the value straight into the receiver's buffer instead of the sender's.
   bool put = false;
   bool operator==(const Channel&) const = default;
 };
@@ -238,7 +238,7 @@ struct Collective {
   std::uint32_t grouping = 0;  ///< index into Plan::groupings: each group does one collective
   Reduce reduce = Reduce::none;
   DType dtype = DType::float32;
-  std::vector<std::int64_t> parts;  ///< elements of each member's part
+  std::vector<std::int64_t> parts;  ///< sizes of the parts in elements, as Schedule defines them for its kind
   std::uint32_t name = kNone;       ///< string: the value
   std::uint32_t line = kNone;
   bool operator==(const Collective&) const = default;
@@ -247,14 +247,14 @@ struct Collective {
 /// A value that the caller gives or gets.
 struct PlanPort {
   std::uint32_t name = kNone;  ///< string
-  std::int32_t task = 0;       ///< who gives it, or to whom it comes
+  std::int32_t task = 0;       ///< where the caller gives or gets it
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;
   bool bounded = false;
   bool operator==(const PlanPort&) const = default;
 };
 
-/// The user's line, as numbers.
+/// A line of the user's program.
 struct PlanLine {
   std::uint32_t file = kNone;  ///< string
   std::int32_t line = 0;
@@ -275,7 +275,7 @@ struct Plan {
   std::vector<Collective> collectives;
   std::vector<PlanClass> classes;
   std::vector<std::uint32_t> class_of;  ///< of each task
-  /// PlanOptions::bucket_bytes with which it was made: as measured (`--tune`) or asked for. None: by the links.
+  /// PlanOptions::bucket_bytes with which it was made, measured (`--tune`) or asked for. None: the links decided.
   std::optional<std::int64_t> bucket_bytes;
 
   [[nodiscard]] std::string_view string(std::uint32_t id) const {
@@ -299,7 +299,7 @@ struct Traffic {
   Traffic& operator+=(const Traffic& other);
 };
 
-/// What running a region of a task's class once moves, without the regions nested in it.
+/// What one run of a region of the task's class moves, without the regions nested in it.
 [[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
 
 /// Where a task stands in a grouping; `group` is null when it is in none of the groups.
@@ -313,8 +313,8 @@ struct Membership {
 /// first left.
 [[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
 
-/// A hash of the plan that is equal if and only if (but for chance, 2^-64) the files are: what tasks compare before the
-/// first step. Thread-safe.
+/// A hash of the plan, which tasks compare before the first step. Plans with equal files have equal hashes, others
+/// different ones (but for a chance of 2^-64). Error(resource) when the plan is too large for a file. Thread-safe.
 [[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
 
 }  // namespace ferry

@@ -23,7 +23,8 @@ T number_at(std::span<const std::byte> bytes, std::size_t at) {
   throw Error(Code::file, "not a well-formed plan: " + why);
 }
 
-/// Turns verified tables into a Plan. Numbers are taken as they are; check_structure judges them.
+/// Turns flatbuffers tables that their verifier has passed into a Plan. Numbers are taken as they are;
+/// check_structure() judges them later.
 class Decoder {
   template <class V, class F>
   static auto list(const V& items, F one) {
@@ -68,7 +69,7 @@ class Decoder {
       if (static_cast<std::uint32_t>(known) == value) return known;
     malformed("dtype number " + std::to_string(value) + " is unknown");
   }
-  /// The enum's value of that number, of those up to `last`.
+  /// The enum's value with that number, which must not be above `last`.
   template <class Enum>
   static Enum one_of(std::uint32_t value, Enum last) {
     if (value > static_cast<std::uint32_t>(last)) malformed("the number " + std::to_string(value) + " names no kind");
@@ -264,7 +265,7 @@ class Decoder {
   const fbs::Plan& file_;
 };
 
-/// `head`: as much of a head as there is, of a file of `size` bytes.
+/// `head`: the first bytes of a file of `size` bytes, which may be too few for a head.
 void check_head(std::span<const std::byte> head, std::uint64_t size) {
   if (size == 0) throw Error(Code::file, "the file is empty");
   const std::size_t magic = std::min(head.size(), kPlanMagic.size());
@@ -287,7 +288,7 @@ void check_head(std::span<const std::byte> head, std::uint64_t size) {
   if (there > length) throw Error(Code::file, std::to_string(there - length) + " bytes follow the end of the plan");
 }
 
-/// The bytes after the head, once length and hash fit.
+/// The bytes after the head. Throws unless length and hash fit.
 std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
   check_head(bytes.first(std::min(bytes.size(), kPlanHeadBytes)), bytes.size());
   const std::span<const std::byte> body = bytes.subspan(kPlanHeadBytes);
@@ -316,7 +317,7 @@ Plan decode_body(std::span<const std::byte> body) {
   return plan;
 }
 
-/// What read() gives; its errors name the file.
+/// Returns what read() returns; its errors name the file.
 template <class F>
 auto named(std::string_view source, const F& read) {
   try {

@@ -17,8 +17,8 @@ using Vector = Offset<flatbuffers::Vector<T>>;
 
 enum class Tensors { whole, hashed };
 
-/// Builds the flatbuffer. Every part is made in a statement of its own: the order of the bytes is the order of making,
-/// and compilers differ in the order in which they evaluate arguments.
+/// Builds the flatbuffer. Every part is made in a statement of its own, because the bytes are in the order in which
+/// parts are made, and compilers differ in the order in which they evaluate arguments.
 class Encoder {
   template <class Enum>
   static std::uint8_t number(Enum value) {
@@ -39,7 +39,7 @@ class Encoder {
   template <class T, class F>
   auto structs(const std::vector<T>& items, F one) {
     using S = decltype(one(items.front()));
-    // Not CreateUninitializedVectorOfStructs, which aligns by the size of S where that is no power of two.
+    // Not CreateUninitializedVectorOfStructs, which aligns to the size of S even where that is no power of two.
     return out_.CreateVectorOfStructs<S>(items.size(), [&](std::size_t i, S* place) { *place = one(items[i]); });
   }
 
@@ -219,9 +219,9 @@ std::uint64_t tensor_bytes(const Plan& plan) {
   return total;
 }
 
-/// No less than the file takes without its tensors.
+/// An upper bound of the file's bytes without its tensors.
 std::uint64_t table_bytes(const Plan& plan) {
-  constexpr std::uint64_t kEach = 256;  // more than any entry's own fields
+  constexpr std::uint64_t kEach = 256;  // more than the fields of any entry take
   std::uint64_t total = kEach * (16 + plan.topology.tasks.size() + plan.attrs.size() + plan.channels.size() +
                                  plan.lines.size() + plan.feeds.size() + plan.fetches.size() + plan.windows.size());
   for (std::size_t i = 0; i < plan.strings.size(); ++i) total += plan.strings[i].size() + 16;

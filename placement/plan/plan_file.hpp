@@ -1,8 +1,9 @@
 // Plan files: a plan as bytes, and back. The format is described in docs/plan_format.md.
 //
-// Equal plans give equal bytes, on every machine and from every compiler. What is read is hostile until it has passed:
-// length and hash of the whole (so any cut and any flipped bit is refused), the flatbuffers verifier, then every index,
-// number and size (the first part of verify(); the rest of it is for who runs the plan).
+// Equal plans give equal bytes, on every machine and from every compiler. What is read counts as hostile until these
+// checks have passed: length and hash of the whole (which refuse a file that is cut or has a flipped bit), the
+// flatbuffers verifier, then every index, number and size (the first part of verify(); whoever runs the plan calls the
+// rest).
 #pragma once
 
 #include <cstddef>
@@ -26,13 +27,13 @@ namespace ferry {
 ///     Plan same = decode_plan(encode_plan(plan), "memory");
 [[nodiscard]] Plan decode_plan(std::span<const std::byte> bytes, std::string_view source);
 
-/// The plan in a file, of which no more than its head is read before that fits the file's size. Errors as above.
+/// The plan in a file. Reads the head alone before it knows that the head fits the file's size. Errors as above.
 [[nodiscard]] Plan read_plan(FileSystem& files, const std::string& path);
 
-/// Largest file: offsets inside are 32 bits with a sign.
+/// The most bytes that may follow the head: flatbuffers has signed 32-bit offsets.
 inline constexpr std::uint64_t kMaxPlanBytes = 0x7ff00000;
 
-/// The numbers of the file's head, 32 bytes, all little-endian: magic, version (u32), zero (u32), bytes that follow the
+/// The file's head has 32 bytes, all little-endian: magic, version (u32), zero (u32), number of bytes that follow the
 /// head (u64), XXH3 of those bytes seeded with the version (u64).
 inline constexpr std::string_view kPlanMagic = "FERRYPLN";
 inline constexpr std::size_t kPlanHeadBytes = 32;

@@ -1,4 +1,4 @@
-// PlanTables: the tables of a plan that its instructions refer to by number.
+// PlanTables: adds to the tables of a plan, whose entries instructions refer to by number.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace ferry {
 
-/// Adds to the tables of a plan: each call gives the number of an equal entry, or of a new one at the table's end.
-/// Numbers follow the order of first use. Not thread-safe; the plan must outlive it.
+/// Each call returns the number of an equal entry if there is one, else appends a new one. So numbers follow the order
+/// of first use. Not thread-safe; the plan must outlive it.
 class PlanTables {
  public:
   explicit PlanTables(Plan& plan) : plan_(plan) {}
@@ -26,13 +26,13 @@ class PlanTables {
 
   std::uint32_t string(std::string_view text);
   [[nodiscard]] std::string_view text(std::uint32_t string) const { return plan_.strings[string]; }
-  /// The string that is the op's name, or its first output's. Equal names of ops of different graphs have different
-  /// numbers.
+  /// The string with the op's name, or with the value's, which for an op's first output is the op's. Equal names of ops
+  /// of different graphs have different numbers.
   std::uint32_t op_name(const Graph& graph, OpId op);
   std::uint32_t value_name(const Graph& graph, ValueId value);
-  /// kNone for a line that is not known.
+  /// kNone if the line is not known.
   std::uint32_t line(const SourceLine& line);
-  /// By address: one entry for each set of attributes in the graph. kNone when there are none.
+  /// Compared by address: one entry for each set of attributes in the graph. kNone when there are none.
   std::uint32_t attrs(const Attrs* attrs);
   std::uint32_t window(Window window);
   std::uint32_t schedule(const Schedule& schedule);
@@ -40,7 +40,7 @@ class PlanTables {
 
  private:
   Plan& plan_;
-  std::unordered_map<std::string, std::uint32_t> strings_;  // without the names of ops
+  std::unordered_map<std::string, std::uint32_t> strings_;  // except names of ops
   std::unordered_map<const Graph*, std::vector<std::uint32_t>> names_;
   std::vector<std::uint32_t>* last_names_ = nullptr;
   const Graph* last_graph_ = nullptr;

@@ -56,7 +56,7 @@ std::string strand_text(const PlanClass& role, std::uint32_t strand) {
 /// Of more, only the first ones and the last one are named.
 constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
 
-/// "0-3", "0,2,4,6"; of very many without a range, as the columns of a large mesh are, "0,2,4,6,..,4094".
+/// "0-3", "0,2,4,6"; "0,2,4,6,..,4094" for many that are not consecutive, as in the columns of a large mesh.
 std::string group_text(const std::vector<std::int32_t>& group) {
   std::vector<std::int32_t> first(group.begin(), group.begin() + std::min(group.size(), kMostNamed + 1));
   const std::string text = ranges(first);
@@ -73,7 +73,7 @@ std::string groups(const Grouping& grouping) {
   return text + " .. {" + group_text(grouping.back()) + "}, " + plural(grouping.size(), "group");
 }
 
-/// Of an instruction that passes still work on.
+/// What later passes may do with an instruction (Freedom).
 std::string freedom(std::uint8_t may) {
   return std::string((may & kMovable) != 0 ? "movable" : "") + (may == (kMovable | kFusable) ? ", " : "") +
          ((may & kFusable) != 0 ? "fusable" : "");
@@ -137,8 +137,8 @@ class Printer {
     return order;
   }
 
-  /// Adds what the tasks of a class do in the region; beside it what they do in each turn of a loop and on each side of
-  /// a branch there, where that is anything: the plan does not say how often they run.
+  /// Counts what the tasks of a class move in the region. Each turn of a loop and each side of a branch in it is
+  /// counted under a title of its own, if it moves anything, because the plan does not say how often it runs.
   void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
     const PlanClass& role = plan_.classes[plan_class];
     const Traffic here = of_classes_->of(plan_class, region);
@@ -256,7 +256,7 @@ class Printer {
   }
 
   const Plan& plan_;
-  std::optional<ClassTraffic> of_classes_;  // of a finished plan
+  std::optional<ClassTraffic> of_classes_;  // set by totals(), which needs a finished plan
   std::string out_;
   std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
 };

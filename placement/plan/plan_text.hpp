@@ -20,16 +20,16 @@ namespace ferry {
 ///         2 Add c (%0, %1) -> %2  at add.cpp:12
 [[nodiscard]] std::string text_of(const Plan& plan);
 
-/// Of it, the feeds, fetches, channels and collectives alone; says so where there are none.
+/// Only the feeds, fetches, channels and collectives of that text; a line that says so if there are none.
 [[nodiscard]] std::string tables_text_of(const Plan& plan);
 
-/// As text_of() shows class `index` of the plan, were it `role`.
+/// The part of that text for class `index`, if `role` were that class.
 [[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index);
 
-/// "class 0: tasks 0-2", a line for each class, of the class of each task.
+/// "class 0: tasks 0-2", a line for each class; `class_of` has the class of each task.
 [[nodiscard]] std::string roles_text(const std::vector<std::uint32_t>& class_of);
 
-/// What an instruction does, in one line without number and line of the user: "Add c (%0, %1) -> %2".
+/// What an instruction does, without its number and the user's line: "Add c (%0, %1) -> %2".
 [[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction);
 
 /// The tasks of class `index`, in order.

@@ -1,4 +1,4 @@
-// How the algorithms of collectives name members and parts.
+// Short forms of MemberRef for the algorithms of collectives.
 #pragma once
 
 #include "placement/schedule.hpp"
@@ -8,7 +8,7 @@ namespace ferry::steps {
 /// The member that executes the step.
 inline constexpr MemberRef own{.by = MemberRef::By::shift, .value = 0};
 
-/// The one `distance` >= 0 after it.
+/// The member `distance` >= 0 places after the executing one, cyclically.
 constexpr MemberRef next(int distance) {
   return {.by = MemberRef::By::shift, .value = distance};
 }
@@ -17,7 +17,7 @@ constexpr MemberRef fixed(int member) {
   return {.by = MemberRef::By::number, .value = member};
 }
 
-/// The one whose number differs in the bits of `bits`.
+/// The member whose number differs from the executing one's in the bits of `bits`.
 constexpr MemberRef flipped(int bits) {
   return {.by = MemberRef::By::flip, .value = bits};
 }

@@ -7,7 +7,7 @@ namespace {
 
 using StepKind = ScheduleStep::Kind;
 
-/// Messages in one direction, and their elements: of each member.
+/// Counts the messages in one direction, and their elements, of each member.
 class MemberCount {
  public:
   MemberCount(std::size_t members, std::span<const std::int64_t> parts)
@@ -26,8 +26,8 @@ class MemberCount {
       for (int m = 0; m < members(); ++m) elements_[static_cast<std::size_t>(m)] += size(step, m);
   }
 
-  /// Parts that are a shift away from the member, for all shifts: most of them come as often as each other, so that it
-  /// is all parts so often, and what a few shifts have more or less.
+  /// Adds the parts that steps name by a shift. Most shifts occur equally often: so it adds all parts that often, and
+  /// then corrects the few shifts that occur more or less often.
   void finish() {
     const std::int64_t usual = most_frequent(shifts_);
     const std::int64_t all = std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0});
@@ -56,7 +56,7 @@ class MemberCount {
     elements_[static_cast<std::size_t>(member)] += times * size(step, member);
   }
 
-  /// The number that more than half of the entries are, if there is one (Boyer, Moore 1981).
+  /// The number that more than half of the entries have, if there is one (Boyer, Moore 1981).
   static std::int64_t most_frequent(const std::vector<std::int64_t>& numbers) {
     std::int64_t found = 0, lead = 0;
     for (const std::int64_t number : numbers) {
@@ -68,8 +68,8 @@ class MemberCount {
 
   std::span<const std::int64_t> parts_;
   std::vector<std::int64_t> messages_, elements_;
-  std::vector<std::int64_t> shifts_;  // how often all members move the part that is so far from them
-  std::int64_t of_all_ = 0;           // messages that each member has
+  std::vector<std::int64_t> shifts_;  // by shift: how often all members move the part that is this far from them
+  std::int64_t of_all_ = 0;           // messages that every member has
 };
 
 bool sends(const ScheduleStep& step) {
@@ -90,7 +90,7 @@ Traffic traffic_of_collective(const Plan& plan, const Collective& collective, in
           .received_bytes = schedule.received_elements(collective.parts, member) * size};
 }
 
-/// What one task moves in a region; what its collectives do, `of_collective` tells apart.
+/// What one task moves in a region without its collectives; of_collective(number) is called for each of these.
 template <class F>
 Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
   const Range range = role.regions[region].instructions;
@@ -131,7 +131,7 @@ Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
 std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts) {
   const auto members = static_cast<std::size_t>(schedule.members);
   std::vector<Traffic> all(members);
-  if (schedule.kind == CollectiveKind::all_to_all) {  // has a part for each pair of members
+  if (schedule.kind == CollectiveKind::all_to_all) {  // MemberCount cannot do it: there is a part for each pair
     for (int m = 0; m < schedule.members; ++m)
       all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
                                           .sent_bytes = schedule.sent_elements(parts, m),

@@ -24,14 +24,14 @@ class Assigner {
   }
 
  private:
-  /// Adds the reason for constants that have no device of their own.
+  /// Adds the reasons for constants that have no device of their own.
   void tell_of_constants() {
     for (const Node& node : program_.nodes)
       if (node.where == kNone && node.role() == OpRole::constant)
         program_.reasons.push_back({program_.name(node), "made wherever it is used", program_.line(node)});
   }
 
-  /// Ops that say nothing of a device can be on any task: each must have one of the default kind.
+  /// Ops without an annotation can be on any task: so each task must have a device of the default kind.
   void check_default_device() const {
     if (program_.options.default_device == DeviceKind::cpu || program_.options.soft_placement) return;
     Error error(Code::plan, "the default device is gpu, and not every task has one");
@@ -84,8 +84,8 @@ class Assigner {
         .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
   }
 
-  /// resolve(), called once for each annotation, but for each op with soft placement, which reports every op that it
-  /// moves.
+  /// resolve(), called once for each annotation; with soft placement once for each op, because it warns of every op
+  /// that it moves.
   std::optional<WhereId> resolved(const Op& op) {
     if (program_.options.soft_placement) return resolve(op);
     const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
@@ -93,7 +93,8 @@ class Assigner {
     return at->second;
   }
 
-  /// The devices that the op's annotation names; none when it names only a kind of device.
+  /// The devices that the op's annotation names; none if in a job of several tasks it names neither a job, a task nor a
+  /// kind of device.
   std::optional<WhereId> resolve(const Op& op) {
     const Annotation& annotation = op.annotation();
     try {
@@ -152,7 +153,7 @@ class Assigner {
     return DeviceKind::cpu;
   }
 
-  /// Bytes that move when the node runs on `where`.
+  /// Bytes of inputs and outputs that move to or from other devices if the node runs on `where`.
   std::int64_t moved_bytes(const Node& node, WhereId where) const {
     std::int64_t bytes = 0;
     for (PValueId input : program_.inputs(node)) {
@@ -209,13 +210,13 @@ class Assigner {
       least = bytes;
       best = candidate;
     }
-    // Made before the node counts as placed, so that the bytes of the other candidates are those of this choice.
+    // Written before the node counts as placed, so that it has the bytes that the candidates had in this choice.
     std::string why;
     if (program_.options.reasons) why = told(node, best, least, candidates);
     place(id, best, neighbour(node, best), [&] { return why; });
   }
 
-  /// The first that makes an input of the node or uses an output, and is on `where`.
+  /// The first node on `where` that makes an input of the node or uses an output.
   NodeId neighbour(const Node& node, WhereId where) const {
     if (!program_.options.reasons) return kNone;
     for (PValueId input : program_.inputs(node))
@@ -256,7 +257,8 @@ class Assigner {
     place(id, program_.nodes[variable].where, variable, [] { return "with its variable"; });
   }
 
-  /// Parameters are where the owner's inputs are; the owner is on all devices of its bodies.
+  /// Parameters are where the owner's inputs are. The owner is where its first input is; reshard extends it to all
+  /// tasks that take part in its bodies.
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
     const auto inputs = program_.inputs(owner);
@@ -288,8 +290,8 @@ class Assigner {
                                                                              : DeviceKind::cpu;
   }
 
-  /// `why` gives the reason as text, if anybody wants it; `from` is the node from whose place it follows: itself when
-  /// it is annotated.
+  /// `why` returns the reason as text, if reasons are asked for; `from` is the node whose place led to this one: the
+  /// node itself if it is annotated, kNone if there is none.
   template <class Why>
   void place(NodeId id, WhereId where, NodeId from, const Why& why) {
     Node& node = program_.nodes[id];
@@ -301,8 +303,8 @@ class Assigner {
     program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why(), program_.line(node)});
   }
 
-  /// An op that gives the same value in every step, and pure ops of such values on the same devices, are computed in
-  /// the setup. Values that cross devices are sent in every step, as the graph says.
+  /// Whether the node is computed in the setup: ops that give the same value in every step (kOnce), and pure ops of
+  /// such values on the same devices. Values that go to other devices are sent in every step, as the graph says.
   bool runs_once(const Node& node) const {
     if (node.kind != NodeKind::compute) return false;
     if (node.def->is(kOnce)) return true;
@@ -345,7 +347,7 @@ class Assigner {
   const Users users_;
   std::unordered_map<const Annotation*, std::optional<WhereId>> resolved_;
   std::vector<WhereId> candidates_;
-  const OpDef* checked_def_ = nullptr;  // has a kernel on checked_where_
+  const OpDef* checked_def_ = nullptr;  // known to have a kernel on checked_where_
   WhereId checked_where_ = kNone;
   DeviceKind checked_kind_ = DeviceKind::cpu;
 };

@@ -48,14 +48,15 @@ class Checker {
     }
   }
 
-  /// A constant goes to its users, and a loop or branch has its devices when its bodies have theirs.
+  /// Whether the node may have no devices: a constant, which is made where it is used, or a loop or branch, whose
+  /// bodies have them.
   static bool may_float(const Node& node) {
     return (node.kind == NodeKind::compute && node.inputs == 0) || node.kind == NodeKind::loop ||
            node.kind == NodeKind::branch;
   }
 
   const Program& program_;
-  std::vector<bool> made_;  // of each value: a node that came before makes it
+  std::vector<bool> made_;  // of each value: an earlier node makes it
   std::vector<bool> seen_;  // of each node
 };
 

@@ -6,9 +6,9 @@
 namespace ferry {
 
 /// Checks that each node is in one region, once; that every input was made by an earlier node of the region or of one
-/// around it, or is one of their parameters; and that the numbers of regions, operands and device sets exist. Once
-/// devices are assigned (Program::placed) only constants that go to their users have none. Error(bug) names the node
-/// that breaks it. Linear; thread-safe.
+/// around it, or is one of their parameters; that regions, operands and device sets exist; and that values have layouts
+/// for their meshes. Once devices are assigned (Program::placed), only constants, loops and branches may have none.
+/// Error(bug) names the node that breaks it. Linear; thread-safe.
 void check_program(const Program& program);
 
 }  // namespace ferry

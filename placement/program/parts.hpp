@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// The index along an axis of the task at that position of a mesh.
+/// The index along `axis` of the task at `position` in the mesh.
 [[nodiscard]] std::int64_t coordinate(const Where& where, std::size_t position, std::size_t axis);
 
 /// Sizes of the part of a value that `task` holds; the task must be in the value's device set.

@@ -1,9 +1,9 @@
-// Program: the form that the passes work on. It has the ops of a graph that one run needs, with concrete types, each on
-// its devices, and the transfers that placement adds. It speaks of whole values and of all tasks at once; `lower` makes
-// each task's plan from it.
+// Program: the first form that the passes work on. It has the ops of a graph that one run needs, with concrete types,
+// each on its devices, and the transfers that placement adds. It describes whole values and all tasks at once; `lower`
+// makes each role's instructions from it.
 //
-// Nodes stand in a global order: every input is made by an earlier node of the same region. A pass that adds nodes
-// keeps it so.
+// Nodes have a global order: every input is made by an earlier node of the same region. A pass that adds nodes keeps it
+// so.
 #pragma once
 
 #include <cstdint>
@@ -35,18 +35,18 @@ struct Where {
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
   WhereId whole = kNone;                 ///< the mesh that it is a part of (mesh_parts.hpp), whose groupings it shares
-  std::vector<std::uint32_t> groupings;  ///< of each axis: the tasks that differ in it alone
-  std::vector<bool> between_hosts;       ///< of each axis: such tasks are on different hosts
+  std::vector<std::uint32_t> groupings;  ///< of each axis: groups of the tasks that differ only along it
+  std::vector<bool> between_hosts;       ///< of each axis: some group has tasks on different hosts
 
   [[nodiscard]] bool single() const { return axes.empty(); }
   /// The layout of a value that each task has whole.
   [[nodiscard]] Layout all_replicated() const { return Layout(axes.size()); }
-  /// The layout that a value gets here when it is asked for in this one: an axis of one task is replicated.
+  /// `layout` as values have it here: along an axis of one task they are always replicated.
   [[nodiscard]] Layout laid_out(Layout layout) const;
   [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
-  /// The task's index in `tasks`; their number when it is not there. Takes constant time where they are consecutive.
+  /// The task's index in `tasks`; tasks.size() if it is not there. Takes constant time if the tasks are consecutive.
   [[nodiscard]] std::size_t position(std::int32_t task) const;
-  /// "/task:1/cpu:0", or "mesh[2,2] of 4 tasks".
+  /// "/task:1/cpu:0", or "mesh[2,2]/cpu:0".
   [[nodiscard]] std::string str() const;
   bool operator==(const Where& other) const {
     return tasks == other.tasks && axes == other.axes && kind == other.kind && index == other.index &&
@@ -54,7 +54,8 @@ struct Where {
   }
 };
 
-/// The kinds of nodes. Compute and the control kinds come from the graph, the others from placement.
+/// The kinds of nodes. Placement adds transfers, collectives, fetches and some compute nodes; the others come from the
+/// graph.
 enum class NodeKind : std::uint8_t {
   compute,     ///< an op with a kernel
   feed,        ///< a value that the caller gives
@@ -73,8 +74,8 @@ struct Node {
   NodeKind kind = NodeKind::compute;
   bool once = false;  ///< computed in the setup region
   OpId op = 0;
-  const OpDef* def = nullptr;    ///< null for those that placement adds
-  const Graph* graph = nullptr;  ///< where `op` is; of added nodes: where the op is that made them necessary
+  const OpDef* def = nullptr;    ///< null for transfers, collectives and fetches
+  const Graph* graph = nullptr;  ///< where `op` is; for added nodes `op` made the value that they move or change
   const Attrs* attrs = nullptr;
   std::uint32_t first_input = 0, inputs = 0;  ///< into Program::operands
   PValueId first_output = 0;
@@ -85,7 +86,8 @@ struct Node {
   [[nodiscard]] OpRole role() const { return def == nullptr ? OpRole::function : def->role; }
 };
 
-/// A layout that many values share, in Program::layouts; by default that of one device.
+/// Refers to a layout in Program::layouts, which many values share; by default the layout on one device, which is
+/// empty.
 class LayoutRef {
  public:
   LayoutRef() = default;
@@ -109,7 +111,7 @@ struct PValue {
   NodeId producer = 0;
   WhereId where = kNone;
   LayoutRef layout;              ///< one entry for each axis of `where`
-  const Graph* graph = nullptr;  ///< the value it stands for, for names and lines
+  const Graph* graph = nullptr;  ///< with `value`: the graph's value that it stands for, for names and lines
   ValueId value = 0;
 };
 
@@ -136,7 +138,7 @@ struct ProgramRegion {
   std::vector<PValueId> results;
 };
 
-/// The nodes whose annotations decided placement. Kept only when reasons are asked for, for `ferry explain`.
+/// The nodes whose annotations decided placement, for `ferry explain`. Kept only if PlanOptions::reasons.
 struct Causes {
   std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
   std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
@@ -179,7 +181,7 @@ struct Program {
   [[nodiscard]] std::span<PValueId> inputs(const Node& node) {
     return {operands.data() + node.first_input, node.inputs};
   }
-  /// The input of a loop or branch that a parameter of its body stands for.
+  /// The index of the input of a loop or branch that a parameter of its body stands for.
   [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
   /// The op's name, or the name of the value that an added node moves.
@@ -196,7 +198,7 @@ struct Program {
 
   /// Appends a node with fresh outputs of these types; it is not yet in any region's order.
   NodeId add(Node node, std::span<const PValueId> inputs, std::span<const Type> outputs);
-  /// The number of that device set; equal sets have equal numbers.
+  /// The number of the device set; equal sets have equal numbers.
   WhereId intern(Where where);
   WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
   std::uint32_t intern(Grouping grouping);
@@ -207,7 +209,7 @@ struct Program {
   [[nodiscard]] std::string str() const;
 
  private:
-  /// Finds the groups of each axis: the tasks that differ in it alone.
+  /// Sets the groups of each axis: the tasks that differ only along it.
   void group_axes(Where& where);
 
   std::unordered_multimap<std::uint64_t, WhereId> where_index_;  // by hash
@@ -233,8 +235,8 @@ class ProgramFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// For each value, where its bytes are used first, views of it included: a position in the order of its region, whose
-/// end stands for a result; kNone: nowhere.
+/// For each value, where it or a view of it is used first: a position in the order of its region; the order's size if
+/// it is only a result of the region; kNone if it is not used.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
 
 }  // namespace ferry

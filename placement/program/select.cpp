@@ -40,8 +40,8 @@ class Selector {
     return needed;
   }
 
-  /// Reserves room for the ops and values that are needed, some of them more than once, so that nothing is moved while
-  /// the program grows.
+  /// Reserves room for the needed ops and values, and some more for what passes add, so that the program grows without
+  /// moving.
   void reserve(const Graph& graph, const std::vector<bool>& needed) {
     std::size_t ops = 0, values = 0, operands = 0;
     for (OpId id = 0; id < graph.size(); ++id) {
@@ -293,7 +293,7 @@ class Selector {
   std::map<std::string, std::int64_t> symbols_;
   std::unordered_map<ValueId, OpId> writes_;
   InferCache inferred_;
-  std::vector<PValueId> inputs_;  // of the op at hand
+  std::vector<PValueId> inputs_;  // of the op that is being copied
   std::vector<Type> known_;
 };
 

@@ -21,13 +21,13 @@ struct TaskInfo {
   std::uint64_t gpu_memory_bytes = 0;   ///< of each of its GPUs, that plans may use; 0: unlimited
   std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
-  /// Tasks with the same number, 0 or more, read and write each other's memory; -1: no other task's.
+  /// Tasks with the same number, 0 or more, can read and write each other's memory; -1: it shares memory with nobody.
   std::int32_t memory_group = -1;
 
   bool operator==(const TaskInfo&) const = default;
 };
 
-/// Fast and slow links, as straight lines: seconds = latency + bytes ÷ bandwidth.
+/// What a message costs on a link: seconds = latency + bytes ÷ bandwidth.
 struct LinkCost {
   double latency_seconds = 0;
   double bytes_per_second = 0;
@@ -45,7 +45,7 @@ struct Topology {
   /// All tasks that `spec` names (its job, or all).
   [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
   [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
-  /// All of them read and write each other's memory.
+  /// Whether all of them can read and write each other's memory.
   [[nodiscard]] bool share_memory(std::span<const std::int32_t> group) const;
 
   /// n tasks of one host.

@@ -1,6 +1,6 @@
-// Buckets: buffers that are made up of parts, and the messages of several values at once that work on them: sums, and
-// those on channels. A sum adds what lies in the same place on all members, so the same values must lie there, and the
-// sums where the reader looks. What is sent at a place is received there.
+// Buckets: buffers that are made up of parts, and the sums and transfers of several values at once that work on them. A
+// sum adds what lies at the same place on all members: so the same values must lie there, and their sums must be read
+// there. What is sent at a place is received at the same place.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@
 namespace ferry::verifier {
 namespace {
 
-/// Some of a buffer's bytes, which are a value's.
+/// Bytes [begin, end) of a buffer, which are another buffer's.
 struct Part {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t buffer = 0;
@@ -50,13 +50,13 @@ class Buckets {
   }
 
  private:
-  /// What a class gives to a collective and gets from it; null: nothing, or a single value.
+  /// The parts that a class gives to a collective and gets from it; null: nothing, or a single value.
   struct Sum {
     const Instruction* instruction = nullptr;
     const Parts *given = nullptr, *got = nullptr;
   };
 
-  /// What a channel brings from one buffer to the other; null: a single value.
+  /// The parts of the buffers at both ends of a channel; null: a single value.
   struct Ends {
     const Parts *sent = nullptr, *received = nullptr;
   };
@@ -80,8 +80,8 @@ class Buckets {
     }
   }
 
-  /// The parts make up the buffer, side by side, so that what is written to one is no other's. Of views of one part the
-  /// first stays, with the others.
+  /// The parts lie side by side and fill the buffer, so that a write to one touches no other. Buffers with the same
+  /// bytes become one part, with the others as its views.
   void check_parts(std::uint32_t c, std::uint32_t whole, Parts& parts) const {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes() < b.bytes(); });
     Parts apart;
@@ -113,7 +113,7 @@ class Buckets {
     if (sum.given == nullptr && sum.got == nullptr) return;
     const CollectiveKind kind = plan_.schedules[plan_.collectives[i.target].schedule].kind;
     if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) {
-      if (sum.got == nullptr) return;  // it sends one value, which was made in its parts
+      if (sum.got == nullptr) return;  // sends one value, which kernels have made in parts
       reject(describe(plan_, i) + ": only sums may be of several values at once");
     }
     if (i.inputs.count > 0 && i.outputs.count > 0 && !same_places(sum.given, sum.got))
@@ -137,7 +137,7 @@ class Buckets {
     }
   }
 
-  /// What lies at each place of the receiver's buffer lies there in the sender's, maybe under another shape.
+  /// Each place of the receiver's buffer has the value that is there in the sender's, maybe under another shape.
   void check_ends(std::uint32_t number) const {
     const Ends& ends = ends_[number];
     const Channel& channel = plan_.channels[number];
@@ -177,7 +177,7 @@ class Buckets {
     });
   }
 
-  /// Classes that stand beside each other in a group.
+  /// Pairs of classes whose tasks are next to each other in some group.
   const std::set<std::pair<std::uint32_t, std::uint32_t>>& neighbours(std::uint32_t grouping) {
     const auto [at, fresh] = neighbours_.try_emplace(grouping);
     if (!fresh) return at->second;
@@ -190,7 +190,7 @@ class Buckets {
 
   const Plan& plan_;
   const Tables& tables_;
-  std::vector<std::map<std::uint32_t, Parts>> parts_;  // of each class: of its buffers that have some
+  std::vector<std::map<std::uint32_t, Parts>> parts_;  // of each class: of each of its buffers that has parts
   std::vector<std::map<std::uint32_t, Sum>> sums_;     // of each collective: by class
   std::vector<Ends> ends_;                             // of each channel
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> neighbours_;  // of each grouping

@@ -1,5 +1,6 @@
-// Extents: a bounded value has its number of elements in front of them. Kernels write it, copies and messages from task
-// to task take it along; what moves elements alone would leave what lies there. Of kernels check_types says it.
+// Extents: a bounded value has its number of elements in front of them. Kernels write it; copies and messages on
+// channels move it together with the elements. An instruction that moves only elements would leave an old extent in
+// place. For kernels, check_types checks this.
 #include <algorithm>
 #include <string>
 
@@ -26,7 +27,7 @@ class Extents {
     return std::any_of(first, first + range.count, [&](std::uint32_t b) { return class_.buffers[b].bounded; });
   }
 
-  /// It has the extent of what it is a view of.
+  /// A bounded view has the extent of what it is a view of: so both must have the same bound.
   void check_view(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (!b.bounded || b.view_of == kNone || class_.buffers[b.view_of].sizes[0] == b.sizes[0]) return;
@@ -48,7 +49,7 @@ class Extents {
     }
   }
 
-  /// What a broadcast gives is what its root has in front of the elements, too.
+  /// A broadcast sends the root's bytes with the extent in front of them.
   [[nodiscard]] bool takes_extent(const Collective& collective) const {
     return plan_.schedules[collective.schedule].kind == CollectiveKind::broadcast;
   }

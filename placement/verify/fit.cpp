@@ -15,7 +15,7 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// Of the host's memory: what devices of their own have is not counted.
+/// Bytes of the host's memory; the memory of GPUs is not counted.
 std::uint64_t needed_by(const PlanClass& c) {
   std::uint64_t bytes = 0;
   for (const PlanDevice& device : c.devices)
@@ -85,7 +85,7 @@ void check_gpus(const Plan& plan, std::size_t task) {
 std::uint64_t check_fit(const Plan& plan) {
   struct Host {
     std::uint64_t needed = 0, there = 0, most = 0;
-    std::size_t task = 0;  ///< that needs the most
+    std::size_t task = 0;  ///< the one that needs the most
   };
   std::unordered_map<std::int32_t, std::size_t> numbers;
   std::vector<Host> hosts;  // in the order of their first task

@@ -1,10 +1,11 @@
-// Schedules whose peers differ from oneself in some bits of their number, the same for all members. All members do the
-// same, so one player stands for all: what it sends to a member is what comes from there, with the members flipped
-// likewise. It can go on when what it waits for has started before, for all others are as far as it is.
+// Schedules in which all members find their peers by flipping the same bits of their own number (recursive doubling).
+// All members do the same, so one player stands for all: what it receives from a member is what it sends to that
+// member, with the same bits flipped. A wait succeeds if the message was started in an earlier step, since all others
+// are at the same step.
 //
-// A place holds the sum of a block of 2^k members, aligned to 2^k: that of the lower half plus that of the upper one,
-// each of them alike. It is one's own block, or the one that a flip of some bits leads to. Blocks that differ in bit k
-// alone are joined by each of their members in the order of that bit: so all get the same bits.
+// A place holds the sum of a block, which is 2^k members aligned to 2^k: the sum of the lower half plus that of the
+// upper half, and so on down. It is the player's own block, or the block that a flip of some bits leads to. Two blocks
+// that differ in bit k alone are added by all of their members, the lower block on the left; so all get the same bits.
 #include <algorithm>
 #include <map>
 
@@ -16,12 +17,13 @@ namespace {
 using Kind = ScheduleStep::Kind;
 using By = MemberRef::By;
 
-/// The sum of 2^level members, among them the one with `flip` of one's own bits flipped. Level -1: nothing.
+/// The sum of 2^level members, among them the one whose number is the player's with the bits `flip` flipped. Level -1:
+/// nothing.
 struct Block {
   int level = -1;
   int flip = 0;
 
-  /// The block as the member sees it that differs in `bits`.
+  /// The same block as seen from the member whose number differs in `bits`.
   [[nodiscard]] Block seen_from(int bits) const { return {level, (flip ^ bits) >> level << level}; }
   bool operator==(const Block&) const = default;
 };
@@ -34,13 +36,13 @@ struct BlockPlace {
   bool arriving = false;
 };
 
-/// The messages to the member that differs in some bits, which are also those that come from there.
+/// The messages to the member whose number differs in some bits, which stand for those from that member, too.
 struct Wire {
   std::vector<Block> sent;
   std::uint32_t received = 0;
 };
 
-/// A message under way: `spot` is where it comes to, or what it leaves (null: the input).
+/// A message under way: `spot` is where it arrives, or what it is sent from (null: the input).
 struct Message {
   int bits = 0;
   std::uint32_t number = 0;
@@ -111,7 +113,7 @@ class Player {
         to.block = from;
         return;
       }
-      case Kind::fold:  // never in this form
+      case Kind::fold:  // is_flipped() refuses it
         return;
     }
   }
@@ -186,7 +188,7 @@ class Player {
   std::size_t at_ = 0;
   std::vector<BlockPlace> slots_;
   BlockPlace output_;
-  std::map<int, Wire> wires_;  // by bits
+  std::map<int, Wire> wires_;  // by the bits in which the peer differs
   std::vector<Message> coming_, leaving_;
 };
 

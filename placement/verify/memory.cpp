@@ -1,5 +1,6 @@
-// Memory: each class's instructions are walked once, with a map of whose bytes lie where. What a loop's body or a whole
-// step leaves behind is known beforehand as its effects, so that the walk through it holds for every iteration.
+// Memory: walks each class's instructions once, with a map that says which buffer's bytes lie where. What a loop's body
+// or a whole step leaves behind is found before as its effects; the walk starts from these, so that it holds for every
+// iteration.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,11 +19,11 @@ struct Span {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// The buffer whose bytes these are; nobody's where there is no range.
+/// By arena: the buffer whose bytes these are; nobody's where there is no range.
 using Contents = std::vector<Ranges<std::uint32_t>>;
 
-/// What running a region does to some bytes: they become `owner`'s (kNone: nobody's), or stay so if they are that
-/// already and become nobody's otherwise (`maybe`: the region may not run, or may not write them).
+/// What running a region does to some bytes: they become `owner`'s (kNone: nobody's). With `maybe` the region may not
+/// run, or may not write them: then they stay `owner`'s if they were, and are nobody's otherwise.
 struct Effect {
   std::uint32_t owner = kNone;
   bool maybe = false;
@@ -32,13 +33,13 @@ using Effects = std::vector<Ranges<Effect>>;
 
 constexpr Effect kLost{};
 
-/// First `before` (null: nothing), then `after`.
+/// The effect of `before` (null: none) followed by `after`.
 Effect after(const Effect* before, const Effect& after) {
   if (!after.maybe || before == nullptr) return after;
   return before->owner == after.owner ? *before : kLost;
 }
 
-/// Either of two, null: nothing.
+/// The effect if one of two happens (null: none).
 Effect either(const Effect* a, const Effect* b) {
   if (a == nullptr || b == nullptr) return {(a == nullptr ? b : a)->owner, true};
   return a->owner == b->owner ? Effect{a->owner, a->maybe || b->maybe} : kLost;
@@ -87,7 +88,7 @@ void affect(Contents& memory, const Effects& effects) {
     });
 }
 
-/// What lies in the bytes that `effects` touches, to put it back later.
+/// Keeps what lies in the bytes that `effects` touches, to restore it later.
 class Saved {
  public:
   Saved(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
@@ -115,7 +116,7 @@ class Saved {
   std::vector<std::vector<Piece>> pieces_;
 };
 
-/// A message that is under way and one of its buffers.
+/// One buffer of a message that is under way.
 struct InUse {
   bool collective = false;
   std::uint32_t number = 0;  ///< of the channel or collective
@@ -125,7 +126,7 @@ struct InUse {
   }
 };
 
-/// How many messages that are under way use which bytes.
+/// Counts the messages under way that use each byte.
 class BytesInUse {
  public:
   explicit BytesInUse(std::size_t arenas) : counts_(arenas) {}
@@ -135,7 +136,7 @@ class BytesInUse {
   void end(const InUse& use, const Span& span) {
     if (uses_.erase(use) > 0) add(span, -1);
   }
-  /// How many use some byte of the span, at most; with one of them left out if it is `but`.
+  /// Whether any message uses a byte of the span.
   [[nodiscard]] bool uses(const Span& span) const {
     bool found = false;
     counts_[span.arena].visit(span.begin, span.end,
@@ -176,7 +177,7 @@ class ClassMemory {
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
     walk(memory, 0);
-    affect(memory, perhaps(effects_[1]));  // the first step, or any later one
+    affect(memory, perhaps(effects_[1]));  // so that the walk stands for the first step and for any later one
     walk(memory, 1);
     for (const PlanVariable& variable : class_.variables)
       if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
@@ -184,7 +185,7 @@ class ClassMemory {
   }
 
  private:
-  // ---- GroupPlaces ----
+  // ---- Places ----
 
   [[nodiscard]] std::string name(std::uint32_t b) const {
     const std::string_view text = plan_.string(class_.buffers[b].name);
@@ -203,7 +204,7 @@ class ClassMemory {
              " bytes");
   }
 
-  /// Arenas are as large as what lies in them: what they take is what was planned.
+  /// Arenas end where their last buffer does: so the plan asks for no more memory than it uses.
   void check_arenas() const {
     std::vector<std::array<std::uint64_t, 2>> ends(class_.devices.size());
     for (const Buffer& b : class_.buffers) {
@@ -241,7 +242,7 @@ class ClassMemory {
     });
   }
 
-  /// The last arena is that of slots, which begin anew in each tile region.
+  /// Where a buffer lies. The last arena is that of slots, which is empty at the start of each tile region.
   [[nodiscard]] Span span(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (b.space == Buffer::Space::tile) return {arenas_ - 1, b.offset, b.offset + slot_bytes_[id]};
@@ -274,14 +275,14 @@ class ClassMemory {
     const Range range = class_.regions[region].instructions;
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
   }
-  /// Buffers that an instruction itself writes; those of a loop or branch are written inside it.
+  /// Calls f for the buffers that an instruction writes when it runs; a wait writes none.
   template <class F>
   void each_written(const Instruction& i, F f) const {
     if (is_wait(i)) return;
     if (i.scratch != kNone) f(i.scratch);
     each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
   }
-  /// What a message uses while it is under way: f(buffer, is written).
+  /// Calls f(buffer, is written) for the buffers that a message uses while it is under way.
   template <class F>
   void each_in_use(const Instruction& i, F f) const {
     each(i.inputs, [&](std::uint32_t id, std::uint32_t) { f(id, false); });
@@ -313,7 +314,7 @@ class ClassMemory {
     append(all, perhaps(round_of(i)));
     return all;
   }
-  /// Of a loop: the body and then the condition. More rounds change nothing more.
+  /// The effects of one round of a loop: the body, then the condition. More rounds change nothing more.
   [[nodiscard]] Effects round_of(const Instruction& i) const {
     Effects round = effects_[i.other];
     append(round, effects_[i.target]);
@@ -372,7 +373,7 @@ class ClassMemory {
     return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
   }
 
-  /// Its buffers are free again; what it brought must still be there.
+  /// Frees the message's buffers; what it has brought must be there.
   void end_message(const Contents& memory, const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
       (written ? receiving_ : sending_).end({i.what == Opcode::collective_wait, i.target, id}, span(id));
@@ -381,8 +382,8 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Kernels whose elements at one place, or in one row, depend on each other alone: run one after another they do what
-  /// they do tile by tile.
+  /// Walks the kernels one after another. Tile by tile they do the same, since elements depend only on those at the
+  /// same place or in the same row (check_tiles).
   void tiles(Contents& memory, const Instruction& i) {
     memory.back() = {};
     read(memory, i.inputs, i);
@@ -391,20 +392,20 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Output o may take the bytes of input k, since the kernel or the collective's schedule allows it.
+  /// Whether output o may be written over input k, as the kernel or the collective's schedule allows.
   [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
     if (o != 0 || !may_take(i, k)) return false;
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
       return plan_.schedules[plan_.collectives[i.target].schedule].in_place;
     return i.what == Opcode::kernel;
   }
-  /// As the collective that it waits for has taken it.
+  /// Whether the collective that is waited for writes its output over its input, which is then not there to be read.
   [[nodiscard]] bool is_taken(const Instruction& wait) const {
     return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
            overlap(class_.operands[wait.inputs.begin], class_.operands[wait.outputs.begin]);
   }
 
-  /// Outputs may take the bytes of inputs only where that is allowed, and never each other's or the scratch buffer's.
+  /// Outputs lie over inputs only where that is allowed, and never over each other or the scratch buffer.
   void check_sharing(const Instruction& i) const {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
@@ -454,7 +455,7 @@ class ClassMemory {
     return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }
 
-  /// Else it would go on for ever, or never begin.
+  /// Something in the loop must change its condition, else it would never end or never begin.
   void check_changes(const Instruction& loop) const {
     bool changes = false;
     const Span at = span(class_.operands[loop.inputs.begin]);
@@ -476,7 +477,7 @@ class ClassMemory {
     left.restore(memory);
     read(memory, i.outputs, i);
   }
-  /// What a round leaves for the next one's condition.
+  /// The effects of a round on the next one's condition: the condition, then the body.
   [[nodiscard]] Effects entering(const Instruction& i) const {
     Effects all = effects_[i.target];
     append(all, effects_[i.other]);

@@ -13,26 +13,26 @@ std::uint64_t message_bytes(const Buffer& buffer) {
   return buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
 }
 
-/// Where a message instruction stands.
+/// Where an instruction of a channel is, and its buffer.
 struct ChannelEnd {
   std::uint32_t site = 0;
   std::uint32_t index = 0;  ///< in the class's list
   std::uint32_t buffer = kNone;
 };
 
-/// The ends of one channel.
+/// The instructions of one channel.
 struct Ends {
   std::vector<ChannelEnd> sends, send_waits, receives, receive_waits;
 };
 
-/// What a member of a collective must bring.
+/// The sizes that a member of a collective needs.
 struct Needs {
   std::int64_t input = 0, output = 0;  ///< elements
   std::int64_t staging = 0;            ///< bytes
   bool operator==(const Needs&) const = default;
 };
 
-/// What each member of a collective must bring, from its kind, its parts and its schedule.
+/// The sizes that each member of a collective needs, by its kind, its parts and its schedule.
 class Sizes {
  public:
   Sizes(const Collective& collective, const Schedule& schedule) : collective_(collective), s_(schedule) {
@@ -50,7 +50,7 @@ class Sizes {
     alike_ = equal_parts && equal_staging && !has_root && s_.kind != CollectiveKind::all_to_all;
   }
 
-  /// All members must bring the same.
+  /// Whether all members need the same sizes.
   [[nodiscard]] bool alike() const { return alike_; }
 
   [[nodiscard]] Needs of(std::int32_t member) const {
@@ -100,10 +100,10 @@ class Sizes {
       }
   }
 
-  /// Members that use slots.
+  /// Finds the members that use slots.
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
-    if (s_.via != Via::messages) return;  // what comes is put elsewhere, or read where it lies
+    if (s_.via != Via::messages) return;  // contributions are put elsewhere, or read in their own place
     for (const ScheduleStep& step : s_.steps) {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
@@ -184,7 +184,7 @@ class Messages {
     return {site, index, plan_class().operands[range.begin]};
   }
 
-  /// The channel's ends; the class must be that of the channel's task alone.
+  /// The entry of the instruction's channel. The class must consist of the channel's sender or receiver alone.
   Ends& ends(const Instruction& i, bool sender) {
     const Channel& channel = plan_.channels[i.target];
     const std::int32_t task = sender ? channel.from : channel.to;
@@ -235,23 +235,23 @@ class Messages {
                        maker->second.strand == sends.strand;
     if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || !makes)
       reject(what + ": it is put, and no kernel makes it for this message alone");
-    constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in tiles it is an output of the region, too
+    constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in a tile region, the `tiles` instruction names it, too
     if (all.touches[send.buffer] != (maker->second.in_tiles ? kWithTiles : kWithSend))
       reject(what + ": it is put, and others touch it");
     if (!all.putting.insert(maker->second.owner).second) reject(what + ": an instruction puts two values");
   }
 
-  /// The kernel whose one output a buffer is.
+  /// The kernel that has a buffer as its only output.
   struct Maker {
-    std::uint32_t owner = 0;  ///< it, or its tile region's instruction, in the class's list
+    std::uint32_t owner = 0;  ///< index of the kernel, or of its tile region's instruction, in the class's list
     std::uint32_t site = 0;
     std::uint16_t strand = 0;
     bool in_tiles = false;
   };
   struct Makers {
-    std::unordered_map<std::uint32_t, Maker> of;  ///< buffers
-    std::vector<std::uint32_t> touches;           ///< of each buffer: how often it is named, by its views too
-    std::set<std::uint32_t> putting;              ///< owners whose value is put
+    std::unordered_map<std::uint32_t, Maker> of;  ///< by buffer
+    std::vector<std::uint32_t> touches;           ///< of each buffer: how often instructions name it, plus its views
+    std::set<std::uint32_t> putting;              ///< owners of which a value is put
   };
 
   Makers& makers_of(std::uint32_t plan_class) const {
@@ -311,7 +311,7 @@ class Messages {
              std::string(name_of(buffer.dtype)) + ", the schedule wants " + std::to_string(wanted));
   }
 
-  /// All tasks of the groups come, once, in the same place of the program, with what the schedule wants of them.
+  /// All tasks of the groups start the collective once, in the same site, with the buffers that the schedule needs.
   void check_meeting(std::uint32_t number) const {
     const Collective& collective = plan_.collectives[number];
     const std::string what = described(plan_, number);
@@ -330,14 +330,14 @@ class Messages {
     check_waits(what, number);
   }
 
-  /// One instruction of a class in a collective.
+  /// The start of a collective, or the wait for it, in one class.
   struct Arrival {
     std::uint32_t plan_class = 0, site = 0;
     std::uint32_t index = 0;  ///< in the class's list
     const Instruction* instruction = nullptr;
   };
 
-  /// Who starts it waits for it, once, later in the same region and for the same buffers.
+  /// Each class that starts the collective waits for it once, later in the same region and for the same buffers.
   void check_waits(const std::string& what, std::uint32_t number) const {
     const std::vector<Arrival>& starts = met_[number];
     const std::vector<Arrival>& waits = waited_[number];  // both in the order of the classes
@@ -391,7 +391,7 @@ class Messages {
       reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
   }
 
-  /// What others get lies in the step's arena, which they reach, or has room for a copy there.
+  /// An input that others read (Via::get) lies in the step's arena, which they reach, or has room for a copy there.
   void check_reached(const PlanClass& c, const Instruction& i) const {
     if (i.inputs.count == 0) return;
     const Buffer& input = c.buffers[c.operands[i.inputs.begin]];

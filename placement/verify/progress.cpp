@@ -1,11 +1,13 @@
-// Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked through on its
-// own, by the classes that have it: a send is over when its receive has started, a receive when its send has started,
-// and a loop or branch in which messages are sent is a meeting of those who have it. So is the start of a collective:
-// members need not wait for one another there, but what ends though they do ends without, and collectives come in one
-// order on all of them. Messages start and end in one site (check_messages), so a walk that ends can be repeated and
-// nested: there is a run in which nobody enters a site before all have left the one before. What can run never depends
-// on what others did meanwhile, so if one run ends, all do: for any number of iterations and steps, however far tasks
-// are apart.
+// Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked on its own, by one
+// walker for each class that has it. A send ends when its receive has started, a receive when its send has started; a
+// loop or branch with messages inside is a meeting of all classes that have it. The start of a collective counts as a
+// meeting, too: in a run members do not wait for each other there, but a plan that ends though they do also ends
+// without, and this way collectives come in one order on all members.
+//
+// One walk is enough. Messages start and end in one site (check_messages), so walks that end can be repeated and
+// nested: there is a run in which no class enters a site before all have left the one before. An instruction that can
+// run can still run when others have gone on, so if one run ends, all do: for any number of iterations and steps,
+// however far tasks are apart.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -50,16 +52,16 @@ class SiteWalk {
     std::uint32_t plan_class, next, end;
   };
 
-  /// Walkers that wait for one another, and who has come.
+  /// The walkers that wait for one another, and those of them that have arrived.
   struct Meeting {
-    std::vector<std::uint32_t> all, arrived;  // walkers
+    std::vector<std::uint32_t> all, arrived;
   };
 
   [[nodiscard]] const Instruction& current(std::uint32_t w) const {
     return plan_.classes[walkers_[w].plan_class].instructions[walkers_[w].next];
   }
 
-  /// True when the instruction can run now; it has, then.
+  /// Runs the instruction if it can run now; true if it did.
   bool step(std::uint32_t w, const Instruction& i) {
     switch (i.what) {
       case Opcode::send:
@@ -98,7 +100,7 @@ class SiteWalk {
     if (w != kNone) ready_.push_back(w);
   }
 
-  /// The last to come lets all others go on; whoever is left behind is moved on by it.
+  /// Arrives at a meeting; true if all have. The last to arrive moves all others past the meeting.
   bool meet(std::uint32_t w, const Instruction& i) {
     Meeting& meeting = meeting_of(w, i);
     if (std::find(meeting.arrived.begin(), meeting.arrived.end(), w) == meeting.arrived.end())
@@ -146,7 +148,7 @@ class SiteWalk {
     return std::nullopt;
   }
 
-  /// Follows who waits for whom from a blocked walker until one comes again, and prints that circle.
+  /// Follows who waits for whom from a blocked walker until a walker comes again, and rejects with that cycle.
   [[noreturn]] void report(std::uint32_t start) {
     std::vector<std::uint32_t> chain{start};
     for (;;) {
@@ -165,7 +167,8 @@ class SiteWalk {
     }
     const auto is_collective = [&](std::uint32_t w) { return current(w).what == Opcode::collective; };
     if (std::all_of(chain.begin(), chain.end(), is_collective)) reject_order(chain);
-    // Who starts a collective goes on: such a circle has no one order of all messages, but need not stop for ever.
+    // In a run nobody waits at the start of a collective, so a cycle with one need not be a deadlock: but then messages
+    // come in no common order.
     const bool starts = std::any_of(chain.begin(), chain.end(), is_collective);
     std::string text =
         starts ? "the messages come in different orders on different tasks:" : "the plan would deadlock:";
@@ -175,7 +178,7 @@ class SiteWalk {
     reject(text);
   }
 
-  /// A circle of collectives alone: each waits for a task that comes to another one first.
+  /// For a cycle of collectives only: each waits for a task that comes to another collective first.
   [[noreturn]] void reject_order(const std::vector<std::uint32_t>& chain) {
     std::string text = "the collectives come in different orders on different tasks:";
     for (std::size_t k = 0; k < chain.size(); ++k) {

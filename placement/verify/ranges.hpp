@@ -1,4 +1,4 @@
-// Ranges: what is known of the bytes of an arena, for ranges that do not overlap.
+// Ranges: a map from disjoint ranges of bytes to what is known of them.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 
 namespace ferry::verifier {
 
-/// Disjoint ranges of bytes, each with a T. Each operation costs the logarithm of the ranges, plus those it touches.
+/// Disjoint ranges of bytes, each with a T. An operation takes time for the logarithm of their number, plus the ranges
+/// that it touches.
 template <class T>
 class Ranges {
  public:
-  /// [begin, end) has `value` now.
+  /// Gives [begin, end) the value.
   void assign(std::uint64_t begin, std::uint64_t end, const T& value) {
     erase(begin, end);
     if (begin < end) all_[begin] = {end, value};

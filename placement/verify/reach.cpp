@@ -9,8 +9,9 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-/// Those of the schedules that work in place. Direct: who folds a part is the only one to read it, of all members, and
-/// to write it. One-shot: a member's input has left, or has been read, when it folds.
+/// The steps of the two schedules that may work in place. Direct: the member that folds a part is the only one that
+/// reads that part, from all members, and the only one that writes it before they receive the result. One-shot: when a
+/// member folds, its input has left, or has been copied to the others.
 std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
   using steps::next;
   using steps::own;

@@ -1,11 +1,11 @@
 // Schedules, played with symbols instead of numbers. A place (a part of the output, a staging slot) holds a term: a
-// contribution of a member, or a fold of two terms, so that two terms are equal exactly when the bits are. Nothing is
+// contribution of a member, or a fold of two terms. So two terms are equal exactly if their bits are. Nothing is
 // buffered: a receive arrives when its send has started, a send leaves when its receive has started.
 //
-// A schedule whose steps are the same for all members but for a shift of peers and parts is played by member 0 alone:
-// what it sends to distance d is what it would be sent from distance n - d, with the part shifted likewise. So the
-// cost is that of one member's steps. So it is where all flip the same bits (flips.cpp). All others are played by all
-// members.
+// If the steps are the same for all members except for a shift of peers and parts, member 0 plays alone: what it
+// receives from distance n - d is what it sends to distance d, with the part shifted likewise. So the cost is that of
+// one member's steps, as it is for schedules in which all flip the same bits (flips.cpp). All other schedules are
+// played by all members.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -70,14 +70,15 @@ Holding output_of(const Schedule& s, int member) {
   }
 }
 
-/// Numbers of the parts that a member may name.
+/// How many parts a member may name.
 int parts_of(const Schedule& s) {
   const bool one = s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce;
   return one || s.whole ? 1 : s.members;
 }
 
-/// Terms, each once. A leaf is the contribution of a member to a part, named by (member - part) mod members, so that
-/// terms of different parts compare; or of a fixed member, where one player stands for all.
+/// Stores each term once, under a number. A leaf is the contribution of a member to a part; its number is that of
+/// (member - part) mod members, so that terms of different parts can be compared. Where one player stands for all, the
+/// contribution of a fixed member has a number of its own.
 class Terms {
  public:
   static constexpr std::uint32_t kNothing = 0;
@@ -96,7 +97,7 @@ class Terms {
     if (fresh) pairs_.push_back(key);
     return at->second;
   }
-  /// True when the term folds each contribution once.
+  /// Whether the term folds each contribution once.
   [[nodiscard]] bool is_whole_fold(std::uint32_t term) {
     const auto [at, fresh] = whole_.try_emplace(term, false);
     if (!fresh) return at->second;
@@ -128,7 +129,8 @@ class Terms {
   std::unordered_map<std::uint32_t, bool> whole_;
 };
 
-/// What a place holds or a message carries: a term for a part. In an all-to-all, part `part` of member (term + part).
+/// What a place holds or a message carries: a term for a part. In an all-to-all the term is always a leaf: one member's
+/// block.
 struct Piece {
   std::uint32_t term = Terms::kNothing;
   int part = 0;
@@ -148,7 +150,7 @@ struct Wire {
   std::uint32_t received = 0;  ///< receives that have started
 };
 
-/// A receive that was started and not waited for.
+/// A receive that has started and was not waited for.
 struct Coming {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;  ///< of the wire's messages
@@ -158,7 +160,7 @@ struct Coming {
   int shift = 0;
 };
 
-/// A send that was started and may still read its place.
+/// A send that has started and may still read its place.
 struct Leaving {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;
@@ -167,7 +169,7 @@ struct Leaving {
 
 struct Player {
   int self = 0;
-  std::size_t common = 0, own = 0;  ///< next step in the list of all and in the member's own
+  std::size_t common = 0, own = 0;  ///< next step in common_, and in the member's own list
   std::vector<PiecePlace> outputs, slots;
   std::vector<Coming> coming;
   std::vector<Leaving> leaving;
@@ -205,7 +207,7 @@ class Play {
  private:
   // ---- Setting up ----
 
-  /// Steps of all members stand in one list, those of one member in its own.
+  /// Puts the steps of all members into one list, and those of one member into a list of its own.
   void share_steps() {
     for (const ScheduleStep& step : s_.steps)
       if (step.only != ScheduleStep::kAll) ++own_begin_[static_cast<std::size_t>(step.only) + 1];
@@ -379,7 +381,8 @@ class Play {
     return content(player, slot(player, peer, ScheduleStep::kOfPeer, k), part, k);
   }
 
-  /// A fixed member is at another distance for each member: all slots must hold what their peers contribute.
+  /// One player stands for all, and for each of these a fixed member is at another distance. So all slots must hold
+  /// what their peers contribute.
   std::uint32_t fixed_contribution(Player& player, int member, int part, std::size_t k) {
     if (slots_full_of_ != part) {
       for (int peer = 0; peer < s_.members; ++peer)
@@ -425,7 +428,7 @@ class Play {
     ready_.push_back(member);
   }
 
-  /// True when all receives have arrived.
+  /// Ends receives whose sends have started; true if none is left.
   bool arrive(Player& player) {
     while (!player.coming.empty()) {
       const Coming& coming = player.coming.back();
@@ -440,7 +443,8 @@ class Play {
     return true;
   }
 
-  /// The piece, if its size is what the receiver expects: it is for the same part, in an all-to-all the same block.
+  /// The piece as the receiver stores it. Rejected unless it has the size that the receiver expects: it must be for the
+  /// same part, in an all-to-all the same block.
   Piece placed(const Player& player, const Coming& coming, Piece piece) const {
     if (s_.kind == CollectiveKind::all_to_all) {
       const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
@@ -459,7 +463,7 @@ class Play {
     return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
   }
 
-  /// True when all sends have left: their receives have started.
+  /// Ends sends whose receives have started; true if none is left.
   bool leave(Player& player) {
     while (!player.leaving.empty()) {
       const Leaving& leaving = player.leaving.back();
@@ -485,7 +489,7 @@ class Play {
       }
       if (!terms_.is_whole_fold(piece.term))
         reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
-      // One player's parts are seen at all distances: they must be folded alike.
+      // One player stands for all members, so its parts must be folded alike, too.
       const auto [at, fresh] = folded_.try_emplace(symmetric_ ? 0 : part, piece.term);
       if (at->second != piece.term)
         reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
@@ -532,10 +536,10 @@ class Play {
   std::deque<int> ready_;
   std::unordered_map<std::uint64_t, Wire> wires_;
   std::unordered_map<int, std::uint32_t> folded_;  // of each part
-  int slots_full_of_ = -1;                         // all slots hold their peer's contribution to this part
+  int slots_full_of_ = -1;                         // the part to which all slots hold their peers' contributions; or -1
 };
 
-/// All members do the same but for a shift: nobody is named, except whose contribution is folded.
+/// Whether all members do the same except for a shift: steps name no member by number, but for contributions to fold.
 bool is_symmetric(const Schedule& s) {
   if (has_root(s.kind) || s.whole) return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {

@@ -11,7 +11,7 @@ void require(bool holds, std::string_view what) {
   if (!holds) reject("malformed plan: " + std::string(what));
 }
 
-/// Entries that a collective of this schedule has in its list of parts.
+/// How many parts a collective of this schedule must have.
 std::int64_t part_count(const Schedule& schedule) {
   const std::int64_t members = schedule.members;
   if (schedule.kind == CollectiveKind::all_to_all) return members * members;
@@ -91,7 +91,7 @@ class Structure {
                 schedule.slots - 1 <= schedule.members &&
                 (!schedule.whole || schedule.kind == CollectiveKind::all_reduce),
             "a schedule's members are out of range");
-    constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 32 bits
+    constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 31 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
     using Kind = ScheduleStep::Kind;
@@ -250,7 +250,8 @@ class Structure {
     check_depth(c);
   }
 
-  /// One owner each could still be a cycle; walked from the two roots, every region must be met.
+  /// Regions with one owner each could still own each other in a cycle: so a walk from the setup and the step must meet
+  /// every region.
   void check_depth(const PlanClass& c) const {
     std::vector<std::uint32_t> open{0, 1}, depths{0, 0};
     std::size_t met = 0;
@@ -273,7 +274,7 @@ class Structure {
   }
 
   const Plan& plan_;
-  std::vector<std::size_t> group_size_;  // of each grouping, 0: they differ
+  std::vector<std::size_t> group_size_;  // of each grouping; 0 if its groups differ
 };
 
 }  // namespace

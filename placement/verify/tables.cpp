@@ -16,7 +16,7 @@ bool speaks(const Instruction& i) {
   return i.what == Opcode::collective || i.what == Opcode::send || i.what == Opcode::receive;
 }
 
-/// Gives equal numbers to regions of different classes that belong to the same op of the graph.
+/// Finds the sites: regions of different classes that are the same side of the same op of the graph are one site.
 class Sites {
  public:
   Sites(const Plan& plan, Tables& tables) : plan_(plan), tables_(tables) {}
@@ -40,7 +40,7 @@ class Sites {
     tables_.sites[site].regions.push_back({class_, region});
     const PlanClass& c = plan_.classes[class_];
     const Range range = c.regions[region].instructions;
-    std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // how many of that name came before
+    std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // by opcode and name: how many came before
     for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
       const Instruction& i = c.instructions[k];
       if (speaks(i)) tables_.sites[site].speaks = true;

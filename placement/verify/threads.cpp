@@ -107,7 +107,8 @@ class Strands {
     for (std::size_t s = 0; s < mine.size(); ++s) mine[s] = std::max(mine[s], theirs[s]);
   }
 
-  /// All that the instruction reads and writes, in its regions too: those run as a part of it.
+  /// Notes all that the instruction reads and writes, also in the regions of a loop or branch, which run as a part of
+  /// it.
   void touch(const Instruction& i, const Moment& now) {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.operands[i.inputs.begin + k], false, i, now);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.operands[i.outputs.begin + k], true, i, now);

@@ -1,6 +1,6 @@
-// Tile regions: a loop over tiles may stand in the place of whole kernels only if an element of a result needs nothing
-// but the elements at its own place, or in its own row where tiles are of whole rows, or a value that the region does
-// not write. That kernels work by rows, or by elements, is for the executor to see.
+// Tile regions: a loop over tiles may replace kernels that run one after another only if an element of a result depends
+// on nothing but the elements at its own place, or in its own row if tiles are of whole rows, or values that the region
+// does not write. The executor checks that kernels really work by elements or rows.
 #include <algorithm>
 #include <set>
 
@@ -39,7 +39,7 @@ class Tiles {
   }
   [[nodiscard]] bool in_slot(std::uint32_t b) const { return class_.buffers[b].space == Buffer::Space::tile; }
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range.begin + k]; }
-  /// The buffer of which this one is another shape.
+  /// The buffer of which this one is another shape; else the buffer itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = class_.buffers[b].view_of;
     return of != kNone && class_.buffers[of].bytes == class_.buffers[b].bytes ? of : b;
@@ -104,7 +104,7 @@ class Tiles {
              std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
   }
 
-  /// What the region writes is needed for the row that it belongs to alone.
+  /// The kernel reads what the region writes only for the same row.
   void check_rows(const Instruction& i, const std::set<std::uint32_t>& written) const {
     const std::uint32_t out = operand(i.outputs, 0);
     each(i.inputs, [&](std::uint32_t b) {
@@ -115,7 +115,7 @@ class Tiles {
     });
   }
 
-  /// Broadcast from the first dims to all.
+  /// Whether `from` is broadcast along the last dims of `to`, and has all dims before these.
   static bool one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
     const auto size = [&](std::size_t d) { return d > from.size() ? 1 : from[from.size() - d]; };
     std::size_t d = 1;
@@ -125,15 +125,15 @@ class Tiles {
     return true;
   }
 
-  /// The kernel whose pieces the others change.
+  /// An epilogue's first kernel, whose pieces the others change.
   void check_head(const Instruction& i, const Instruction& tiles) {
     if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != tiles.scratch ||
         i.outputs.count != 1)
       reject(describe(plan_, i) + " cannot yield the pieces of " + describe(plan_, tiles));
   }
 
-  /// While the others write, the first one still reads its inputs and uses its scratch: what they all work on shares no
-  /// byte with anything that is read.
+  /// In an epilogue the first kernel still reads its inputs and uses its scratch while the others write: so the value
+  /// that they all work on shares no byte with anything that is read.
   void check_pieces(const Instruction& tiles, const std::set<std::uint32_t>& read) const {
     const std::uint32_t made = operand(tiles.outputs, 0);
     if (in_slot(made)) reject(describe(plan_, tiles) + " makes " + named(made) + ", which lies in a slot");
@@ -171,7 +171,8 @@ class Tiles {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) check_input(i, k);
   }
 
-  /// It is broadcast to the result; or the kernel works by rows, on its first input and the sizes of others.
+  /// The input is broadcast to the result; or the kernel works by rows, and uses its first input and the sizes of
+  /// others.
   void check_input(const Instruction& i, std::uint32_t k) const {
     const std::uint32_t b = operand(i.inputs, k), out = operand(i.outputs, 0);
     const bool joins = count(out) != extent_.elements && count(operand(i.inputs, 0)) == extent_.elements;
@@ -193,8 +194,8 @@ class Tiles {
     return true;
   }
 
-  /// What is written shares no bytes with others, unless their elements coincide: then the order of the kernels, which
-  /// check_memory looks at, holds for each tile.
+  /// What is written shares no bytes with another buffer, unless all their elements coincide: then the order of the
+  /// kernels, which check_memory checks, holds for each tile, too.
   void check_apart(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
     const Buffer& a = class_.buffers[written];
     const Buffer& b = class_.buffers[other];
@@ -205,7 +206,7 @@ class Tiles {
       reject(describe(plan_, tiles) + " writes " + named(written) + " over other elements of " + named(other));
   }
 
-  /// A slot has a value only while the tiles of one region are computed.
+  /// A buffer in a slot is used in one tile region only.
   void check_slots(const Instruction& i, std::uint32_t region) {
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) {
@@ -220,8 +221,8 @@ class Tiles {
   const Plan& plan_;
   const PlanClass& class_;
   std::vector<std::uint32_t> slot_of_;  // of each buffer: the tile region that uses it
-  std::set<std::size_t> owned_;         // tile regions
-  TileExtent extent_;                   // of the region at hand
+  std::set<std::size_t> owned_;         // tile regions that an instruction runs
+  TileExtent extent_;                   // of the region that is being checked
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Types: a kernel trusts what its op's inference promised when the graph was made. A plan has no graph, so that is
-// asked again here, of the whole values: of what the kernel is given, its op gives just what the plan says that it
-// gives. Where values are split, the op's index notation says which dims are one: they are split alike, and those that
-// must be whole are.
+// Types: a kernel trusts what its op's inference promised when the graph was made. A plan has no graph, so the
+// inference is asked again here: from the kernel's inputs, as whole values, it must give the outputs that the plan has.
+// Where values are split, dims with the same letter in the op's index notation must be split alike, and dims that must
+// be whole may not be split.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -35,7 +35,7 @@ class KernelFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// Inputs that the op takes; -1: any number.
+/// How many inputs the op takes; -1: any number.
 int inputs_of(const OpDef& def) {
   const std::string_view inputs = def.types.substr(0, def.types.find("->"));
   if (inputs.ends_with("...")) return -1;
@@ -47,7 +47,7 @@ class Types {
   Types(const Plan& plan, const KnownOps& known)
       : plan_(plan), ops_(known.ops != nullptr ? *known.ops : default_ops()), kernels_(known.kernels) {}
 
-  /// The ops that are not known, by their names.
+  /// Checks all kernels; returns the names of ops that are not known.
   std::vector<std::string> check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (const Instruction& i : here().instructions)
@@ -56,7 +56,7 @@ class Types {
   }
 
  private:
-  using Splits = std::vector<std::uint32_t>;  // groupings over which a dim is cut, one within the other
+  using Splits = std::vector<std::uint32_t>;  // groupings over which a dim is split, from the outermost on
 
   [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
@@ -70,7 +70,7 @@ class Types {
 
   // ---- What was looked at before ----
 
-  /// Kernels of one op with these attributes and operands; those of a plan are much alike.
+  /// A kernel that was checked. Many kernels of a plan have the same op, attributes and types of operands.
   struct Case {
     std::uint32_t plan_class = kNone;
     const Instruction* instruction = nullptr;
@@ -78,7 +78,7 @@ class Types {
 
   static std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) { return (hash ^ word) * 0x9e3779b97f4a7c15U; }
 
-  /// A kernel like it has passed. Notes it.
+  /// Whether a kernel like this one was checked; else notes this one.
   bool seen(const Instruction& i) {
     std::uint64_t hash = mixed(i.op, i.attrs);
     for (const Range range : {i.inputs, i.outputs})
@@ -133,7 +133,7 @@ class Types {
     return here().on_queue(i) ? here().devices[here().queues[i.strand - here().threads].device].kind : DeviceKind::cpu;
   }
 
-  /// What the kernel may take is its own to say.
+  /// Over which inputs a kernel may write, it says itself (Kernel::in_place), not the plan.
   void check_kernel(const Instruction& i) const {
     if (kernels_ == nullptr) return;
     const Kernel* const kernel = kernels_->find(plan_.string(i.op), device_of(i));
@@ -243,7 +243,7 @@ class Types {
 
   // ---- What placement adds ----
 
-  /// Ops that change how a value is cut: it stays the same value.
+  /// For ops that change only how a value is split: the whole value must stay the same.
   void check_parts(const Instruction& i, const OpDef& def) const {
     if (def.infer != nullptr) return check_bound(i, def);
     if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it takes and gives one value");
@@ -261,7 +261,7 @@ class Types {
       refuse(i, "its dim or number of parts is out of range");
   }
 
-  /// Ops that take the extent from a bounded value, or give it back: the elements stay as they are cut.
+  /// For ops that take the extent from a bounded value, or give it back: the elements must stay split as they are.
   void check_bound(const Instruction& i, const OpDef& def) const {
     if (static_cast<int>(i.inputs.count) != inputs_of(def) || i.outputs.count != 1)
       refuse(i, "it takes " + std::to_string(inputs_of(def)) + " values and gives one");
@@ -283,7 +283,7 @@ class Types {
       refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
   }
 
-  /// What is cut out of a part lies in it: the output is cut as the input is, and then more.
+  /// A part that is taken must lie in the input's part: the output is split as the input is, and then further.
   void check_part(const Instruction& i, const Buffer& in, const Buffer& out) const {
     for (std::size_t d = 0; d < in.sizes.size(); ++d) {
       const Splits before = splits_of(in, d), after = splits_of(out, d);
@@ -292,7 +292,7 @@ class Types {
     }
   }
 
-  /// The last input is what another kernel packed of one of the others.
+  /// The last input is the packed form of one of the others (Kernel::packing).
   void check_packed(const Instruction& i, std::uint32_t count) const {
     const Buffer& last = operand(i.inputs, count);
     if (last.window != kNone || last.bounded || last.sizes.size() != 1 || last.space == Buffer::Space::none)

@@ -1,6 +1,6 @@
-// Updates: a variable has one value from the beginning of a step until something writes it, and one from then on. So it
-// is written once in a step, by an instruction of the step itself; and what a copy has set, which the planner puts
-// where nobody needs the old value any more, is for the next step.
+// Updates: within a step a variable has its old value until something writes it, and the new one from then on. So it is
+// written only once, by an instruction of the step itself. And the copy that sets a variable at the end of a step, when
+// the old value is not needed any more, sets it for the next step: nothing reads it after that.
 #include <vector>
 
 #include "base/text.hpp"
@@ -22,7 +22,7 @@ class Updates {
   void check() {
     if (class_.variables.empty()) return;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
-      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // a tile region's writes are listed where it is run
+      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // its `tiles` instruction lists what it writes
         each(r, [&](const Instruction& i) {
           each_variable(i.outputs, [&](std::uint32_t v) { refuse(i, v, "outside of the step itself"); });
         });
@@ -51,7 +51,7 @@ class Updates {
     }
   }
 
-  /// What the regions of a loop or branch read.
+  /// Checks what the regions of a loop or branch read.
   void check_inside(const Instruction& control) const {
     for (const std::uint32_t region : {control.target, control.other})
       each(region, [&](const Instruction& i) {

@@ -23,7 +23,7 @@ std::string text_of(const Buffer& b) {
   return text_of(b.dtype, b.sizes, b.bounded);
 }
 
-/// Sizes of the part that stands at `place` of `places` when a dim is cut evenly, the first parts one longer.
+/// The size of part `place` of `places` of a dim: all parts are equal, but the first ones may be longer by one.
 std::int64_t size_of_part(std::int64_t whole, std::int64_t places, std::int64_t place) {
   return whole / places + (place < whole % places ? 1 : 0);
 }
@@ -44,7 +44,7 @@ class Values {
       for (std::uint32_t r = 0; r < here().regions.size(); ++r) check_region(r);
     }
     for (std::uint32_t c = 0; c < ends_.size(); ++c) check_ends(c);
-    require_counts(fed_, plan_.feeds, "feed", 0);  // nobody may need it
+    require_counts(fed_, plan_.feeds, "feed", 0);  // a feed need not be used
     require_counts(fetched_, plan_.fetches, "fetch", 1);
   }
 
@@ -120,7 +120,7 @@ class Values {
       reject(named(b) + " on " + task() + " is " + text_of(b) + " and a view of " + text_of(viewed));
   }
 
-  /// The sizes that all tasks of the class have of a split value.
+  /// The sizes of a split value's part, which must be the same on all tasks of the class.
   const Sizes& part_sizes(std::uint32_t window) {
     const auto [at, fresh] = parts_.try_emplace({class_, window});
     if (!fresh) return at->second;
@@ -134,7 +134,7 @@ class Values {
     return at->second;
   }
 
-  /// All tasks of the class have a part of the value, and all parts have the same sizes.
+  /// Whether all tasks of the class have a part of the value, and all parts have the same sizes.
   [[nodiscard]] bool cut_evenly(std::uint32_t window) const {
     Sizes sizes = plan_.windows[window].sizes;
     for (const SplitDim& split : plan_.windows[window].splits) {
@@ -227,7 +227,7 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + ": " + text_of(from) + " is copied into " + text_of(to));
   }
 
-  /// Whoever gives or gets a value is there, and gives or gets it once in each step.
+  /// A feed or fetch is in the step itself, on the caller's task alone, and has the caller's type. Counts it.
   void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
     if (!tables_.alone(class_, port.task))
@@ -257,7 +257,7 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + ": its condition is " + text_of(predicate));
   }
 
-  /// Operands of one instruction that are cut over the same tasks are cut in the same order.
+  /// Operands of one instruction that are split over the same tasks are split over them in the same order.
   void check_cuts(const Instruction& i) {
     if (i.what != Opcode::kernel && i.what != Opcode::copy) return;
     std::vector<std::uint32_t>& cuts = cuts_;
@@ -275,7 +275,8 @@ class Values {
           reject(describe(plan_, i) + " on " + task() + ": its operands are cut over the same tasks in another order");
   }
 
-  /// What a collective joins or cuts is split over its members, in their order; of all else they have the same part.
+  /// Where a collective joins or cuts parts, the value is split over the members, in their order; along all other
+  /// splits the members have the same part.
   void check_parts(const Instruction& i) {
     const Collective& collective = plan_.collectives[i.target];
     const CollectiveKind kind = plan_.schedules[collective.schedule].kind;
@@ -288,7 +289,7 @@ class Values {
     note_window(i, i.outputs, ends_[i.target].out);
   }
 
-  /// What is put into a collective, and what comes out, is one value on all members.
+  /// The inputs of all members are parts of one value, and so are the outputs.
   void note_window(const Instruction& i, Range operands, std::optional<std::uint32_t>& window) const {
     if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
     const Buffer& b = operand(operands, 0);
@@ -296,7 +297,7 @@ class Values {
     window = b.window;
   }
 
-  /// Along the dims that a collective neither joins nor cuts, who gets a part is where that part comes from.
+  /// Along the splits that a collective neither joins nor cuts, members that get have the same part as those that give.
   void check_ends(std::uint32_t c) {
     if (!ends_[c].in || !ends_[c].out) return;
     const std::vector<SplitDim> in = kept_splits(c, *ends_[c].in), out = kept_splits(c, *ends_[c].out);
@@ -310,7 +311,7 @@ class Values {
     if (!same) reject(described(plan_, c) + ": members get parts of other dims or places than are given");
   }
 
-  /// The splits of a window but for that over the members.
+  /// The splits of a window, except that over the members.
   [[nodiscard]] std::vector<SplitDim> kept_splits(std::uint32_t c, std::uint32_t window) {
     std::vector<SplitDim> kept;
     if (window == kNone) return kept;
@@ -333,7 +334,7 @@ class Values {
   }
   static std::size_t no_guest(const Schedule& schedule) { return schedule.guest_root && schedule.root == 0 ? 1 : 0; }
 
-  /// Which part of how many the task has.
+  /// Which part the task has, and of how many.
   [[nodiscard]] std::pair<std::int32_t, std::size_t> part_of(const SplitDim& split, std::int32_t task) const {
     const Place place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
     return {place.member,
@@ -349,7 +350,7 @@ class Values {
       check_splits(i, here().buffers[part], over_members);
   }
 
-  /// The views and parts of a buffer of the class at hand.
+  /// The views and parts of a buffer of the current class.
   std::span<const std::uint32_t> views_of(std::uint32_t buffer) {
     if (views_class_ != class_) {
       views_class_ = class_;
@@ -388,7 +389,7 @@ class Values {
            named(b));
   }
 
-  /// All members of a group of `a`, but for its member `guest`, have the same place in `b`.
+  /// Whether in each group of `a` all members, except member `guest`, have the same place in `b`.
   bool places_equal(std::uint32_t a, std::uint32_t b, std::int32_t guest) {
     const auto [at, fresh] = equal_.try_emplace({a, b, guest}, true);
     if (!fresh) return at->second;
@@ -404,7 +405,7 @@ class Values {
     return at->second;
   }
 
-  /// Each group of `a`, without its member `guest`, is a group of `b`, in the same order.
+  /// Whether each group of `a`, without its member `guest`, is a group of `b`, in the same order.
   bool places_agree(std::uint32_t a, std::uint32_t b, std::int32_t guest) {
     const auto [at, fresh] = agree_.try_emplace({a, b, guest}, true);
     if (!fresh) return at->second;
@@ -425,7 +426,7 @@ class Values {
     return at->second;
   }
 
-  /// A group of grouping `b` has the same tasks in another order.
+  /// Whether a group of `b` has the same tasks in another order.
   [[nodiscard]] bool is_permuted(const std::vector<std::int32_t>& group, std::uint32_t b) const {
     const std::int32_t other = tables_.places[b][static_cast<std::size_t>(group[0])].group;
     if (other < 0 || plan_.groupings[b][static_cast<std::size_t>(other)].size() != group.size()) return false;

@@ -1,6 +1,6 @@
-// The parts of the verifier. Each throws Rejected with the reason. They read the plan's data and the ops' definitions
-// and nothing else: no code of the passes, of the executor or of the plan itself is called, so that a mistake there
-// cannot hide itself here.
+// The parts of the verifier. Each throws Rejected with the reason. They use only the plan's data, the definitions of
+// ops and the traits of kernels. No functions of the passes, the executor or the plan are linked (but name_of), so that
+// a mistake there cannot hide itself here.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ferry::verifier {
 
-/// What a bounded value has besides its elements: how many they are.
+/// Bytes of a bounded value's extent, which lies in front of its elements.
 inline constexpr std::uint64_t kExtentBytes = 8;
 
 /// Why a plan is refused.
@@ -25,7 +25,7 @@ struct Rejected {
   throw Rejected{std::move(reason)};
 }
 
-/// "MatMul 'y' at model.cpp:12": an instruction for a message.
+/// "MatMul 'y' at model.cpp:12": an instruction, for a reason.
 [[nodiscard]] std::string describe(const Plan& plan, const Instruction& instruction);
 /// "collective 3 (loss) at model.cpp:12".
 [[nodiscard]] std::string described(const Plan& plan, std::string_view what, std::uint32_t number, std::uint32_t name,
@@ -38,18 +38,19 @@ struct Place {
   std::int32_t member = -1;
 };
 
-/// A place of the program where tasks meet: the setup, the step, or one side of a loop or branch inside one of them.
+/// A place of the program that classes have in common: the setup, the step, or one side of a loop or branch inside one
+/// of them (for a loop, its condition or its body).
 struct Site {
   std::uint32_t parent = kNone;
   std::string name;  ///< "step/while_1:0"
   struct Of {
     std::uint32_t plan_class = 0, region = 0;
   };
-  std::vector<Of> regions;  ///< of the classes that have it
-  bool speaks = false;      ///< one of them has a message or collective, or a site inside it has
+  std::vector<Of> regions;  ///< the site's region in each class that has it
+  bool speaks = false;      ///< one of these has a message or collective, or a site inside them has
 };
 
-/// What the checks look up again and again. For plans that passed check_structure.
+/// Tables that the checks look up. For plans that have passed check_structure().
 struct Tables {
   explicit Tables(const Plan& plan);
 
@@ -57,10 +58,10 @@ struct Tables {
   std::vector<std::vector<Place>> places;              ///< of each grouping: of each task
   std::vector<std::vector<std::uint32_t>> classes_of;  ///< of each grouping: classes with a task in it, ascending
   std::vector<std::vector<bool>> covers;               ///< of each grouping: of each class: all its tasks are in it
-  std::vector<std::size_t> members;                    ///< of each grouping: of each of its groups; 0: they differ
+  std::vector<std::size_t> members;                    ///< of each grouping: the size of its groups; 0 if they differ
   std::vector<Site> sites;                             ///< 0 is the setup, 1 the step; parents come first
   std::vector<std::vector<std::uint32_t>> site_of;     ///< of each class: of each region
-  /// The task alone makes up the class.
+  /// Whether the task is the only one of the class.
   [[nodiscard]] bool alone(std::uint32_t plan_class, std::int32_t task) const {
     return tasks_of[plan_class].size() == 1 && tasks_of[plan_class][0] == task;
   }
@@ -68,61 +69,62 @@ struct Tables {
 
 /// Every index is in range, regions form a tree, sizes are what dtypes and dims say.
 void check_structure(const Plan& plan);
-/// What a tile region by elements goes over.
+/// What a tile region that is no epilogue goes over.
 struct TileExtent {
   std::uint64_t elements = 0;  ///< of its largest values
-  std::uint64_t rows = 0;      ///< elements of its smallest results, one for each row of the others
-  /// Of a value with `count` elements, those in a tile of `tile`.
+  std::uint64_t rows = 0;      ///< elements of its smallest results, which have one for each row of the others
+  /// How many of a value's `count` elements are in a tile of `tile` elements.
   [[nodiscard]] std::uint64_t in_tile(std::uint64_t count, std::uint64_t tile) const {
     return count == elements ? tile : tile / (elements / rows);
   }
 };
 [[nodiscard]] TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles);
 
-/// Tile regions are what can be run tile by tile: kernels of one output, on values of as many elements or rows, or
-/// broadcast to them, that touch no other value's elements and need nothing of other rows; what lies in slots is used
-/// there alone. Gives their number.
+/// Tile regions can be run tile by tile: they have kernels of one output, on values of as many elements or rows or
+/// broadcast to them, which write no element that another kernel needs at another place or in another row; a slot is
+/// used in one region only. Returns the number of tile regions.
 std::size_t check_tiles(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.
 void check_values(const Plan& plan, const Tables& tables);
-/// Kernels are given, and give, what their ops say: attributes, dtypes and sizes of whole values by the op's own
-/// inference; dims that are one in its index notation are split alike; kernels write over inputs only where they may.
-/// Gives the ops that are not known, of which nothing of that was proved.
+/// Kernels get and give what their ops say: attributes, dtypes and sizes of whole values are those of the op's own
+/// inference; dims with the same letter in its index notation are split alike; kernels write over inputs only where
+/// they may. Returns the ops that are not known, for which none of this was proved.
 std::vector<std::string> check_types(const Plan& plan, const KnownOps& known);
-/// The extent of every bounded value is written, by a kernel, or comes along with its elements.
+/// The extent of every bounded value is written by a kernel, or is moved together with the elements.
 void check_extents(const Plan& plan);
-/// Every channel has one send and one receive of equal size, in the same place of the program; members of a collective
-/// all take part in it, with the buffers that its schedule wants.
+/// Every channel has one send and one receive of equal size, in the same site; all members of a collective take part in
+/// it, with the buffers that its schedule needs.
 void check_messages(const Plan& plan, const Tables& tables);
-/// Parts of a buffer make it up, side by side; a sum of several values has the same ones in the same places on all
-/// members, a message of several at both ends.
+/// The parts of a buffer lie side by side and fill it; a sum of several values has the same ones in the same places on
+/// all members, a message of several values at both ends.
 void check_buckets(const Plan& plan, const Tables& tables);
-/// Every schedule of a collective, with nothing buffered, ends on all members with what its kind promises.
+/// Every schedule of a collective ends on all members with what its kind promises, even if nothing is buffered.
 void check_schedules(const Plan& plan);
-/// The same of a schedule in which all members flip the same bits for their peers; `what` it is called. False, and
-/// nothing done, for other schedules.
+/// Checks the same for a schedule in which all members find their peers by flipping the same bits; `what` names it in
+/// reasons. Does nothing and returns false for other schedules.
 [[nodiscard]] bool check_flips(const Schedule& schedule, const std::string& what);
-/// Over its input a member may write in two schedules alone; the same ones may reach into what others give: a one-shot
-/// one puts, a direct one gets. `what` the schedule is called.
+/// Only two schedules let members write over their inputs or reach into each other's memory: the one-shot one, which
+/// puts, and the direct one, which gets. `what` names the schedule in reasons.
 void check_reach(const Schedule& schedule, const std::string& what);
-/// The members of that collective share memory, where it reaches into it.
+/// The members of the collective share memory if its schedule puts or gets.
 void check_sharing(const Plan& plan, std::uint32_t collective);
-/// As the topology says.
+/// Whether the topology says so.
 [[nodiscard]] bool tasks_share_memory(const Plan& plan, std::int32_t a, std::int32_t b);
-/// No task waits for ever, with nothing buffered and for any number of iterations and steps.
+/// No task waits for ever, even if nothing is buffered, for any number of iterations and steps.
 void check_progress(const Plan& plan, const Tables& tables);
 /// Strands of one task, which are its threads and the queues of its devices, never touch the same bytes at the same
 /// time, but to read; nor do they wait for one another for ever. Whatever a region gives to queues is done when it
 /// ends. False when every task uses one thread and no queue.
 bool check_threads(const Plan& plan);
-/// A variable is written once in a step; what a copy has set there is read in the next step only.
+/// A variable is written once in a step at most; what a copy has set there is read in the next step only.
 void check_updates(const Plan& plan);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
-/// into it; buffers lie within their arenas, which are no larger; something in a loop changes its condition.
+/// into it; buffers lie within their arenas, which are no larger than needed; something in a loop changes its
+/// condition.
 void check_memory(const Plan& plan);
-/// No task needs more memory than it may use, and the tasks of a host together no more than that has, where the
-/// topology says. Gives the bytes of the task that needs the most.
+/// No task needs more memory than it may use, and the tasks of a host together need no more than the host has, as far
+/// as the topology says. Returns the bytes of the task that needs the most.
 std::uint64_t check_fit(const Plan& plan);
 
 }  // namespace ferry::verifier
