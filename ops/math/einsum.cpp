@@ -183,8 +183,8 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   if (!rows.empty()) rows.pop_back();
   if (!columns.empty()) columns.pop_back();
   const std::string leading = batch + rows + columns;
-  const std::string one_row = row.empty() ? "(" : row,
-                    one_column = column.empty() ? ")" : column;  // or a dim of size 1
+  // If there are no rows (or columns), the label of a dim of size 1.
+  const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;
   const Value x = spread(left, leading + one_row + inner.substr(0, 1));
   const Value y = spread(right, leading + inner.substr(0, 1) + one_column);
   Value product = matmul(x, y);

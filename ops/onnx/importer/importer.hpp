@@ -58,7 +58,7 @@ class Importer {
   /// For a node that cannot be converted because the data decide sizes: throws NeedsValues if inputs taken by value
   /// would help.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
-  /// The line of the ops that the node at hand makes.
+  /// The line of the ops that are made for the current node.
   [[nodiscard]] SourceLine line_of_node() const;
 
   const Model& model_;
