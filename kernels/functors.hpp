@@ -1,6 +1,6 @@
 // The functions that ops compute for one element, written once for the CPU and CUDA.
 //
-// Integers wrap around, as in numpy. Maximum and minimum keep NaN, and 0 is more than -0.
+// Integers wrap around, as in numpy. Maximum and minimum propagate NaN, and 0 is larger than -0.
 #pragma once
 
 #include <type_traits>
@@ -38,7 +38,7 @@ struct Mul {
     return wrapping(a, b, [](auto x, auto y) { return x * y; });
   }
 };
-/// a / b. For integers the quotient towards zero; b must not be 0.
+/// a / b. For integers the quotient is rounded toward zero, and b must not be 0.
 struct Div {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
@@ -48,7 +48,8 @@ struct Div {
     return static_cast<T>(a / b);
   }
 };
-// Of 0 and -0, Maximum gives 0 and Minimum -0, whichever comes first: so a fold does not depend on its order.
+// Of 0 and -0, Maximum gives 0 and Minimum -0, whichever comes first, so that the result of a fold does not depend on
+// its order.
 struct Maximum {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
@@ -157,14 +158,14 @@ struct Ceil {
     return std::ceil(a);
   }
 };
-/// Rounds to the nearest integer, halves to the even one.
+/// Rounds to the nearest integer; halves to the even one.
 struct Round {
   template <class T>
   FERRY_HD T operator()(T a) const {
     return std::rint(a);
   }
 };
-/// a to the power b. With integers the result is modulo 2^bits; where b is negative it is 1 / a^-b rounded towards
+/// a to the power of b. For integers the result is modulo 2^bits; where b is negative it is 1 / a^-b rounded toward
 /// zero, and 0 for a = 0.
 struct Pow {
   template <class T>
@@ -223,7 +224,8 @@ struct BitXor {
     return static_cast<T>(a ^ b);
   }
 };
-/// Where b is negative or not below the number of bits the result is 0, but -1 for a negative number shifted right.
+// Where b is negative or at least the number of bits, the result of a shift is 0, or -1 for a negative number shifted
+// right.
 struct ShiftLeft {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
@@ -291,8 +293,8 @@ struct Select {
   }
 };
 
-/// Conversion. A float outside the range of an integer gives the nearest end of the range, NaN gives 0; to bool: is not
-/// 0.
+/// Conversion. A float outside the range of the integer type gives the nearest end of the range, NaN gives 0. To bool:
+/// whether it is not 0.
 template <class To>
 struct Cast {
   template <class From>

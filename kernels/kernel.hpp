@@ -18,14 +18,14 @@
 
 namespace ferry {
 
-/// An array as a kernel sees it: row-major, at its local sizes. Of a part of a split value also where it lies in the
-/// whole.
+/// An array as a kernel sees it: row-major, with its local sizes, and if it is a part of a split value, where that lies
+/// in the whole value.
 struct Array {
   std::byte* data = nullptr;
   DType dtype = DType::float32;
   std::span<std::int64_t> sizes;        ///< local; for a bounded value the extent of this step
   std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
-  std::span<const std::int64_t> begin;  ///< where this part begins in it
+  std::span<const std::int64_t> begin;  ///< where this part begins in the whole value
   bool bounded = false;                 ///< sizes[0] is an extent, which may differ from step to step
 
   template <class T>
@@ -40,9 +40,9 @@ struct Array {
   }
 };
 
-/// Splits a range over the threads of the task. Thread-safe; chunks are [begin, end) with end - begin <= grain, and
-/// depend on n and grain alone, never on the number of threads, so a fold in chunk order gives the same bits for any
-/// number.
+/// Divides a range among the threads of the task. Thread-safe. Chunks are [begin, end) with end - begin <= grain, and
+/// depend on n and grain alone, never on the number of threads: so a fold in the order of chunks gives the same bits
+/// for any number of threads.
 class Parallel {
  public:
   virtual ~Parallel() = default;
@@ -51,14 +51,14 @@ class Parallel {
   [[nodiscard]] virtual int threads() const = 0;
 };
 
-/// What a kernel keeps from step to step (attributes in a ready form, tables, open data). Made once for each
-/// instruction.
+/// What a kernel keeps from step to step (decoded attributes, tables, open files). Made once for each instruction.
 class KernelState {
  public:
   virtual ~KernelState() = default;
 };
 
-/// Elements of an array: `rows` runs of [first, last), `row_step` apart.
+/// Elements of an array: `rows` runs of consecutive elements. The first is [first, last), each next one begins
+/// `row_step` elements after the one before.
 struct Piece {
   std::int64_t first = 0, last = -1;
   std::int64_t rows = 1, row_step = 0;
@@ -70,26 +70,28 @@ struct Piece {
   }
 };
 
-/// What is to be done with elements of a kernel's output as soon as they are there, while the cache has them.
+/// What is to be done with elements of a kernel's output as soon as they are computed, while the cache has them: an
+/// epilogue.
 class Finish {
  public:
   virtual ~Finish() = default;
-  /// Thread-safe, for pieces that share no element.
+  /// Thread-safe for pieces that share no element.
   virtual void operator()(const Piece& piece) const = 0;
 };
 
-/// How an elementwise kernel computes elements that lie one after another, whichever they are.
+/// How an elementwise kernel computes consecutive elements: a function that can be called for any of them, without the
+/// overhead of running the kernel.
 struct ElementLoop {
   static constexpr int kMostInputs = 3;
-  /// `n` elements at `out` from those at in[i], where input i moves on with them or not.
+  /// Computes `n` elements at `out` from those at in[i]. If not moves[i], the one element at in[i] is used for all.
   void (*compute)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in) = nullptr;
-  bool moves[kMostInputs] = {};         ///< each input
-  std::int64_t step[kMostInputs] = {};  ///< bytes that each moves on by for an element
+  bool moves[kMostInputs] = {};         ///< argument of compute()
+  std::int64_t step[kMostInputs] = {};  ///< bytes from an element of each input to the next; 0: it does not move
   std::int64_t out_step = 0;
 };
 
-/// What a kernel throws of a value that it cannot work on: an index out of range, a divisor of zero. Whoever gave the
-/// value ends with it: the executor follows input `input` back to where it came from, says that, and sets the code
+/// Thrown by a kernel when the value of an input is bad: an index out of range, a divisor of zero. The executor traces
+/// input number `input` back to where the value came from, says so in the message, and sets the exit code accordingly
 /// (docs/exit_codes.md).
 class BadValue : public Error {
  public:
@@ -105,28 +107,28 @@ struct KernelRun {
   std::span<const Array> inputs;
   std::span<Array> outputs;  ///< a kernel with a bounded output sets sizes[0] to its extent
   KernelState* state = nullptr;
-  std::span<std::byte> scratch;  ///< of Kernel::scratch_bytes
+  std::span<std::byte> scratch;  ///< Kernel::scratch_bytes of memory
   Parallel& parallel;
-  bool stream = false;  ///< output 0 is not read here soon: written around the caches (base/system/stream_copy.hpp)
+  bool stream = false;  ///< output 0 is not read here soon: write it around the caches (base/system/stream_copy.hpp)
   const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
-  /// For a kernel that says `elementwise`: it computes only these elements of output 0, in this thread, and touches no
-  /// others of the arrays that have as many. For one that works by rows: those that it has of some rows, and it touches
-  /// no others of input 0. last < 0: all of them.
+  /// For a kernel that is `elementwise`: it computes only these elements of output 0, in this thread, and of the arrays
+  /// with as many elements as the output it touches only these. For a kernel that works by rows: elements of whole rows
+  /// of input 0; it computes what output 0 has of these rows, and touches no other rows. last < 0: all elements.
   Piece piece = {};
-  /// For a kernel that says `finishes`: called for each element of output 0 once, when it has its value, from the
-  /// thread that has computed it, which then touches it no more; null: nothing is to be done.
+  /// For a kernel that `finishes`: it calls this once for each element of output 0 when the element has its value, from
+  /// the thread that has computed it, and then does not touch the element again. Null: nothing is to be called.
   const Finish* finish = nullptr;
-  /// For a kernel that says `elementwise`: where it may say how it computes a piece, of any elements, instead of
-  /// computing it. Finding that out takes as long as computing some hundred elements.
+  /// For a kernel that is `elementwise`: if not null, the kernel may fill this in, for pieces of any elements, instead
+  /// of computing `piece`. That takes as long as computing some hundred elements, so it pays for several pieces.
   ElementLoop* loop = nullptr;
   /// Of a kernel of a device: where it puts its work, which it does not wait for (kernels/device.hpp); null: it
   /// computes.
   void* queue = nullptr;
 };
 
-/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives; element order is irrelevant, fold order is
-/// the caller's. The output may be either input. NaN is kept by max and min.
+/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter; that
+/// of folds is the caller's to choose. The output may be either input. max and min propagate NaN.
 using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
                               const std::byte* right, std::int64_t count);
 
@@ -135,17 +137,17 @@ class KernelTable final : public KernelLookup {
  public:
   KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
       : kind_(kind), level_(level), library_(library), fold_(fold) {}
-  /// Error(usage) when there is one for that op.
+  /// Error(usage) when there is a kernel for an op already.
   void add(std::span<const Kernel> kernels);
-  /// Null when there is none for that op.
+  /// Null when there is no kernel for that op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
   [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] std::span<const Kernel* const> all() const { return kernels_; }
   [[nodiscard]] DeviceKind kind() const { return kind_; }
-  /// The instruction set that the kernels are built for ("x86-64-v3"): speed, never bits.
+  /// The instruction set that the kernels are built for ("x86-64-v3"). It affects speed, never results.
   [[nodiscard]] std::string_view level() const { return level_; }
-  /// Their library of matrix products and the code that it picked ("openblas-Haswell"). It decides bits, so it is part
-  /// of the job's fingerprint.
+  /// The library of matrix products that they use and the code that it picked ("openblas-Haswell"). It affects the bits
+  /// of results, so it is part of the job's fingerprint.
   [[nodiscard]] std::string_view library() const { return library_; }
   [[nodiscard]] FoldElements fold() const { return fold_; }
 
@@ -162,15 +164,16 @@ struct BoundKernel {
   std::unique_ptr<KernelState> state;  ///< KernelRun::state; may be null
 };
 
-/// Prepares a kernel of `table`. It gets float16 and bfloat16 as float32, bool, int8, uint8, int16 and uint16 as int32,
-/// uint32 and uint64 as int64, where it does not take them; its results are rounded to the nearest, integers wrap
-/// around (in two's complement, so that what int64 computes is right for uint64 too unless it divides, orders or
-/// converts). An elementwise kernel stays one. Throws what Kernel::prepare throws.
+/// Prepares a kernel of `table`. Dtypes that the kernel does not take are widened for it: float16 and bfloat16 to
+/// float32; bool, int8, uint8, int16 and uint16 to int32; uint32 and uint64 to int64. Its results are converted back:
+/// floats are rounded to the nearest, integers wrap around (in two's complement, so that int64 arithmetic is right for
+/// uint64 too, except for division, comparison and conversion). An elementwise kernel remains elementwise. Throws what
+/// Kernel::prepare throws.
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 
 /// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();
-/// Those of each instruction set that this machine can run, the highest last. All give the same bits.
+/// The kernels for each instruction set that this machine can run, the highest last. All give the same bits.
 [[nodiscard]] std::span<const KernelTable> cpu_kernel_levels();
 
 }  // namespace ferry

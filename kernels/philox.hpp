@@ -36,7 +36,7 @@ struct Philox {
   }
 };
 
-/// Evenly spread over [0, 1), as fine as the type allows.
+/// Uniformly distributed over [0, 1), in steps of 2^-24 (float) or 2^-53 (double).
 [[nodiscard]] FERRY_HD constexpr float unit_float(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 5.9604644775390625e-8F;  // 2^-24
 }
@@ -46,7 +46,7 @@ struct Philox {
 
 namespace math {
 
-/// sin and cos of a full turn's fraction, for 0 <= turn < 1. Coefficients: Cephes, sin.c.
+/// sin and cos of an angle of `turn` full turns, 0 <= turn < 1. Coefficients: Cephes, sin.c.
 struct SinCos {
   double sin, cos;
 };
@@ -72,7 +72,8 @@ struct SinCos {
   }
 }
 
-/// Two independent numbers of the standard normal distribution from two of [0, 1): G. Box, M. Muller (1958).
+/// Two independent numbers of the standard normal distribution from two uniform ones in [0, 1): G. Box, M. Muller
+/// (1958).
 struct Normals {
   double first, second;
 };

@@ -2,9 +2,9 @@
 //
 // They have no branches and no tables, so that a loop over them becomes vector code; and they use only operations that
 // IEEE 754 rounds exactly, so that they give the same bits from every compiler, on every machine and for every
-// instruction set (libm does not: glibc picks another exp on a machine with fused multiply-add). Errors are below 2
-// units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes Mathematical Library 2.8
-// (netlib.org/cephes).
+// instruction set (libm does not: glibc picks another exp on a machine with fused multiply-add). The exception is pow,
+// which is libm's. Errors are below 2 units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes
+// Mathematical Library 2.8 (netlib.org/cephes).
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ inline constexpr T kInf = std::numeric_limits<T>::infinity();
 template <class T>
 inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
-/// Coefficients from the highest power down.
+/// Evaluates a polynomial, whose coefficients are given from the highest power down.
 template <class T, std::size_t N>
 FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   T y = coefficients[0];
@@ -34,7 +34,7 @@ FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   return y;
 }
 
-/// |x|; and `size`, which is not negative, with the sign of x, also that of a zero.
+// magnitude(x) is |x|. with_sign(size, x) is `size`, which is not negative, with the sign of x, which may be a zero.
 FERRY_HD constexpr float magnitude(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffU);
 }
@@ -58,7 +58,7 @@ FERRY_HD constexpr double power_of_two(std::int64_t n) {
 }
 
 FERRY_HD constexpr float exp(float x) {
-  // Beyond these the result is 0 or infinite; the scaling below gives that.
+  // Beyond these limits the result is 0 or infinity, which the scaling below gives.
   x = x > 89.0F ? 89.0F : x;
   x = x < -104.0F ? -104.0F : x;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, in the low bits
@@ -115,7 +115,7 @@ FERRY_HD constexpr Split<double> split_exponent(double x) {
   return {fraction, static_cast<double>(exponent - (tiny ? 52 : 0))};
 }
 
-/// log's value outside the positive finite numbers.
+/// The logarithm of x, where `inside` is the result if x is positive and finite.
 template <class T>
 FERRY_HD constexpr T log_edges(T x, T inside) {
   T y = x == kInf<T> ? x : inside;
@@ -213,7 +213,7 @@ FERRY_HD constexpr float erf(float x) {
   return static_cast<float>(erf(static_cast<double>(x)));
 }
 
-/// x^y as C's pow; libm's function, computed in float64 for both types.
+/// x^y by libm's pow, computed in float64 for both types.
 template <class T>
 FERRY_HD T pow(T x, T y) {
   return y == T(2) ? x * x : static_cast<T>(std::pow(static_cast<double>(x), static_cast<double>(y)));

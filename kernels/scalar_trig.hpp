@@ -14,15 +14,16 @@ namespace ferry::math {
 
 inline constexpr double kPiHalf = 1.57079632679489661923;
 
-inline constexpr double kPiHalfRest = 6.123233995736765886130e-17;  // pi/2 beyond float64
+inline constexpr double kPiHalfRest = 6.123233995736765886130e-17;  // pi/2 - kPiHalf
 
-/// An angle as quadrant * pi/2 + rest + tail, with the rest in about [-pi/4, pi/4] and the tail beyond its last place.
+/// An angle as quadrant * pi/2 + rest + tail, with the rest in about [-pi/4, pi/4], and the tail too small to be added
+/// to it.
 struct Angle {
   std::int64_t quadrant;
   double rest, tail;
 };
 
-/// a + b or a * b, and what rounding that has left out.
+/// a + b or a * b, rounded, and the rounding error: value + rest is the exact result.
 struct Exact {
   double value, rest;
 };
@@ -55,19 +56,19 @@ FERRY_HD constexpr Angle near_angle(double x) {
   return {quadrant, rest, (third.value - rest) + low};
 }
 
-/// The angle of a finite x above kNear: x is an integer m times a power of two, so only those bits of 2/pi are needed
-/// that make m * 2/pi modulo 4, to enough places.
+/// The angle of a finite x above kNear. x is an integer m times a power of two, and only x * 2/pi modulo 4 is needed:
+/// so m is multiplied by those bits of 2/pi that contribute to it, to enough places.
 FERRY_HD constexpr Angle far_angle(double x) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kTwoOverPi[] = {
-      // the point is behind the first
+      // the binary point is after the first word
       0x0000000000000000U, 0xa2f9836e4e441529U, 0xfc2757d1f534ddc0U, 0xdb6295993c439041U, 0xfe5163abdebbc561U,
       0xb7246e3a424dd2e0U, 0x06492eea09d1921cU, 0xfe1deb1cb129a73eU, 0xe88235f52ebb4484U, 0xe99c7026b45f7e41U,
       0x3991d639835339f4U, 0x9c845f8bbdf9283bU, 0x1ff897ffde05980fU, 0xef2f118b5a0a6d1fU, 0x6d367ecf27cb09b7U,
       0x4f463f669e5fea2dU, 0x7527bac7ebe5f17bU, 0x3d0739f78a5292eaU, 0x6bfb5fb11f8d5d08U, 0x56033046fc7b6babU};
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t m = (bits & 0x000fffffffffffffU) | 0x0010000000000000U;
-  const std::uint64_t first = (bits >> 52) - 1075 + 62;  // the first bit that counts: m * bit is 2 there
+  const std::uint64_t first = (bits >> 52) - 1075 + 62;  // the bit that gives m * 2; earlier ones give multiples of 4
   const std::uint64_t* const words = kTwoOverPi + first / 64;
   const std::uint64_t shift = first % 64;
   const auto word = [&](int i) { return shift == 0 ? words[i] : words[i] << shift | words[i + 1] >> (64 - shift); };
@@ -77,7 +78,7 @@ FERRY_HD constexpr Angle far_angle(double x) {
 
   Wide fraction = static_cast<Wide>(high) << 66 | static_cast<Wide>(static_cast<std::uint64_t>(middle)) << 2 |
                   static_cast<std::uint64_t>(low) >> 62;
-  const bool up = (fraction >> 127) != 0;  // to the next quadrant it is less far
+  const bool up = (fraction >> 127) != 0;  // the next quadrant is nearer
   fraction = up ? ~fraction + 1 : fraction;
   const int zeros = std::countl_zero(static_cast<std::uint64_t>(fraction >> 64));
   fraction <<= zeros;

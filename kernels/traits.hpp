@@ -1,5 +1,5 @@
-// Traits: what kernels can do and need, as data. The planner, the verifier and the executor read it; kernel.hpp has how
-// kernels run.
+// Traits: what kernels can do and need, as data, which the planner, the verifier and the executor read. How kernels are
+// run is in kernel.hpp.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct KernelRun;
 
 /// What is known of an instruction before the first step.
 struct KernelSetup {
-  std::string_view name;  ///< of the op, stable: keys random numbers
+  std::string_view name;  ///< the op's name, which is the same in every plan: it keys random numbers
   const Attrs& attrs;
   std::span<const Type> inputs, outputs;  ///< local types; bounded dims at their bound
   FileSystem* files = nullptr;            ///< for data ops; null: there are none
@@ -29,50 +29,52 @@ struct KernelSetup {
   bool first = true;  ///< for kernels that say `effect`: no task with a lower number runs this op too
 };
 
-/// What most kernels compute in.
+/// The dtypes that most kernels compute in.
 inline constexpr DTypeSet kComputed{DType::boolean, DType::int32, DType::int64, DType::float32, DType::float64};
 
-/// How a kernel takes an input that is the same in every step: packed once, by the kernel of `op`, from that input
-/// alone with this kernel's attributes. It then comes as one more input, the last.
+/// How an input that is the same in every step may be packed once, in the setup: by the kernel of `op`, from that input
+/// alone, with this kernel's attributes. The packed input is then added as the last input.
 struct Packing {
   std::uint32_t input = 0;
   std::string_view op = {};
-  /// Of the packed input, which has one dim and the input's dtype, for an instruction without it; 0: it is of no use.
+  /// The number of elements of the packed input, which has one dim and the input's dtype, given the instruction without
+  /// it. 0: packing is of no use.
   std::int64_t (*elements)(const KernelSetup&) = nullptr;
 };
 
-/// The kernel of one op. Instances are constexpr and live for ever. It is run as bind() says: arrays of dtypes that it
-/// does not take are given to it as wider ones.
+/// The kernel of one op. Instances are constexpr and live for ever. It is run through bind() (kernel.hpp), which widens
+/// arrays of dtypes that it does not take.
 ///
 ///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
 struct Kernel {
   std::string_view op;                ///< OpDef::name
-  void (*run)(KernelRun&) = nullptr;  ///< throws Error, of a value BadValue; never aborts
+  void (*run)(KernelRun&) = nullptr;  ///< throws Error, for a bad value BadValue; never aborts
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
-  std::uint32_t in_place = 0;  ///< mask of inputs whose bytes output 0 may take
+  std::uint32_t in_place = 0;  ///< mask of inputs in whose bytes output 0 may be written
   bool streams = false;        ///< heeds KernelRun::stream
   /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
   /// KernelRun::piece, needs no scratch, and does not change its state.
   bool elementwise = false;
-  /// Elements of a row, where the kernel works by rows; null or 0: it does not. Input 0 consists of rows of so many
-  /// elements, one after another, and what output 0 has of a row (as many elements, or one) depends on that row alone;
-  /// of other inputs only the sizes count. It heeds KernelRun::piece and does not change its state.
+  /// Set if the kernel works by rows: the number of elements of a row, or 0 if it does not. Input 0 consists of
+  /// consecutive rows of so many elements, and what output 0 has of a row (as many elements, or one) depends on that
+  /// row alone; of other inputs only the sizes are used. It heeds KernelRun::piece and does not change its state.
   std::int64_t (*row)(const KernelSetup&) = nullptr;
   bool finishes = false;       ///< heeds KernelRun::finish; it has one output
-  bool effect = false;         ///< does something besides its outputs, which one task is to do: KernelSetup::first
-  DTypeSet takes = kComputed;  ///< of inputs and outputs, as they are
-  Packing packing = {};        ///< elements null: it takes all inputs as they are
-  /// Of integers that it does not take: results beyond their range become its ends. They wrap around otherwise.
+  bool effect = false;         ///< has an effect besides its outputs, which only one task must have: KernelSetup::first
+  DTypeSet takes = kComputed;  ///< dtypes of inputs and outputs that it takes without widening
+  Packing packing = {};        ///< `elements` null: no input is packed
+  /// For integer dtypes that it does not take: results beyond the range become the end of the range. Otherwise they
+  /// wrap around.
   bool saturates = false;
 };
 
-/// Finds kernels by op and kind of device. What the planner, the verifier and the executor know of a kernel they read
-/// in its Kernel. Thread-safe.
+/// Finds kernels by op and kind of device. The planner, the verifier and the executor know only what the Kernel says.
+/// Thread-safe.
 class KernelLookup {
  public:
   virtual ~KernelLookup() = default;
-  /// Null when there is none.
+  /// Null when there is no such kernel.
   [[nodiscard]] virtual const Kernel* find(std::string_view op, DeviceKind kind) const = 0;
 };
 

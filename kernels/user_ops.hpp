@@ -1,6 +1,6 @@
 // Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/user_ops.md).
 //
-// The library defines one function. It needs no library of ferry's: what it uses of ferry is found in the command.
+// The library defines one function. It need not be linked with ferry, whose symbols are found in the command.
 //
 //     #include <ferry/kernels/user_ops.hpp>
 //     constexpr ferry::OpDef kHypot{.name = "Hypot", …};
@@ -33,8 +33,8 @@ inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   si
 
 }  // namespace ferry
 
-/// Adds this library's ops and their kernels. Called once by the command, before a graph is read. What it throws ends
-/// the command; a name that is taken is an Error(usage).
+/// Adds this library's ops and their kernels. Called once by the command, before a graph is read. An exception that it
+/// throws ends the command; adding a name that is taken throws Error(usage).
 extern "C" void ferry_add_ops(ferry::UserOps& to);
 
 /// Tells the `ferry` command the layout of the types that this library was compiled with.

@@ -1,7 +1,8 @@
-// For builder functions: where an op goes, numbers as operands, notation from ranks. Not for users.
+// Helpers of builder functions: the graph that an op is added to, common dtypes, numbers as operands. Not for users.
 //
-// Ops are numbered as they are made, and C++ leaves open in which order the operands of one expression are computed. So
-// a builder never makes ops in two operands of one expression: every compiler must give the same graph.
+// Ops are numbered in the order in which they are made, and C++ does not specify in which order the operands of one
+// expression are evaluated. So a builder never makes ops in two operands of one expression: every compiler must give
+// the same graph.
 #pragma once
 
 #include <initializer_list>
@@ -17,18 +18,18 @@
 
 namespace ferry {
 
-/// The notation of ops on two values' elements, which are broadcast.
+/// The index notation of elementwise ops on two inputs, which are broadcast.
 inline constexpr std::string_view kBinary = "...,...->...";
 
-/// The attributes of ops along dims and of nothing else.
+/// The attributes of ops that take `axes` alone.
 inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 
-/// The graph that an op of these inputs belongs to: the innermost one. Error(plan) at `line` when one is undefined, or
-/// when there is none.
+/// The graph to which an op with these inputs is added: the innermost of the inputs' graphs. Error(plan) at `line` when
+/// an input is undefined, or when there are no inputs.
 [[nodiscard]] Graph& graph_of(std::span<const Value> inputs, const SourceLine& line);
 
-/// Ops made while the scope lives, within a builder function, have the line of that function's caller; or, when it is
-/// called by another builder or for a gradient, the line that is given to those.
+/// For use in a builder function: ops made while the scope lives get `line`, the line of the builder's caller. If the
+/// builder is itself called by another builder or for a gradient, they get the line of that one instead.
 [[nodiscard]] Scope derived(Graph& graph, const SourceLine& line);
 
 /// Appends an op to the graph of its inputs.
@@ -36,11 +37,11 @@ Values make(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const 
 /// The first output of such an op.
 Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const SourceLine& line, Attrs attrs = {});
 
-/// The values, cast where their dtypes differ to the one that numpy would take (promoted(), graph/types/dtype.hpp).
+/// The values, cast to the dtype to which numpy would promote them (promoted(), graph/types/dtype.hpp).
 [[nodiscard]] Values same_dtype(Values values, const SourceLine& line);
 
 /// An op of two operands, of which one may be a number: it takes the other's dtype. Two values get one dtype as
-/// same_dtype() says. Error(plan) when the number is none of that dtype.
+/// same_dtype() says. Error(plan) when the dtype cannot hold the number, or when both operands are numbers.
 Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
 
 /// float16 or bfloat16.
@@ -48,8 +49,8 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
   return is_float(dtype) && size_of(dtype) == 2;
 }
 
-/// f(values), of several ops on floating-point values that are cast to one dtype. If that has 16 bits, f computes in
-/// float32 and its result is rounded once. Call it within the scope of derived().
+/// f(values) for an f that makes several ops. The floating-point values are first cast to one dtype; if that has 16
+/// bits, f computes in float32, so that its result is rounded only once. Call it within the scope of derived().
 template <class F>
 Value in_float32(const Values& given, const SourceLine& line, const F& f) {
   Values values = same_dtype(given, line);
@@ -62,13 +63,14 @@ Value in_float32(const Values& given, const SourceLine& line, const F& f) {
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
 Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line);
 
-/// Sizes that builders compute with, and elements of constants that they make from sizes: a file that says more must
-/// not overflow a sum or fill the memory. Error(plan) names `what`.
+/// The limit of sizes that builders compute with, and of the elements of constants that they make from sizes, so that a
+/// hostile file can neither overflow a sum nor fill the memory. Beyond it check_computed() throws Error(plan), which
+/// names `what`.
 inline constexpr std::int64_t kMostComputed = std::int64_t{1} << 28;
 void check_computed(std::string_view what, std::int64_t size, const SourceLine& line);
 
-/// Axes as dims of a value of `rank`: counted from the end when negative, sorted, each once; none means all.
-/// Error(plan) names `what`.
+/// `axes` as dims of x: negative ones are counted from the end, the result is sorted and has each once; none means all.
+/// Error(plan), which names `what`, when one is out of range.
 [[nodiscard]] Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line);
 
 /// Whether the dim certainly has one element.

@@ -51,7 +51,8 @@ class Copier {
   Values copies_;
 };
 
-/// A copy in `to` of a body of `op`; what it captures are inputs of the op, whose copies are `inputs`.
+/// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`, so the copy captures the
+/// corresponding ones of `inputs`, the copies of those.
 SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs) {
   Graph& owner = to.current();
   Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
@@ -72,10 +73,11 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
   return ref;
 }
 
-/// The op's attributes, with copies of its bodies, and with its name as key of random numbers.
+/// The op's attributes, with copies of its bodies. If it draws random numbers, its name becomes the attribute `key`, so
+/// that the copy draws the same ones.
 Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs) {
   Attrs attrs = op.attrs();
-  for (const auto& [name, value] : Attrs(attrs))  // set() moves what a loop over `attrs` itself would be at
+  for (const auto& [name, value] : Attrs(attrs))  // over a copy: set() invalidates references into `attrs`
     if (const auto* ref = std::get_if<SubgraphRef>(&value))
       attrs.set(name, copy_body(op, op.graph().subgraph(*ref), to, inputs));
   const auto& known = op.def().attrs;

@@ -8,13 +8,14 @@
 
 namespace ferry {
 
-/// Copies into `to` what the results of `from`, a subgraph, need, and gives the copies of the results. The parameters
-/// of `from` become `arguments`, values that `to` can use. Copies have the source's lines and annotations, and draw the
-/// same random numbers. An op that has an effect is not copied: the copy of its first input stands for it.
+/// Copies the ops that the results of `from`, a subgraph, depend on into `to`, and returns the copies of the results.
+/// `arguments`, values that `to` can use, take the place of the parameters of `from`. Copies have the originals' lines
+/// and annotations, and draw the same random numbers. An op that has an effect is not copied: the copy of its first
+/// input takes the place of its output.
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments);
 
-/// Adds to `to` an op like `op`, of the same or another graph, with these inputs: with its line, its annotation and
-/// copies of its bodies; it draws the same random numbers.
+/// Adds to `to` a copy of `op`, which may be of another graph, with these inputs. The copy has the line and annotation
+/// of `op` and copies of its bodies, and draws the same random numbers.
 Values copy_op(const Op& op, Graph& to, const Values& inputs);
 
 }  // namespace ferry

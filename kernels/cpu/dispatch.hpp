@@ -1,5 +1,5 @@
-// From a dtype at run time to a C++ type: dispatch() of graph/types/dtype.hpp for the dtypes that a kernel can meet, so
-// that only their loops are compiled. Other dtypes are widened to these before (Kernel::takes).
+// From a dtype at run time to a C++ type: like dispatch() of graph/types/dtype.hpp, but for the dtypes that a kernel
+// takes alone, so that only their loops are compiled. Others are widened to these before (Kernel::takes).
 #pragma once
 
 #include "base/error.hpp"
@@ -19,7 +19,7 @@ template <class F>
 void dispatch_floats(DType dtype, const F& f) {
   dispatch_among<float, double>(dtype, f);
 }
-/// For ops that give uint64 the right bits when it is computed as int64: sums, products, bitwise ops.
+/// For ops that give the right bits for uint64 when it is computed as int64: sums, products, bitwise ops.
 template <class F>
 void dispatch_numbers(DType dtype, const F& f) {
   dispatch_among<float, double, std::int32_t, std::int64_t>(dtype, f);

@@ -1,4 +1,4 @@
-// The CPU's kernels, by family. Those of level.cpp are built for each instruction set, the last three once.
+// The CPU's kernels, by family. Those in level.cpp are built for each instruction set, the last three only once.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> random_kernels();
 [[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/control/comm.hpp)
 
-/// A FoldElements (kernel.hpp).
+/// The CPU's FoldElements (kernel.hpp).
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,
                    std::int64_t count);
 

@@ -7,8 +7,8 @@
 
 namespace ferry::cpu {
 
-/// Elements that a thread takes at once in loops that do little for each: small enough for the cache, large enough to
-/// be worth handing over.
+/// The number of elements that a thread takes at once in loops that do little for each: small enough for the cache,
+/// large enough to be worth handing to another thread.
 inline constexpr std::int64_t kElementGrain = 16384;
 
 /// parallel.for_each without an allocation: a reference to `body` goes into std::function, not a copy. `body` runs in
@@ -20,7 +20,7 @@ void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F&
   parallel.for_each(n, grain, std::cref(body));
 }
 
-/// The grain for a loop whose iterations each do `work` elements.
+/// The grain for a loop whose iterations each process `work` elements.
 [[nodiscard]] constexpr std::int64_t grain_of(std::int64_t work) {
   return work >= kElementGrain ? 1 : kElementGrain / (work > 0 ? work : 1);
 }

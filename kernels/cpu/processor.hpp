@@ -3,7 +3,7 @@
 
 namespace ferry::cpu {
 
-/// The highest x86-64 level that it runs and this build has code for (3: AVX2, 4: AVX-512); else 1.
+/// The highest x86-64 level that the processor can run and this build has code for (3: AVX2, 4: AVX-512); else 1.
 [[nodiscard]] int processor_level();
 
 }  // namespace ferry::cpu

@@ -28,7 +28,7 @@ struct Draw {
   double first, second;
 };
 
-/// Numbers of one block, by the type of the elements.
+/// The numbers that one block of bits gives: four floats or two doubles.
 struct Uniform {
   static void numbers(const Philox::Block& bits, const Draw& draw, float (&out)[4]) {
     const auto low = static_cast<float>(draw.first);
@@ -40,7 +40,7 @@ struct Uniform {
       out[i] = within(draw.first + unit_double(bits[2 * i], bits[2 * i + 1]) * (draw.second - draw.first), draw.first,
                       draw.second);
   }
-  /// Rounding may have reached the end, which does not belong to the range.
+  /// Rounding may have given `high`, which does not belong to the range.
   template <class T>
   static T within(T x, T low, T high) {
     return x < high ? x : low;
@@ -83,7 +83,7 @@ void draw_elements(KernelRun& run) {
   const auto& draw = kept<Draw>(run);
   const Array& output = run.outputs[0];
   const Philox philox{draw.key, random_time(run)};
-  // Where each element of this part lies in the whole value: the "input" of the walk.
+  // The walk's one input is the whole value: the offset in it of each element of this part.
   const Steps whole = steps_of(output.whole);
   Nest<1> nest;
   std::int64_t origin = 0;

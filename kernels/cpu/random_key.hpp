@@ -18,7 +18,7 @@ namespace ferry::cpu {
       .digest();
 }
 
-/// The step; within loops mixed with the iterations (the finaliser of splitmix64, S. Vigna).
+/// Philox::time: the step, mixed within loops with the iterations (by the finaliser of splitmix64, S. Vigna).
 [[nodiscard]] inline std::uint64_t random_time(const KernelRun& run) {
   auto time = static_cast<std::uint64_t>(run.step);
   for (std::int64_t iteration : run.iterations) {
@@ -30,7 +30,7 @@ namespace ferry::cpu {
   return time;
 }
 
-/// `order` = 0, 1, …, n-1 in the order that the generator draws: Fisher and Yates, with 64-bit numbers modulo the range
+/// Sets `order` to a random permutation of 0, 1, …, n-1, by a Fisher-Yates shuffle with 64-bit numbers modulo the range
 /// (so the bias is below n / 2^64).
 void draw_order(const Philox& philox, std::span<std::int64_t> order);
 

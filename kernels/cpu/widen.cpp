@@ -1,7 +1,7 @@
-// bind(): kernels on arrays of dtypes that they do not take.
+// bind(): how kernels are run on arrays of dtypes that they do not take.
 //
-// Elementwise kernels go over blocks, small enough for the first cache, that are widened on the way in and narrowed on
-// the way out. Others get whole arrays, widened into scratch.
+// Elementwise kernels are run on blocks that are small enough for the first-level cache: inputs are widened before, and
+// the output is narrowed after. Other kernels get whole arrays, widened into scratch.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -40,7 +40,7 @@ struct Widened final : KernelState {
                     .piece = {0, count}};
     cast.run(inner);
   }
-  /// The kernel's results as what was asked for.
+  /// Converts results of the kernel to the dtype of the output; saturates if the kernel does (Kernel::saturates).
   void narrow(const KernelRun& run, DType from_dtype, std::byte* from, DType to_dtype, std::byte* to,
               std::int64_t count) const {
     if (!kernel.saturates || !is_integer(to_dtype)) return convert(run, from_dtype, from, to_dtype, to, count);
@@ -58,12 +58,12 @@ struct Widened final : KernelState {
   const Kernel& cast;
   const Wider wider;
   std::unique_ptr<KernelState> state;
-  std::vector<Array> arrays;  ///< as the kernel gets them, when they are whole
+  std::vector<Array> arrays;  ///< as the kernel gets them from run_whole()
 };
 
 // ---- Whole arrays ----
 
-/// step(begin, end) for parts of `array`, in several threads.
+/// Calls step(begin, end) for parts of `array`, in several threads.
 template <class F>
 void over(const KernelRun& run, const Array& array, const F& step) {
   cpu::for_chunks(run.parallel, array.count(), cpu::kElementGrain, step);
@@ -142,7 +142,7 @@ class Blocks {
   }
 
  private:
-  /// Whether the input's element k belongs to the output's element k.
+  /// Whether input i is not broadcast: its element k belongs to the output's element k.
   [[nodiscard]] bool is_even(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
 
   std::byte* block_of(std::size_t i, std::int64_t begin, std::int64_t n) {

@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// "a[n]b->a[n]b" where dim 1 is turned round.
+/// "a[n]b->a[n]b" where dim 1 is reversed.
 std::string flip_index(const OpFacts& facts) {
   std::vector<bool> flipped(static_cast<std::size_t>(facts.shape(0).rank()));
   for (std::int64_t axis : facts.attr<Ints>("axes")) flipped[static_cast<std::size_t>(facts.axis(0, axis))] = true;
@@ -91,7 +91,7 @@ Value triangle(const Value& x, std::int64_t k, bool upper, const SourceLine& lin
 
 // ---- Padding ----
 
-/// The element of a dim of size n that stands at `place`, which may be outside of it.
+/// The index of the element, in a dim of size n, that the padded dim has at `place`, which may be outside of [0, n).
 std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
   if (mode == PadMode::edge) return std::clamp<std::int64_t>(place, 0, n - 1);
@@ -101,9 +101,9 @@ std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   return std::min(at, 2 * (n - 1) - at);
 }
 
-/// The elements of the padding at the places [first, first + count), which are outside of x's dim.
+/// The padding at the places [first, first + count), which are outside of x's dim.
 Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, PadMode mode, const SourceLine& line) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the places are numbers of the graph
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the indices are a constant in the graph
   if (count > kMost)
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
                                 " would get more than 2^24 elements on one side")
@@ -122,7 +122,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
   };
   if (!size.fixed()) fail(" is not known");
   if (size.size() == 0) fail(" is empty");
-  if (size.size() > kEnd / 4) fail(" is too long");  // places around it are counted in 64 bits
+  if (size.size() > kEnd / 4) fail(" is too long");  // computing places must not overflow 64 bits
   Values parts;
   if (low > 0) parts.push_back(border(x, dim, -low, low, mode, line));
   parts.push_back(x);
@@ -174,7 +174,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   if (!fits)
     throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str()).at(at);
   const Shape& shape = x.shape();
-  if (!shape.fixed()) {  // its sizes cannot stand in attributes
+  if (!shape.fixed()) {  // the reshapes below would need its sizes as attributes
     Value result = x;
     for (int d = 0; d < rank; ++d) {
       const std::int64_t times = repeats[static_cast<std::size_t>(d)];

@@ -14,25 +14,26 @@
 
 namespace ferry {
 
-/// x with its elements along these axes from the last to the first.
+/// x with the order of its elements along these axes reversed.
 Value flip(const Value& x, Ints axes, source_location at = source_location::current());
-/// The matrices in the last two dims with 0 above (triu: below) the k-th diagonal. The diagonal 0 begins at the first
-/// element, 1 right of it, -1 below it.
+/// The matrices in the last two dims with 0 above (triu: below) the k-th diagonal. Diagonal 0 begins at the first
+/// element, diagonal 1 to the right of it, diagonal -1 below it.
 Value tril(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
 Value triu(const Value& x, std::int64_t k = 0, source_location at = source_location::current());
 
 /// x, repeats[d] times one after another along each dim d.
 Value tile(const Value& x, Ints repeats, source_location at = source_location::current());
 
-/// The elements of padding: x mirrored at its outermost elements, these elements themselves, or x again from its other
-/// end.
+/// What the padding consists of: x mirrored at its outermost elements (which are not repeated), the outermost elements
+/// themselves, or x again, continued from its other end.
 enum class PadMode { reflect, edge, wrap };
-/// x with `low[d]` elements in front of dim d and `high[d]` behind it. A negative number cuts off. The sizes of dims
-/// that are padded are known.
+/// x with `low[d]` elements before those of dim d and `high[d]` after them. A negative number removes elements. The
+/// sizes of dims that are padded must be known.
 Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at = source_location::current());
 
-/// [n, c, h, w] as [n, c / block², h block, w block]: each pixel's channels become a square of pixels, channel
-/// (i block + j) c / block² + k, or with `channels_first` k block² + i block + j, pixel (i,j) of channel k.
+/// [n, c, h, w] as [n, c / block², h block, w block]: each pixel's channels become a square of pixels. Pixel (i,j) of
+/// the square in channel k is channel (i block + j) c / block² + k of x, or with `channels_first` k block² + i block +
+/// j.
 Value depth_to_space(const Value& x, std::int64_t block, bool channels_first = false,
                      source_location at = source_location::current());
 /// The inverse of depth_to_space of the same `channels_first`.
@@ -40,7 +41,8 @@ Value space_to_depth(const Value& x, std::int64_t block, bool channels_first = f
                      source_location at = source_location::current());
 
 /// x [time, batch, …], or with `time_axis` 1 [batch, time, …], with the first lengths[b] elements of sequence b in
-/// reverse order; lengths are int32 or int64 [batch]. A length beyond the time is an error when it runs.
+/// reverse order; lengths are int32 or int64 [batch]. A length that is negative or exceeds the number of steps is an
+/// error at run time.
 Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_axis = 0,
                        source_location at = source_location::current());
 

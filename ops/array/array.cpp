@@ -105,7 +105,7 @@ std::vector<Shape> concat_shape(const OpFacts& facts) {
   return {shape};
 }
 
-/// 0, 1, 2 … of the rows of x, whether the data decide how many there are or not.
+/// 0, 1, 2 …, a number for each row of x. If x is bounded, `count` is the number of its rows.
 Value row_numbers(Graph& graph, const Value& x, const Value& count) {
   const Dim& rows = x.shape()[0];
   if (rows.bounded()) return arange(count, rows.size());
@@ -117,8 +117,8 @@ Value row_numbers(Graph& graph, const Value& x, const Value& count) {
   return graph.constant(numbers);
 }
 
-/// The gradients of a Concat of rows where the data decide how many each input has: rows of the result's gradient, one
-/// input after another.
+/// The gradients of a Concat of bounded values along dim 0. Each input's is a range of rows of the result's gradient,
+/// which is gathered by row numbers, since the extents are known only in the step.
 Values rows_of_concat(GradCtx& g) {
   Values result;
   Value begin;
@@ -133,8 +133,8 @@ Values rows_of_concat(GradCtx& g) {
   return result;
 }
 
-// Each input's gradient is a slice. It is counted from the front while the sizes before it are known, else from the
-// end, so that one input may have a size that is not known yet.
+// Each input's gradient is a slice. Its position is counted from the front while the sizes before it are known, else
+// from the end, so that one input may have a size that is not known yet.
 Values concat_grad(GradCtx& g) {
   const std::int64_t axis = g.attrs().get<std::int64_t>("axis");
   const int dim = static_cast<int>(axis < 0 ? axis + g.out().rank() : axis);
@@ -195,7 +195,7 @@ std::vector<Shape> split_shape(const OpFacts& facts) {
 
 // ---- Slice ----
 
-/// The attributes of a slice, checked, by dim of a value of `rank`: step 0 where it takes all.
+/// What a slice takes of one dim; step 0: the slice does not name the dim.
 struct Cut {
   std::int64_t begin = 0, end = kEnd, step = 0;
 };
@@ -245,7 +245,7 @@ std::vector<Shape> unslice_shape(const OpFacts& facts) {
   return {whole};
 }
 
-/// The term of the sliced value and of the whole: "a[x]" and "a[y]".
+/// The terms of the slice and of the whole: "a[x]" and "a[y]", where dim 1 is cut.
 std::pair<std::string, std::string> slice_terms(const std::vector<Cut>& cuts) {
   Letters letters;
   std::string part, all;
@@ -438,7 +438,7 @@ Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step, source_l
 
 namespace {
 
-/// Whether it is exact in 53 bits.
+/// Whether a float64 represents the number exactly.
 bool is_float64(const Literal& number) {
   if (!number.is_integer() || number.real() == 0) return true;
   const auto bits = number.as<std::uint64_t>();
@@ -449,7 +449,7 @@ bool is_float64(const Literal& number) {
 }  // namespace
 
 Value pad(const Value& x, Ints low, Ints high, const Literal& value, source_location at) {
-  if (!is_float64(value))  // as the attribute is
+  if (!is_float64(value))  // the attribute is one
     throw Error(Code::plan, "Pad: the number " + value.str() + " has more bits than a float64")
         .at(at)
         .hint("concat it");

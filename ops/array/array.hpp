@@ -16,11 +16,11 @@
 
 namespace ferry {
 
-/// The dims of x in the order `perm`: dim i of the result is dim perm[i] of x. None given: reversed.
+/// x with its dims in the order `perm`: dim i of the result is dim perm[i] of x. An empty `perm` reverses the dims.
 Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
-/// The values one after another along `axis`; their other dims are equal, their dtypes become one as in
-/// ops/math/math.hpp. There is at least one. Along dim 0 of bounded values, the rows that are there are joined.
+/// The values, at least one, one after another along `axis`. Their other dims must be equal; their dtypes become one as
+/// in ops/math/math.hpp. Bounded values are joined along dim 0 with as many rows as they have in the step.
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
 inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);
@@ -33,7 +33,7 @@ Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at =
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 /// Elements begin, begin + step, … before end, along `axis`. Negative begin and end are counted from the end of the
-/// dim; both are cut to its size. step >= 1.
+/// dim; both are clamped to its range. step >= 1.
 Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1,
             source_location at = source_location::current());
 /// The same along several axes: `begin`, `end` and `step` have an element for each (no step: 1).
@@ -55,12 +55,12 @@ struct SliceRange {
   return {first, last > first ? (last - first - 1) / step + 1 : 0};
 }
 
-/// x with `low[d]` elements in front of dim d and `high[d]` behind it, all of them `value`.
+/// x with `low[d]` elements before those of dim d and `high[d]` after them, all equal to `value`.
 Value pad(const Value& x, Ints low, Ints high, const Literal& value = 0,
           source_location at = source_location::current());
 
-/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Unslice(y, like) {as Slice}:
-/// zeros of like's shape with y where the slice is, Pad {low, high, value}.
+/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Pad {low, high, value}, and
+/// Unslice(y, like) {as Slice}, the gradient of Slice: zeros of like's shape, with y in place of the slice.
 [[nodiscard]] std::span<const OpDef* const> array_ops();
 
 }  // namespace ferry

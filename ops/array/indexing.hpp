@@ -13,27 +13,28 @@
 
 namespace ferry {
 
-/// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: of x [a,n,b], axis 1 and indices [i,j]
-/// the result is [a,i,j,b]. Negative indices are counted from the end. One out of range is an error when it
-/// runs.
+/// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: for x [a,n,b], axis 1 and indices
+/// [i,j] the result is [a,i,j,b]. Negative indices are counted from the end. An index out of range is an error at run
+/// time.
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
              source_location at = source_location::current());
 
 /// [..., depth]: 1 where the position along the last dim equals the element of `indices` (integers), else 0. An index
-/// out of range gives zeros alone.
+/// out of range, such as a negative one, gives only zeros.
 Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::float32,
               source_location at = source_location::current());
 
-/// The positions of the elements of x that are not zero: int64 [n, rank], n at most x's number of elements (a bounded
-/// dim), in row-major order. x has a rank of 1 or more.
+/// The positions of the elements of x that are not zero, in row-major order: int64 [n, rank], where n is a bounded dim,
+/// at most x's number of elements. x has a rank of 1 or more.
 Value nonzero(const Value& x, source_location at = source_location::current());
 
-/// 0, 1, 2 … count - 1: int64 [n], n at most `most` (a bounded dim). `count`, an int64 scalar, is a number of the step;
-/// below 0 it is as 0, above `most` an error when it runs. gather(x, arange(count, most)) are the first rows.
+/// 0, 1, 2 … count - 1: int64 [n], where n is a bounded dim, at most `most`. `count`, an int64 scalar, is computed in
+/// the step; a negative one counts as 0, one above `most` is an error at run time. gather(x, arange(count, most)) gives
+/// the first `count` rows of x.
 Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
 
-/// Gather {axis}, ScatterAdd(y, indices, like) {axis}: zeros of like's shape to whose rows those of y are added, in the
-/// order of the indices, OneHot {depth, dtype}, NonZero, Arange {most}.
+/// Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}, and ScatterAdd(y, indices, like) {axis}, the gradient
+/// of Gather: zeros of like's shape, to whose rows at `indices` the rows of y are added, one after another.
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();
 
 }  // namespace ferry

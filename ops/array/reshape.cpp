@@ -9,8 +9,9 @@
 namespace ferry {
 namespace {
 
-/// Letters for the dims of a reshape. Runs of dims of equal product are groups, from the left; a dim that is a group of
-/// its own on both sides survives and keeps its letter. The others must be whole: a part of one is no part of another.
+/// The index notation of a reshape. From the left, the dims of both sides are divided into groups of equal product. A
+/// dim that is alone in its group on both sides survives and keeps its letter. All others must be whole, since a part
+/// of such a dim does not correspond to a part of any dim on the other side.
 class ReshapeLetters {
  public:
   ReshapeLetters(const Shape& in, const Shape& out) : in_(in), out_(out) {
@@ -48,7 +49,7 @@ class ReshapeLetters {
     while (i_ < in_.rank()) take_in();
     while (o_ < out_.rank()) take_out();
   }
-  /// Takes dims on the side that lags until the products agree; false when they never do.
+  /// Takes dims from the side with the smaller product until the products agree; false when they never do.
   bool take_group() {
     int i = i_, o = o_;
     std::int64_t in = 1, out = 1;
@@ -72,7 +73,7 @@ class ReshapeLetters {
   std::string in_text_, out_text_;
 };
 
-/// Product of the known dims, and the dims that are not.
+/// The product of the fixed dims, and the dims that are not fixed.
 struct Factors {
   std::int64_t known = 1;
   std::vector<Dim> open;
@@ -156,9 +157,9 @@ std::string reshape_like_index(const OpFacts& facts) {
   return letters.in() + "," + letters.out() + "->" + letters.out();
 }
 
-// ---- Rows of a bounded value, joined or cut up ----
+// ---- ReshapeRows: joins or divides the rows of a bounded value ----
 
-/// Elements of a row, the dims behind the first; -1 where one is not known.
+/// The number of elements of a row (the dims after the first); -1 if one of the dims is not known.
 std::int64_t row_of(const Shape& shape) {
   Ints sizes;
   for (int d = 1; d < shape.rank(); ++d) {
@@ -184,7 +185,7 @@ std::vector<Shape> reshape_rows_shape(const OpFacts& facts) {
   return {to};
 }
 
-/// "[a][b]c->[d]c": dims behind, equal on both sides, may be split.
+/// "[a][b]c->[d]c": trailing dims that are equal on both sides may be split.
 std::string reshape_rows_index(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   const Shape to = reshape_rows_shape(facts)[0];
@@ -201,7 +202,6 @@ std::string reshape_rows_index(const OpFacts& facts) {
   return in + "->" + out;
 }
 
-/// The rows of the input again.
 Values reshape_rows_grad(GradCtx& g) {
   Ints sizes{-1};
   for (int d = 1; d < g.in().rank(); ++d) sizes.push_back(g.in().shape()[d].size());
@@ -306,7 +306,7 @@ constexpr OpDef kReshape{.name = "Reshape",
 
 constexpr AttrDef kRowAttr[] = {{"row", "ints"}};
 
-// An op of its own, not a view as Reshape: it changes the extent, and a view has that of the value that it shows.
+// Not a view, as Reshape is, because it changes the extent: a view has the extent of the value that it shows.
 constexpr OpDef kReshapeRows{.name = "ReshapeRows",
                              .types = "T->T",
                              .T = kAnyType,

@@ -33,8 +33,9 @@ void check_joins(const OpFacts& facts) {
 
 // ---- Elements ----
 
-/// Index notation of x and of the indices along the middle one of three dims: "a[n]b" and "amb" of a gather, "a[m]b" of
-/// a scatter. A dim in which their sizes differ has two letters, both of them whole.
+/// Index notation of x and of the indices, here for the middle one of three dims as axis: "a[n]b" and "amb" for a
+/// gather, "a[n]b" and "a[m]b" for a scatter. Another dim in which the sizes differ has two letters, both of them
+/// whole.
 struct ElementTerms {
   std::string x, indices;
 };
@@ -72,7 +73,7 @@ std::string scatter_elements_index(const OpFacts& facts) {
 
 // ---- Blocks ----
 
-/// How many positions there are in each row of indices.
+/// The size of the last dim of indices: in how many dims of x they give a position.
 int positions(const OpFacts& facts, int batch) {
   const Shape &x = facts.shape(0), &indices = facts.shape(1);
   const int rank = indices.rank();
@@ -95,9 +96,9 @@ struct BlockTerms {
   std::string x, indices, updates;
 };
 
-/// Index notation of x, the indices and the updates, for two positions: "b[m][n]r", "bi[k]" and "bir", where b is the
-/// batch, m and n are indexed, r is the block, i the rows of indices and k the positions. Where blocks are written, i
-/// is whole.
+/// Index notation of x, the indices and the updates, here for positions in two dims: "b[m][n]r", "bi[k]" and "bir",
+/// where b is the batch, m and n are indexed, r is the block, i the rows of indices and k their last dim. Where blocks
+/// are written, i is whole.
 BlockTerms block_terms(const OpFacts& facts, bool written) {
   const auto given = facts.attr<std::int64_t>("batch_dims");
   if (given < 0 || given > facts.shape(0).rank()) OpFacts::fail("batch_dims is " + std::to_string(given));
@@ -125,7 +126,7 @@ std::string scatter_nd_index(const OpFacts& facts) {
 
 // ---- Gradients ----
 
-/// The gradients of a scatter: `read` gathers and `add_to` adds at the op's own indices.
+/// The gradients of a scatter: read(y) gathers from y at the op's indices, add_to(y, updates) adds there.
 template <class Read, class AddTo>
 Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
   const Value updates = g.in(2);
@@ -146,7 +147,7 @@ Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
     case Scatter::smallest:
       break;
   }
-  // All elements that are equal to the result share its gradient.
+  // Where several are equal to the result (the element of x, updates), they share its gradient.
   const Value kept = cast(equal(g.in(0), g.out()), dy.dtype());
   const Value chosen = cast(equal(updates, read(g.out())), dy.dtype());
   const Value share = dy / add_to(kept, chosen);

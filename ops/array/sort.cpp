@@ -41,7 +41,7 @@ Values top_k_grad(GradCtx& g) {
   return {scatter_elements(zeros, g.out(1), g.dout(0), g.attrs().get<std::int64_t>("axis"), Scatter::add)};
 }
 
-/// "[m]r->[n]r,[n],[m],[n]", all of it whole: rows are compared with each other.
+/// "[m][r]->[n][r],[n],[m],[n]": all dims are whole, since every row is compared with every other.
 std::string unique_index(const OpFacts& facts) {
   const int rank = facts.shape(0).rank();
   Letters letters;

@@ -17,21 +17,21 @@ struct TopK {
   Value values;
   Value indices;  ///< int64
 };
-/// The k largest elements along `axis`, or the smallest, in order, and where they are. Numbers; k at most the dim's
-/// size. With k that size it sorts. Along a bounded dim the result has a bounded dim, too,
-/// with all elements where there are fewer than k.
+/// The k largest elements along `axis`, or the smallest, in order, and their positions. x has numbers, and k is at most
+/// the size of the dim; if it is equal, the elements are sorted. Along a bounded dim the result is bounded too, and it
+/// has all elements if there are fewer than k.
 TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
            source_location at = source_location::current());
 
 /// The results of unique() for m rows, n of them different.
 struct Unique {
   Value values;   ///< [n,…]: each different row once
-  Value indices;  ///< int64 [n]: where each comes first
+  Value indices;  ///< int64 [n]: where in x each first occurs
   Value inverse;  ///< int64 [m]: where in `values` each row is
-  Value counts;   ///< int64 [n]: how often each comes
+  Value counts;   ///< int64 [n]: how often each occurs
 };
-/// The different rows of x (elements along dim 0; x has a rank of 1 or more), sorted or in the order in which they
-/// first occur. n is a bounded dim, at most m.
+/// The distinct rows of x (elements along dim 0; x has a rank of 1 or more), sorted or in the order in which they first
+/// occur. n is a bounded dim, at most m.
 Unique unique(const Value& x, bool sorted = true, source_location at = source_location::current());
 
 /// TopK {axis, k, largest: bool}, Unique {sorted: bool}.

@@ -5,7 +5,7 @@ namespace {
 
 constexpr AttrDef kPartAttrs[] = {{"dim", "int"}, {"parts", "int"}};
 
-/// The shape with its first dim bounded, or known.
+/// The shape with its first dim bounded, or fixed at the bound.
 Shape with_first(Shape shape, bool bounded) {
   if (shape.rank() == 0) OpFacts::fail("a scalar has no bounded dim");
   const std::int64_t size = shape[0].size();

@@ -70,7 +70,7 @@ std::string print_index(const OpFacts& facts) {
   return term(text) + "->" + term(text);
 }
 
-// The bodies in the order in which their captures are inputs.
+// The bodies are listed in the order in which their captures are inputs.
 constexpr AttrDef kWhileAttrs[] = {{"cond", "subgraph"}, {"body", "subgraph"}, {"carried", "int"}};
 constexpr AttrDef kCondAttrs[] = {{"then_branch", "subgraph"}, {"else_branch", "subgraph"}};
 constexpr AttrDef kPrintAttrs[] = {{"label", "string"}};
@@ -109,7 +109,7 @@ struct Body {
   SubgraphRef ref;
 };
 
-/// A new body of `owner`, with a parameter for each carried value, and what `fill` makes of them.
+/// A new body of `owner`, with a parameter for each carried value; its results are what `fill` makes of these.
 Body build_body(Graph& owner, const std::string& name, const Values& carried, const SourceLine& line,
                 const std::function<Values(const Values&)>& fill) {
   Graph& body = owner.add_subgraph(name);
@@ -121,7 +121,7 @@ Body build_body(Graph& owner, const std::string& name, const Values& carried, co
   return {&body, ref};
 }
 
-/// x with the bound `most` on its rows; x has no more.
+/// x as a value whose number of rows has the bound `most`; x must not have more rows.
 Value with_bound(const Value& x, std::int64_t most) {
   if (x.shape()[0] == Dim::at_most(most)) return x;
   return gather(x, arange(size_of(x, {0}, DType::int64), most), 0);
@@ -137,9 +137,10 @@ bool differ_in_rows(const Type& a, const Type& b) {
   return may_equal(a, other);
 }
 
-/// Gives both branches the greater bound where their results differ in rows of which one is bounded.
+/// Where two results of the branches differ only in the number of rows, and one is bounded, gives both the greater
+/// bound.
 void bound_rows(Graph& owner, Graph& yes, Graph& no, const SourceLine& line) {
-  if (yes.results().size() != no.results().size()) return;  // refused below
+  if (yes.results().size() != no.results().size()) return;  // cond_shape() refuses it
   Values ours, others;
   for (std::size_t i = 0; i < yes.results().size(); ++i) {
     ours.push_back(yes.value(yes.results()[i]));
@@ -168,8 +169,8 @@ std::string fresh_stem(const Graph& owner, std::string_view stem) {
   return std::string(stem) + (owner.subgraphs() == 0 ? "" : "_" + std::to_string(owner.subgraphs()));
 }
 
-/// Makes, in the body that is being built, the gradients of the asked inputs of g's Cond through one branch, whose
-/// captures begin at input `begin`. `inputs` are those of g.in() outside of the body.
+/// Adds to `body` the gradients, through one branch of g's Cond, with respect to the inputs `asked`. The branch's
+/// captures are inputs of the Cond from `begin` on. `inputs` are the values of g.in(), made outside of the body.
 Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, const std::vector<int>& asked,
                         const Values& inputs, const Values& douts) {
   const Graph& forward = g.graph().subgraph(branch);
@@ -196,8 +197,8 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
   return given;
 }
 
-/// The gradient of a branch is a branch on the same predicate, that computes again what the taken one computed, and
-/// then backwards. It gives the gradients of all inputs asked for: zeros for those of the other branch.
+/// The gradient of a Cond is a Cond on the same predicate, each of whose branches computes the forward branch again and
+/// then goes backwards. Each gives the gradients of all inputs asked for: zeros for those of the other branch.
 Values cond_gradient(GradCtx& g) {
   Values douts, read;
   for (int i = 0; i < g.outputs(); ++i)

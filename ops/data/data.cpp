@@ -45,7 +45,7 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
   return raw_shape(facts);
 }
 
-/// The formats of which rows can be read by themselves, and the ops that read them whole.
+/// The formats whose rows can be read one by one (BatchFile's `format`), and the ops that read such files whole.
 struct Streamable {
   std::string_view op, format;
 };
@@ -53,7 +53,7 @@ constexpr Streamable kStreamable[] = {{"ReadIdx", "idx"}, {"ReadNpy", "npy"},
                                       {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"},
                                       {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}};
 
-/// The outputs of ReadLibsvm: `tensor` of those that are streamed.
+/// The outputs of ReadLibsvm. A BatchFile that streams one of them has its name as `tensor`.
 struct SparsePart {
   std::string_view name;
   DType dtype;
@@ -67,7 +67,7 @@ void check_features(std::int64_t features) {
     OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
 }
 
-/// Checks the attributes that only texts have.
+/// Checks the attributes of text formats.
 void check_text(const OpFacts& facts, const std::string& format, const Shape& shape) {
   if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
   if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
@@ -82,7 +82,7 @@ void check_text(const OpFacts& facts, const std::string& format, const Shape& sh
     OpFacts::fail(name + " of sparse rows are not " + declared.str());
 }
 
-/// Labels, values, indices.
+/// The shapes of labels, values and indices.
 std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   check_path(facts);
   const auto rows = facts.attr<std::int64_t>("rows"), most = facts.attr<std::int64_t>("most"),
@@ -246,7 +246,7 @@ std::int64_t bytes_of(const Op& op) {
   return bytes;
 }
 
-/// How batches of the array's rows are read from its file; null: the whole array is read into memory.
+/// The format in which the array's file can be streamed; null: the whole array is read into memory.
 const Streamable* streamable(const Value& array, const BatchOptions& options) {
   if (!array.defined()) return nullptr;
   const Op op = array.op();

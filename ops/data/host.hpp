@@ -1,4 +1,4 @@
-// Facts of a task's machine.
+// Facts about a task's machine.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace ferry {
 
-/// The name of the host of the task that computes it: uint8[64], its bytes and then zeros; a longer name is cut. The
-/// value depends on the task, so it must lie on one, by a device scope or annotation (else Error(plan) when the plan is
-/// made), and stays there.
+/// The name of the host of the task that computes it: uint8[64], its bytes and then zeros; a longer name is truncated.
+/// The value depends on the task, so it must be placed on one task, by a device scope or annotation (else Error(plan)
+/// when the plan is made), and it is never moved to another.
 ///
 ///     auto there = g.device("/task:1");
 ///     const Value name = host_name(g);

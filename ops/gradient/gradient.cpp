@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// Walks backwards from the loss, op by op, adding up what reaches each value.
+/// Walks backwards from the loss, op by op, adding up the gradients that reach each value.
 class Backward {
  public:
   Backward(Graph& graph, OpId last, std::vector<ValueId> xs)

@@ -19,8 +19,8 @@ namespace ferry {
 
 class Remaker;
 
-/// Gradients of the sum of `loss`'s elements in `xs`: one value for each, of its dtype and shape. The loss is usually a
-/// scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
+/// Gradients of the sum of `loss`'s elements with respect to `xs`: one value for each x, of its dtype and shape. The
+/// loss is usually a scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
 ///
 /// Error(plan) when the loss is not floating-point, when it does not depend on one of `xs`, or when an op on the way
 /// has no gradient: the message names the op, its line, and why.
@@ -31,8 +31,8 @@ class Remaker;
   return gradients(loss, std::span<const Value>(xs), at);
 }
 
-/// The gradients of the sum over i of ys[i] * dys[i] in `xs`, the transposed Jacobian times dys; undefined where the ys
-/// do not depend on an x. The ys are floating-point, each dy has the type of its y.
+/// The gradients of the sum over i of ys[i] * dys[i] with respect to `xs` (the vector-Jacobian product); undefined for
+/// an x on which the ys do not depend. The ys are floating-point; each dy has the type of its y.
 [[nodiscard]] Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs,
                               source_location at = source_location::current());
 
@@ -44,7 +44,7 @@ class Remaker;
 /// that the input was broadcast to: it is summed back to the input's own shape afterwards.
 class GradCtx {
  public:
-  /// `douts`: one for each output, undefined where no gradient reaches it; `wanted`: for each input, whether its
+  /// `douts`: the gradient of each output, undefined where none reaches it; `wanted`: for each input, whether its
   /// gradient is asked for.
   GradCtx(Graph& graph, Remaker& remaker, OpId op, Values douts, std::vector<bool> wanted)
       : graph_(graph),
@@ -60,14 +60,14 @@ class GradCtx {
   [[nodiscard]] SourceLine line() const { return op().line(); }
   [[nodiscard]] int inputs() const { return static_cast<int>(op().inputs().size()); }
   [[nodiscard]] int outputs() const { return op().outputs(); }
-  /// The op's values, made again where Graph::remade() asks for that.
+  /// The op's inputs and outputs, recomputed where Graph::remade() asks for that.
   [[nodiscard]] Value in(int i = 0) const;
   [[nodiscard]] Value out(int i = 0) const;
-  /// Input i as it was, for its sizes alone: it is not made again for them.
+  /// Input i for uses of its sizes alone: it is never recomputed.
   [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
   /// Gradient of output i: zeros when none reaches it.
   [[nodiscard]] Value dout(int i = 0);
-  /// Whether a gradient of output i is there.
+  /// Whether a gradient reaches output i.
   [[nodiscard]] bool has_dout(int i) const { return douts_[static_cast<std::size_t>(i)].defined(); }
   /// Whether the gradient of input i is used: others need not be made.
   [[nodiscard]] bool wants(int i) const { return wanted_[static_cast<std::size_t>(i)]; }
@@ -83,7 +83,7 @@ class GradCtx {
   OpId op_;
   Values douts_;
   std::vector<bool> wanted_;
-  Attrs attrs_;  // a copy: the graph's own move as ops are added
+  Attrs attrs_;  // a copy: adding ops invalidates references to the graph's own
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Recomputing for the backward pass what was made in a scope of Graph::remade(), in place of keeping it.
+// Rematerialization: the backward pass recomputes what was made in a scope of Graph::remade(), instead of keeping it.
 #pragma once
 
 #include <map>
@@ -9,17 +9,19 @@
 
 namespace ferry {
 
-/// Copies ops of remade scopes, in their own graph: each at most once, when its value is first asked for.
+/// Copies ops of remade scopes within their graph: each op at most once, when its value is first asked for.
 class Remaker {
  public:
   explicit Remaker(Graph& graph) : graph_(graph) {}
 
-  /// The value that the gradient of the op `user` reads in place of `value`: a copy if it was made in a remade scope,
-  /// else itself. It is also itself, so kept, when `user` is in another remade scope.
+  /// The value that the gradient of the op `user` reads in place of `value`: a recomputed copy if `value` was made in a
+  /// remade scope, else `value` itself. If `user` is in another remade scope it reads `value` itself, which is thus
+  /// kept.
   [[nodiscard]] Value read_by(OpId user, ValueId value);
 
  private:
-  /// Whether a copy is made: not of ops that must not run twice, nor of those that run once for all steps.
+  /// Whether the op is of this scope and may be copied, which ops with state and ops that run once for all steps may
+  /// not.
   [[nodiscard]] bool is_remade(OpId op, std::uint32_t scope) const;
   /// The ops of its scope that the op needs and that have no copy yet, in topological order; the op itself is last.
   [[nodiscard]] std::vector<OpId> needed(OpId op) const;

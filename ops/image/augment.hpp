@@ -1,9 +1,9 @@
-// Images changed at random, so that a network sees other ones in each epoch. What is drawn for an image is a function
-// of the op's name, `seed`, the session's seed, the step and the image's number in the batch (as in
-// ops/math/random.hpp): a batch that is split over tasks is changed as one that is not.
+// Random augmentation of images, so that a network sees different ones in each epoch. The random numbers for an image
+// are a function of the op's name, `seed`, the session's seed, the step and the image's number in the batch (as in
+// ops/math/random.hpp): a batch that is split over tasks is changed in the same way as one that is not.
 //
-// Images are [n, …, height, width, …]: `axis` is the dim of the height, the next one that of the width, dim 0 counts
-// the images. So axis 1 for [n, height, width, channels], 2 for [n, channels, height, width]. Of any dtype.
+// Images are [n, …, height, width, …] of any dtype: `axis` is the dim of the height, the next one that of the width,
+// dim 0 counts the images. So axis is 1 for [n, height, width, channels], 2 for [n, channels, height, width].
 //
 // Errors: Error(plan) with the caller's line when axis or padding do not fit.
 #pragma once
@@ -17,10 +17,10 @@
 
 namespace ferry {
 
-/// Each image as it is or with left and right exchanged, each with probability 1/2.
+/// Each image with left and right exchanged with probability 1/2, else as it is.
 Value random_flip(const Value& images, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
-/// Each image with `padding` zeros on all four sides, cut to its old size at a place drawn evenly.
+/// Each image padded with `padding` zeros on all four sides, then cropped to its old size at a uniformly random place.
 Value random_crop(const Value& images, std::int64_t padding, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
 

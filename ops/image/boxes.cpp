@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Whether the boxes are [n,4] and the scores [n]: of one image and class, where n may be bounded.
+/// Whether the boxes are [n,4] and the scores [n]: then there is one image and class, and n may be bounded.
 bool is_one_class(const OpFacts& facts) {
   return facts.shape(0).rank() == 2 && facts.shape(1).rank() == 1;
 }

@@ -18,7 +18,7 @@ void check_number(std::string_view name, std::int64_t number) {
                   std::to_string(kMostComputed));
 }
 
-/// Positions of a window along one dim. `side`: 0 for rows, 1 for columns.
+/// The number of positions of a window along one dim. `side`: 0 for rows, 1 for columns.
 Dim positions(const OpFacts& facts, const Dim& image, const Dim& window, std::size_t side) {
   if (!image.known() || !window.known()) return Dim::unknown();
   check_number("an image's dim", image.size());
@@ -68,7 +68,7 @@ void check_channels(const OpFacts& facts, const Dim& channels, const Shape& filt
     OpFacts::fail(filter[0].str() + " output channels cannot be cut into " + std::to_string(groups) + " groups");
 }
 
-/// Shape of the output, from the inputs that are image and filter.
+/// The shape of the output of conv2d(). `image` and `filter` are numbers of inputs.
 Shape convolved(const OpFacts& facts, int image, int filter) {
   check_rank(facts, image, "the image");
   check_rank(facts, filter, "the filter");
@@ -82,7 +82,7 @@ std::vector<Shape> conv_shape(const OpFacts& facts) {
   return {convolved(facts, 0, 1)};
 }
 
-/// Input 0 of a gradient must have the shape of what the op gives.
+/// Checks that input 0, the gradient of an op's output, has the shape of that output.
 void check_gradient(const OpFacts& facts, const Shape& given) {
   check_rank(facts, 0, "the gradient");
   const Shape& dy = facts.shape(0);
@@ -101,7 +101,7 @@ std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
   return {facts.shape(2)};
 }
 
-/// Size of a dim of an image whose windows have `positions` of them. `side` as in positions().
+/// The size of an image's dim along which a window has that many positions. `side` as in positions().
 Dim unpooled(const OpFacts& facts, const Dim& positions, const Dim& window, std::size_t side) {
   if (!positions.known() || !window.known()) return Dim::unknown();
   check_number("an image's dim", positions.size());
@@ -153,7 +153,7 @@ std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
   return {facts.shape(1)};
 }
 
-// ---- Notation: channels of several groups belong together ----
+// ---- Notation: with several groups, channels must be whole ----
 
 /// The terms of index notation for the image, the filter and the output.
 struct ConvTerms {
@@ -187,7 +187,7 @@ std::string grad_filter_index(const OpFacts& facts) {
 constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
 constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
 
-/// One of the ops that are linear in each factor and one another's adjoints.
+/// One of the convolution ops, which are linear in each factor and adjoint to one another.
 constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, GradFn grad) {
   OpDef def{.name = name, .types = "T,T->T", .T = kFloats};
   def.attrs = kConvAttrs;
@@ -200,7 +200,7 @@ constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infe
   return def;
 }
 
-/// Gives the op a third input, which only says the sizes of the output.
+/// Gives the op a third input, which only gives the sizes of the output.
 constexpr OpDef like_input_2(OpDef def) {
   def.types = "T,T,T->T";
   def.unread = 0b100;
@@ -255,7 +255,7 @@ constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, avg_
 constexpr OpDef kAvgPool2DGrad =
     reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_grad)));
 
-/// Makes another op that slides in the same way: with the attributes of g's op.
+/// Makes an op whose window moves as that of g's op does: it has the same attributes.
 Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
   return make_one(def, inputs, g.line(), g.attrs());
 }

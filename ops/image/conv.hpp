@@ -20,19 +20,19 @@ struct Sliding {
   Ints dilations = {};  ///< of rows and columns, at least 1; max_pool2d and avg_pool2d have none
 };
 
-/// The padding with which a window of odd `size` (after dilation), moved by 1, keeps the size of the image.
+/// The padding with which a window of odd `size` (after dilation) and stride 1 keeps the size of the image.
 [[nodiscard]] inline Ints same_padding(std::int64_t size) {
   return {(size - 1) / 2, (size - 1) / 2};
 }
 
 /// y[n,o,p,q] = sum over c, u, v of x[n,c,P,Q] * w[o,c,u,v], with P and Q as Sliding says and zeros for padding (the
-/// cross-correlation, as usual in the field). x [n,c,h,w], w [o,c/groups,kh,kw]; output channels and input channels are
-/// cut into `groups` equal blocks, which are convolved with one another. Floating-point.
+/// cross-correlation, as usual in the field). x [n,c,h,w], w [o,c/groups,kh,kw]; input channels and output channels are
+/// divided into `groups` equal blocks, and block i of the output depends on block i of the input alone. Floating-point.
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
              source_location at = source_location::current());
 
 /// The adjoint of conv2d: each element of x [n,o,p,q] adds its products with the filter w [o,c/groups,kh,kw] to the
-/// places of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 less the
+/// elements of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 minus the
 /// padding. Floating-point.
 Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                        source_location at = source_location::current());

@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-/// One dim with all its numbers.
+/// One dim to resize, from `from` to `to` elements.
 struct Resized {
   int axis = 0;
   std::int64_t from = 0, to = 0;
@@ -57,7 +57,7 @@ std::int64_t nearest(double place, Rounding rounding, std::int64_t size) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, size - 1);
 }
 
-/// Weight of a neighbour at this distance.
+/// The weight of a neighbour at this distance from a new element's place.
 double weight(const Resizing& resizing, double distance) {
   const double d = std::abs(distance);
   if (resizing.interpolation == Interpolation::linear) return std::max(0.0, 1 - d);
@@ -81,7 +81,7 @@ Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
                          weight(resizing, (at - static_cast<double>(k)) * shrunk));
     total += weights.back().second;
   }
-  for (auto& [element, share] : weights) share = total == 0 ? 0 : share / total;  // far outside: nothing is taken
+  for (auto& [element, share] : weights) share = total == 0 ? 0 : share / total;  // far outside: no neighbours
   return weights;
 }
 
@@ -145,7 +145,8 @@ Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
   return gather(x, x.graph().constant(indices), dim.axis);
 }
 
-/// A dim so long that a matrix would be mostly zeros: neighbour by neighbour, weighted.
+/// Resizes a dim so long that a matrix would be mostly zeros: gathers neighbour by neighbour and adds them up,
+/// weighted.
 Value gathered(const Value& x, const Resizing& resizing, const Resized& dim) {
   const std::vector<Weights> all = all_weights(resizing, dim);
   std::size_t most = 0;
@@ -170,14 +171,14 @@ Value gathered(const Value& x, const Resizing& resizing, const Resized& dim) {
   return sum;
 }
 
-/// Linear or cubic.
+/// Resizes a dim by linear or cubic interpolation.
 Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim) {
   constexpr std::int64_t kLong = 2048;
   if (dim.from > kLong || dim.to > 4 * kLong) return gathered(x, resizing, dim);
   return multiplied(x, x.graph().constant(matrix(resizing, dim, x.dtype())), dim.axis);
 }
 
-/// `outside` where a new element lies outside of the original dim.
+/// y with resizing.outside where a new element lies outside of the original dim.
 Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
   sizes[0] = dim.to;
@@ -215,7 +216,7 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   return resized;
 }
 
-/// Whether nothing happens along this dim.
+/// Whether resizing leaves this dim as it is.
 bool is_same(const Resized& dim, Coordinates coordinates) {
   if (dim.from != dim.to) return false;
   for (std::int64_t i = 0; i < dim.to; ++i)

@@ -1,5 +1,5 @@
-// Resizing images: each dim that changes becomes a product with a matrix of weights, which is computed when the graph
-// is built; or a gather, where the dim is long or takes nearest neighbours.
+// Resizing images. Each dim that changes is resized by a product with a matrix of weights, which is computed when the
+// graph is built, or by gathers where the dim is long or nearest neighbours are taken.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace ferry {
 
-/// The place in the original dim of element i, when a dim is resized from n to m elements. scale is m / n. Where a
-/// scale is given instead, m in these formulas is scale * n before it is rounded down, as in ONNX.
+/// The place in the original dim of element i, when a dim is resized from n to m elements. scale is m / n. Where the
+/// user gives a scale, m in these formulas is scale * n, not rounded, as in ONNX.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5
-  half_pixel_symmetric,  ///< half_pixel; what rounding scale * n down cuts off is cut off evenly at both ends
-  pytorch_half_pixel,    ///< half_pixel; 0 when m is 1
+  half_pixel_symmetric,  ///< half_pixel, moved so that what rounding scale * n loses is lost evenly at both ends
+  pytorch_half_pixel,    ///< half_pixel, but 0 when m is 1
   half_pixel_floor,      ///< (i + 0.5) / scale: TensorFlow's for nearest neighbours
   align_corners,         ///< i * (n - 1) / (m - 1)
   asymmetric,            ///< i / scale
@@ -47,8 +47,8 @@ struct ResizedDim {
   double begin = 0, end = 1;  ///< with crop
 };
 
-/// x with other sizes. Sizes of these dims are known, and at most 4,096 times as large or as small as before. Nearest:
-/// of any dtype; otherwise floating-point.
+/// x with these dims resized. The old sizes must be known; neither they nor the new ones may exceed 2^24, nor differ by
+/// more than a factor of 4096. x is floating-point, or of any dtype for nearest.
 Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing = {},
              source_location at = source_location::current());
 

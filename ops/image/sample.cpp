@@ -21,7 +21,7 @@ namespace {
   throw Error(Code::plan, what + ": of " + value.name() + " " + value.shape().str() + ": " + why).at(line);
 }
 
-/// All sizes of a value of that rank (0: any), none of them 0.
+/// The sizes of a value, which must be known and not 0, and of which there must be `rank` (0: any number).
 Ints known_sizes(const std::string& what, const Value& value, int rank, const SourceLine& line) {
   if (rank > 0 && value.rank() != rank) fail(what, value, "must have " + std::to_string(rank) + " dims", line);
   if (!value.shape().fixed()) fail(what, value, "all sizes must be known", line);
@@ -30,7 +30,7 @@ Ints known_sizes(const std::string& what, const Value& value, int rank, const So
   return sizes;
 }
 
-/// Numbers of a shape, each from its position in the flattened tensor.
+/// A tensor of these sizes whose element i, in row-major order, is number(i).
 template <class F>
 Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
   check_computed("a table", checked_count(sizes), SourceLine());
@@ -43,7 +43,7 @@ Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
   return tensor;
 }
 
-/// Images whose elements are picked by number: rows of [images * elements,channels].
+/// Images as rows [images * elements,channels], so that an element with all its channels can be gathered by its number.
 struct Rows {
   Value rows;
   Ints sizes;  ///< of an image
@@ -84,7 +84,7 @@ Value reflected(const Value& x, double low, double high) {
   return (range - distance) + low;
 }
 
-/// Weight of a neighbour at a distance of 0 to 2, by Keys' kernel with a = -0.75: `near` within 1.
+/// Weight of a neighbour at a distance of 0 to 2, by Keys' kernel with a = -0.75. `near`: the distance is at most 1.
 Value cubic_weight(const Value& distance, bool near) {
   constexpr double a = -0.75;
   if (near) {
@@ -96,7 +96,7 @@ Value cubic_weight(const Value& distance, bool near) {
   return middle * distance - 4 * a;
 }
 
-/// The neighbours of a place along a dim, before what lies outside is looked at.
+/// The neighbours of a place along a dim; they may lie outside of the image.
 std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolation) {
   if (interpolation == Interpolation::nearest) return {{stop_gradient(round(place)), Value()}};
   const Value below = stop_gradient(floor(place));
@@ -111,7 +111,8 @@ std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolatio
   return four;
 }
 
-/// A neighbour in an image of `size`: what is outside has weight 0, or is another element.
+/// The neighbour moved into an image of `size` elements: one that lies outside gets weight 0 or becomes another
+/// element.
 Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& sampling) {
   const auto last = static_cast<double>(size - 1);
   const double edge = sampling.align_corners ? 0 : 0.5;
@@ -143,7 +144,8 @@ void for_combinations(const PerDim& dims, const Ints& sizes, std::size_t dim, co
   }
 }
 
-/// Weighted elements of each combination: [places…,channels], at numbers in images that begin at `begin`.
+/// Calls each(weighted elements [places…,channels]) for every combination; `begin` is the number of an image's first
+/// element.
 template <class Each>
 void for_weighted(const Rows& images, const PerDim& dims, const Value& begin, const Each& each) {
   for_combinations(dims, images.sizes, 0, Value(), Value(), [&](const Value& number, const Value& weight) {
@@ -159,7 +161,8 @@ Value channels_second(const Value& y) {
   return transpose(y, order);
 }
 
-/// Elements of x at `places`, of each dim counted in elements and of shape [n,p1,…]: [n,channels,p1,…].
+/// Samples x at `places`, which has the positions along each dim, counted in elements, of shape [n,p1,…]. Gives
+/// [n,channels,p1,…].
 Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sampling& sampling) {
   const Rows images(x, sizes);
   PerDim dims;
@@ -177,7 +180,7 @@ Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sam
   return channels_second(sum);
 }
 
-/// A coordinate from -1 to 1 counted in elements, where it is outside reflected or moved to the border.
+/// A coordinate from -1 to 1 as a position counted in elements; one outside may be reflected or moved to the border.
 Value place_of(const Value& coordinate, std::int64_t size, const Sampling& sampling) {
   const auto length = static_cast<double>(size);
   const Value moved = coordinate + 1;
@@ -194,8 +197,8 @@ Value column(const Value& x, std::int64_t k) {
   return squeeze(slice(x, -1, k, k + 1), {-1});
 }
 
-/// The neighbours of the samples of regions [r,4] along one dim, [r,parts,samples]: from column `side` to the one two
-/// behind, cut into `parts`, in an image of `size`.
+/// The neighbours, along one dim, of the samples of regions [r,4], as [r,parts,samples]. A region reaches from its
+/// column `side` to column `side` + 2 and is cut into `parts`; the image has `size` elements.
 std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, std::int64_t parts, std::int64_t size,
                                       const Regions& cut) {
   const Value begin = column(regions, side);
@@ -222,7 +225,7 @@ std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, s
   return both;
 }
 
-/// Dims of a size of 1 put in, so that rows are dims 1 and 2 of the places, columns 3 and 4.
+/// Inserts dims of size 1, so that rows are dims 1 and 2 of the places, columns 3 and 4.
 void expand(std::vector<Neighbour>& neighbours, const Ints& axes) {
   for (Neighbour& neighbour : neighbours) {
     neighbour.index = expand_dims(neighbour.index, axes);
@@ -245,7 +248,7 @@ std::vector<Shape> regions_shape(const OpFacts& facts) {
 constexpr AttrDef kRoiAttrs[] = {
     {"columns", "int"}, {"half_pixel", "bool"}, {"largest", "bool"}, {"rows", "int"}, {"scale", "float"}};
 
-// An op of its own, since the number of samples differs between regions.
+// Not built from other ops, since the number of samples differs between regions.
 constexpr OpDef kRoiAlign{.name = "RoiAlign",
                           .types = "T,T,int64->T",
                           .T = kFloats,
@@ -281,7 +284,7 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
   const auto dims = static_cast<std::int64_t>(sizes.size());
   if (theta.rank() != 3 || theta.shape()[1] != Dim(dims) || theta.shape()[2] != Dim(dims + 1) || dims < 2 || dims > 3)
     fail("affine_grid", theta, "must be [n,k,k + 1] for images of k dims, two or three", at);
-  // Row p of the base are the coordinates of element p, the last dim's first, and a 1.
+  // Row p of the base has the coordinates of element p, that of the last dim first, and a 1.
   const DType wide = is_half(theta.dtype()) ? DType::float32 : theta.dtype();
   const Tensor base = numbers(wide, {checked_count(sizes), dims + 1}, [&](std::int64_t i) {
     std::int64_t element = i / (dims + 1), k = i % (dims + 1);

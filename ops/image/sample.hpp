@@ -1,4 +1,5 @@
-// Elements of images at places that values say, between the pixels: interpolated, and differentiable in both.
+// Sampling images at places that are values themselves and may lie between pixels: elements are interpolated, and the
+// result is differentiable with respect to images and places.
 //
 // Floating-point; all sizes are known when the graph is built. Errors: all functions throw Error(plan), with the
 // caller's line, when shapes or dtypes do not fit.
@@ -15,7 +16,7 @@
 
 namespace ferry {
 
-/// How elements outside of an image are taken.
+/// What is taken for elements outside of an image.
 enum class Outside {
   zeros,      ///< zeros
   border,     ///< the nearest element of the border
@@ -28,26 +29,28 @@ struct Sampling {
   bool align_corners = false;  ///< -1 and 1 are the middles of the outermost elements, not their outer edges
 };
 
-/// Elements of x [n,c,d1,…,dk] at the places of `grid` [n,p1,…,k]: [n,c,p1,…]. The last dim of the grid counts the dims
-/// from the last to the first, each from -1 to 1 (Jaderberg et al., "Spatial transformer networks", 2015).
+/// Elements of x [n,c,d1,…,dk] at the places of `grid` [n,p1,…,k]: [n,c,p1,…]. The last dim of the grid has the
+/// coordinates along dk, …, d1, in this order, each from -1 to 1 (Jaderberg et al., "Spatial transformer networks",
+/// 2015).
 Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling = {},
                   source_location at = source_location::current());
 
-/// The grid [n,d1,…,dk,k] on which theta [n,k,k + 1] maps an image of these `sizes` {d1,…}, of two or three dims.
+/// The grid [n,d1,…,dk,k] for grid_sample() by which the affine map theta [n,k,k + 1] gives an image of these `sizes`
+/// {d1,…}, which has two or three dims.
 Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners = false,
                   source_location at = source_location::current());
 
 /// How roi_align cuts regions.
 struct Regions {
   std::int64_t rows = 1, columns = 1;  ///< of the result
-  std::int64_t samples = 1;  ///< in each of its elements, along each dim; 0: one for each pixel or part of one
+  std::int64_t samples = 1;  ///< for each element of it, along each dim; 0: the pixels that it covers, rounded up
   double scale = 1;          ///< of the regions' coordinates
-  bool half_pixel = true;    ///< coordinates are of edges; false: of middles, and regions have a size of at least 1
-  bool largest = false;      ///< of the samples' weighted neighbours, not the samples' mean
+  bool half_pixel = true;    ///< coordinates name pixels' edges; false: their middles, and regions are at least 1 large
+  bool largest = false;      ///< takes the largest of the samples' weighted neighbours, not the samples' mean
 };
-/// The regions [r,4] (x1, y1, x2, y2) of images x [n,c,h,w], `images` [r] (integers) saying of which:
-/// [r,c,rows,columns] (He et al., "Mask R-CNN", 2017). With `samples` 0 it has no gradient, and a region of infinite or
-/// NaN coordinates gives NaN.
+/// Regions [r,4] (x1, y1, x2, y2) of images x [n,c,h,w], as [r,c,rows,columns]; `images` [r] (integers) has the number
+/// of each region's image (He et al., "Mask R-CNN", 2017). With `samples` 0 it has no gradient, and a region of
+/// infinite or NaN coordinates gives NaN.
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut,
                 source_location at = source_location::current());
 
@@ -55,8 +58,8 @@ Value roi_align(const Value& x, const Value& regions, const Value& images, const
 struct Deforming {
   Sliding sliding = {};
   std::int64_t groups = 1;
-  std::int64_t offset_groups = 1;  ///< equal blocks of channels that have offsets of their own
-  Value mask = {};                 ///< [n,offset groups * taps,p,q], factors of the elements under the taps; 1
+  std::int64_t offset_groups = 1;  ///< equal blocks of channels, each with offsets of its own
+  Value mask = {};                 ///< [n,offset groups * taps,p,q], factors of the elements under the taps; none: 1
 };
 /// conv2d() of x [n,c,h,w] with w [o,c/groups,kh,kw], each tap of each position moved by the rows and columns of
 /// `offsets` [n,offset groups * taps * 2,p,q] (Zhu et al., "Deformable ConvNets v2", 2019).

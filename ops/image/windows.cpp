@@ -112,7 +112,7 @@ Ints image_sizes(const Call& call) {
   return sizes;
 }
 
-/// The moves over images whose sizes need not be known; a size that is not known is left open.
+/// The moves over images whose sizes need not be known: an unknown size is -1.
 Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
@@ -212,7 +212,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
 
 // ---- Pooling ----
 
-/// The move with Pooling::ceil: padding at the end reaches as far as the last window.
+/// The move with Pooling::ceil: the padding at the end reaches as far as the last window.
 Move rounded_up(Move move) {
   const std::int64_t room = move.low + move.size + move.high - move.covered();
   std::int64_t last = (room + move.stride - 1) / move.stride;
@@ -225,7 +225,7 @@ bool is_dilated(const Moves& moves) {
   return std::any_of(moves.begin(), moves.end(), [](const Move& m) { return m.dilation > 1 && m.window > 1; });
 }
 
-/// Whether max_pool2d and avg_pool2d can do it directly. They need no known sizes, and check the rest themselves.
+/// Whether max_pool2d and avg_pool2d can pool this directly. They do not need known sizes, and make their own checks.
 bool is_plain(const Call& call, const Moves& moves, const Pooling& pooling) {
   return moves.size() < 3 && !pooling.ceil && !is_dilated(moves) && is_float(call.x.dtype());
 }
@@ -289,7 +289,7 @@ Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join
   return x;
 }
 
-/// The number of each element in an image, of shape [1,1,d1,…].
+/// The number of each element in an image, in row-major or column-major order, of shape [1,1,d1,…].
 Tensor numbered(const Ints& sizes, bool columns_first) {
   Ints shape{1, 1};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
@@ -347,7 +347,7 @@ Tensor counts(const Call& call, const Moves& moves, DType dtype) {
   return tensor;
 }
 
-/// Makes padding a part of the image, at the end of each dim at most `most` of it; `moves` keep the rest as padding.
+/// Makes padding a part of the image; at the end of dim d at most most[d] elements, the rest stays padding in `moves`.
 Value with_padding(const Value& x, Moves& moves, const Ints& most) {
   Ints low{0, 0}, high{0, 0};
   for (std::size_t d = 0; d < moves.size(); ++d) {
@@ -506,7 +506,7 @@ Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location 
     const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
     if (p == 1) return sums;
     const Value none = equal(sums, 0);
-    const Value some = select(none, 1, sums);  // before the root, whose gradient at 0 is infinite
+    const Value some = select(none, 1, sums);  // keeps 0 from the root, whose gradient there is infinite
     return select(none, 0, p == 2 ? sqrt(some) : pow(some, 1 / p));
   });
 }

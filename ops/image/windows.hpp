@@ -1,5 +1,5 @@
 // Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of
-// ops/image/conv.hpp, which know two dims; a convolution of three takes the taps of the first as channels.
+// ops/image/conv.hpp, which have two dims; a convolution of three dims treats the taps of the first as channels.
 //
 // Sizes of windows must be known when the graph is built, those of images where a function says so or where there are
 // three dims; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
@@ -21,7 +21,7 @@ Value conv(const Value& x, const Value& w, const Sliding& sliding = {}, std::int
 
 /// The adjoint of conv(): each element of x [n,c,d1,…] adds its product with the filter w [c,o/groups,k1,…] to the
 /// places p * stride - padding + k * dilation of y [n,o,…]. A dim of y has (d - 1) * stride + (k - 1) * dilation + 1
-/// elements without the padding, and `extra` (of each dim; none: 0) more at its end. Floating-point.
+/// elements minus the padding, and `extra` (for each dim; none: 0) more at its end. Floating-point.
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                      Ints extra = {}, source_location at = source_location::current());
 
@@ -30,11 +30,11 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}
 Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
              source_location at = source_location::current());
 
-/// A window that is pooled.
+/// How windows are pooled.
 struct Pooling {
   Ints size;  ///< of each dim
   Sliding sliding = {};
-  bool ceil = false;  ///< also a last window that begins in the image and reaches beyond it; sizes must be known
+  bool ceil = false;  ///< adds a last window that begins in the image and reaches beyond it; sizes must be known
   bool count_padding = false;  ///< avg_pool: padding counts as zeros; what lies beyond the padding does not count
 };
 

@@ -8,15 +8,15 @@
 namespace ferry {
 namespace {
 
-/// f(x).
+/// f(x), computed in float32 if x has 16 bits.
 template <class F>
 Value activated(const Value& x, const SourceLine& line, const F& f) {
   const Scope here = derived(graph_of({{x}}, line), line);
   return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
 }
 
-/// exp(x) - 1 where x < 0, else 0, also for a large x, so that no gradient is infinite. At 0 its gradient is 1. Nothing
-/// cancels: it is tanh(x/2) (exp(x) + 1).
+/// exp(x) - 1 where x < 0, else 0. exp() never sees a positive x, so that no gradient becomes infinite; the gradient at
+/// 0 is 1. Computed as tanh(x/2) (exp(x) + 1), which has no cancellation near 0.
 Value exp_below(const Value& x) {
   const Value below = minimum(x, 0);
   const Value sum = exp(below) + 1;
@@ -32,7 +32,7 @@ Value gelu(const Value& x, source_location at) {
   });
 }
 
-// Uses (1 + tanh(u)) / 2 = sigmoid(2 u), in which nothing cancels.
+// Uses (1 + tanh(u)) / 2 = sigmoid(2 u), which has no cancellation for negative u.
 Value gelu_tanh(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
     const Value inner = v + square(v) * v * 0.044715;
@@ -75,10 +75,10 @@ Value thresholded_relu(const Value& x, double threshold, source_location at) {
   return activated(x, at, [&](const Value& v) { return select(greater(v, threshold), v, 0); });
 }
 
-// log(1 + e) is 2 atanh(e / (2 + e)), in which a small e is not lost.
+// log(1 + e) is computed as 2 atanh(e / (2 + e)), which is accurate for a small e.
 Value softplus(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
-    const Value size = minimum(v, -v);  // -|x|, with the gradient 1 at 0, where relu has none
+    const Value size = minimum(v, -v);  // -|x|; its gradient at 0 is 1, since that of relu is 0 there
     const Value e = exp(size);
     const Value rest = atanh(e / (e + 2)) * 2;
     return relu(v) + rest;
@@ -94,7 +94,8 @@ Value swish(const Value& x, double beta, source_location at) {
 }
 
 Value mish(const Value& x, source_location at) {
-  // Below -1000 it is 0 in every dtype. Without the limit the gradient of an infinite x would be infinity times 0.
+  // Below -1000 softplus is 0 in every dtype. Without the limit the gradient would overflow near the lowest number, and
+  // infinity times 0 gives NaN.
   return activated(x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
 }
 

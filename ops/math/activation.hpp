@@ -1,6 +1,6 @@
-// Activation functions of neural networks, made of ops of math.hpp and logic.hpp. They take each element of a
-// floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once, at the end.
-// Where a function has a kink, its gradient there is one of those at its sides.
+// Activation functions of neural networks, made of ops of math.hpp, logic.hpp and trig.hpp. They are applied to each
+// element of a floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once,
+// at the end. At a kink the gradient is one of the two one-sided derivatives.
 //
 // Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
 #pragma once
@@ -19,12 +19,12 @@ Value gelu_tanh(const Value& x, source_location at = source_location::current())
 Value elu(const Value& x, double alpha = 1, source_location at = source_location::current());
 /// x where x > 0, else alpha (exp(x / alpha) - 1).
 Value celu(const Value& x, double alpha = 1, source_location at = source_location::current());
-/// gamma times elu; with the default numbers the one that normalises itself (Klambauer et al., 2017).
+/// gamma elu(x, alpha); the default numbers are those of self-normalizing networks (Klambauer et al., 2017).
 Value selu(const Value& x, double alpha = 1.67326319217681884765625, double gamma = 1.05070102214813232421875,
            source_location at = source_location::current());
 /// x where x >= 0, else slope x.
 Value leaky_relu(const Value& x, double slope = 0.01, source_location at = source_location::current());
-/// The same with slopes that are learned, broadcast to x.
+/// leaky_relu with slopes that are a value, usually learned; they are broadcast to x.
 Value prelu(const Value& x, const Value& slope, source_location at = source_location::current());
 /// x where x > threshold, else 0.
 Value thresholded_relu(const Value& x, double threshold = 1, source_location at = source_location::current());
@@ -37,7 +37,7 @@ Value softsign(const Value& x, source_location at = source_location::current());
 Value swish(const Value& x, double beta = 1, source_location at = source_location::current());
 /// x tanh(softplus(x)).
 Value mish(const Value& x, source_location at = source_location::current());
-/// alpha x + beta, cut to [0, 1].
+/// alpha x + beta, clipped to [0, 1].
 Value hard_sigmoid(const Value& x, double alpha = 0.2, double beta = 0.5,
                    source_location at = source_location::current());
 /// x hard_sigmoid(x, 1/6, 1/2).

@@ -1,5 +1,5 @@
-// Integers as rows of bits. Operands are broadcast as numpy does; dtypes must be equal (a number takes the other
-// operand's); the result has the operands' dtype. Negative numbers are in two's complement.
+// Bitwise operations on integers. Operands are broadcast, and cast to one integer dtype, as in ops/math/math.hpp; the
+// result has that dtype. Negative numbers are in two's complement.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
@@ -17,8 +17,9 @@ Value bit_or(const Operand& a, const Operand& b);
 Value bit_xor(const Operand& a, const Operand& b);
 Value bit_not(const Value& x, source_location at = source_location::current());
 
-/// a's bits moved by b places to the left (right). The bits that come in are 0, but 1 where a negative number moves to
-/// the right; they are all that is left when b is negative or at least the dtype's number of bits.
+/// a shifted left (right) by b bits. The bits shifted in are 0, or 1 where a negative number is shifted right. When b
+/// is negative or at least the dtype's number of bits, all bits of the result are shifted in: it is 0, or -1 for a
+/// negative number shifted right.
 Value shift_left(const Operand& a, const Operand& b);
 Value shift_right(const Operand& a, const Operand& b);
 

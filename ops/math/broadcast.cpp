@@ -53,7 +53,7 @@ std::string sum_like_index(const OpFacts& facts) {
   return term(in) + "," + term(out) + "->" + term(out);
 }
 
-/// "ab->."; "[a]b->." where the extent of a bounded dim is asked for, which no part of it has.
+/// "ab->."; "[a]b->." where a bounded dim is counted: a part of the value does not know the extent of the whole.
 std::string size_of_index(const OpFacts& facts) {
   Letters letters;
   std::string in = term(letters.next(facts.shape(0).rank()));
@@ -96,7 +96,7 @@ constexpr OpDef kSumLike{.name = "SumLike",
                          .reduce = Reduce::sum,
                          .linear = 0b01,
                          .unread = 0b10,
-                         // A size of `like` that is not known may turn out to be 1, whatever x has there.
+                         // Takes the sizes of `like` even where x's are known: an unknown one may turn out to be 1.
                          .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {facts.shape(1)}; },
                          .grad =
                              [](GradCtx& g) {
@@ -114,7 +114,7 @@ constexpr OpDef kSizeOf{.name = "SizeOf",
 
 constexpr const OpDef* kBroadcastOps[] = {&kBroadcastTo, &kBroadcastLike, &kSumLike, &kSizeOf};
 
-/// The axes of x over which it must be summed to have like's shape, or nothing when sizes not yet known decide that.
+/// The axes over which x must be summed to have like's shape, or nothing when they depend on sizes not yet known.
 std::optional<Ints> summed_axes(const Shape& x, const Shape& like) {
   const int added = x.rank() - like.rank();
   Ints axes;

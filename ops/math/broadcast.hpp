@@ -1,5 +1,5 @@
-// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value, of which
-// only the sizes are used: for shapes that are not known when the graph is built.
+// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take the shape from another value, of which
+// only the sizes are used; so they also work where sizes are not known when the graph is built.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
 #pragma once
@@ -17,8 +17,8 @@ namespace ferry {
 Value broadcast_to(const Value& x, Ints sizes, source_location at = source_location::current());
 /// x broadcast to the shape of `like`.
 Value broadcast_as(const Value& x, const Value& like, source_location at = source_location::current());
-/// The inverse of broadcasting: x summed over the dims that a value of `like`'s shape was spread over to give x's
-/// shape.
+/// The inverse of broadcast_as(), and its gradient: x summed over the dims along which a value of `like`'s shape is
+/// repeated when it is broadcast to x's shape.
 Value sum_as(const Value& x, const Value& like, source_location at = source_location::current());
 
 /// Zeros (ones) of the dtype and shape of `like`.

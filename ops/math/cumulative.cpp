@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// The attributes of a running fold.
+/// The attributes of CumSum and CumProd.
 struct Running {
   std::int64_t axis;
   bool exclusive, reverse;
@@ -33,8 +33,8 @@ Values cumsum_grad(GradCtx& g) {
   return {cumsum(g.dout(), axis, exclusive, !reverse)};
 }
 
-// dx[i] is the sum over j >= i of dy[j] y[j] / x[i]. Where x[i] is the first 0, the product without it stands for
-// y[j] / x[i]; behind it every y is 0.
+// dx[i] is the sum over j >= i of dy[j] y[j] / x[i]. If x[i] is the first 0, the product without x[i] takes the place
+// of y[j] / x[i]. After the first 0 every y is 0, and so is dx.
 Values cumprod_grad(GradCtx& g) {
   const auto [axis, exclusive, reverse] = running_of(g.attrs());
   const Value x = g.in();

@@ -12,11 +12,11 @@
 
 namespace ferry {
 
-/// Element i along `axis` is the sum of x's elements up to i; `exclusive`: the sum of those before i, 0 for none;
-/// `reverse`: from the end. Numbers of any dtype, added one after another.
+/// Element i along `axis` is the sum of x's elements up to and including i; `exclusive`: of those before i, 0 for the
+/// first; `reverse`: counted from the end. Numbers of any dtype, added one after another.
 Value cumsum(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
              source_location at = source_location::current());
-/// The same with products; 1 for no elements. The gradient is right where elements are 0, too.
+/// The same with products; `exclusive` gives 1 for the first. The gradient is also right where elements are 0.
 Value cumprod(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
               source_location at = source_location::current());
 

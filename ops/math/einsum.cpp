@@ -29,7 +29,7 @@ std::string those(const std::string& labels, const Keep& keep) {
   return result;
 }
 
-/// A value and the label of each of its dims. The dims of "..." have digits, the last dim 0.
+/// A value and a label for each of its dims: a letter, or for the dims of "..." digits, where the last dim has 0.
 struct Labelled {
   Value value;
   std::string labels;
@@ -73,7 +73,7 @@ Terms split_terms(std::string_view notation) {
   return terms;
 }
 
-/// The term with digits for its "...", which are `dims` dims.
+/// The labels of a term: its letters, and in the place of "..." `dims` digits.
 std::string labels_of(const std::string& term, int dims, const SourceLine& line) {
   const std::size_t dots = term.find("...");
   std::string labels = dots == std::string::npos ? term : std::string(term).erase(dots, 3);
@@ -105,7 +105,7 @@ Labelled summed(const Labelled& x, const std::string& gone) {
   return {sum(x.value, axes), those(x.labels, [&](char c) { return !has(gone, c); })};
 }
 
-/// Takes the diagonal where a label comes twice: every (n+1)th of n*n elements.
+/// Takes the diagonal where a label appears twice: every (n+1)-th of the n*n elements.
 Labelled diagonals(Labelled x, const SourceLine& line) {
   for (std::size_t i = 0; i < x.labels.size(); ++i) {
     const char label = x.labels[i];
@@ -117,7 +117,7 @@ Labelled diagonals(Labelled x, const SourceLine& line) {
       fail("the sizes of '" + std::string(1, label) + "' in " + shape.str() + " are not known to be equal", line);
     std::string others = x.labels;
     others.erase(second, 1).erase(i, 1);
-    std::string order = others + label;  // and the second one of the same name
+    std::string order = others + label;  // of the result, in which the two dims are one
     Ints perm, sizes;
     for (char other : others) perm.push_back(x.axis(other));
     for (std::int64_t dim : perm) {
@@ -133,7 +133,7 @@ Labelled diagonals(Labelled x, const SourceLine& line) {
   return x;
 }
 
-/// The dims in this order, with a dim of size 1 for each label that x has not.
+/// x with its dims in this order, and a dim of size 1 for each label that x lacks.
 Value spread(const Labelled& x, const std::string& order) {
   const Labelled own = permuted(x, those(order, [&](char c) { return has(x.labels, c); }));
   Ints added;
@@ -142,8 +142,8 @@ Value spread(const Labelled& x, const std::string& order) {
   return expand_dims(own.value, added);
 }
 
-/// x with its consecutive dims `labels` joined to one, in the place of the first. Undefined where too few sizes are
-/// known for that.
+/// x reshaped so that its consecutive dims `labels` become one, which has the label of the first. Undefined if too few
+/// sizes are known for the reshape.
 Labelled joined(const Labelled& x, const std::string& labels) {
   if (labels.size() < 2) return x;
   const auto first = static_cast<std::size_t>(x.axis(labels[0]));
@@ -165,8 +165,9 @@ Labelled joined(const Labelled& x, const std::string& labels) {
   return {reshape(x.value, sizes), left};
 }
 
-/// The product of two values that have letters to be summed over, as one of matrices: their rows are the last letter
-/// that only a has, their columns the last that only b has; all other letters are leading dims.
+/// The product of two values summed over the labels `inner`, which both have. Done by matmul: the last label that only
+/// a has becomes the rows, the last that only b has the columns, and all others except `inner` are leading dims. Where
+/// `inner` cannot become one dim (see joined()), it is an elementwise product that is then summed.
 Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
   std::string rows = those(a.labels, [&](char c) { return !has(b.labels, c); });
   std::string columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
@@ -182,7 +183,8 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   if (!rows.empty()) rows.pop_back();
   if (!columns.empty()) columns.pop_back();
   const std::string leading = batch + rows + columns;
-  const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;  // of size 1
+  // If there are no rows (or columns), the label of a dim of size 1.
+  const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;
   const Value x = spread(left, leading + one_row + inner.substr(0, 1));
   const Value y = spread(right, leading + inner.substr(0, 1) + one_column);
   Value product = matmul(x, y);
@@ -192,7 +194,7 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   return {squeeze(product, ones), leading + row + column};
 }
 
-/// Contracts the two to one value, summed over the labels that neither the result nor a later value needs.
+/// The product of two values, summed over the labels that are not `needed` by the result or a later value.
 Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   a = summed(a, those(a.labels, [&](char c) { return !has(b.labels, c) && !has(needed, c); }));
   b = summed(b, those(b.labels, [&](char c) { return !has(a.labels, c) && !has(needed, c); }));
@@ -204,7 +206,7 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   return {x * spread(b, all), all};
 }
 
-/// Whether several ops make the result, each of which rounds: more than one product, or sums before it.
+/// Whether several ops that round make the result: more than one product, or sums before the product.
 bool rounds_often(const std::vector<Labelled>& inputs, const std::string& output) {
   if (inputs.size() != 2) return inputs.size() > 2;
   const auto sums = [&](const Labelled& x, const Labelled& other) {

@@ -9,12 +9,14 @@
 
 namespace ferry {
 
-/// The sum of products that `notation` says: "bij,bjk->bik" are products of matrices. A letter for each dim of each
-/// value; equal letters are one index, summed over unless they come behind "->". A letter twice in one value takes the
-/// diagonal. "..." are leading dims, broadcast. Without "->" the result has the letters that come once, in the
-/// alphabet's order. Spaces mean nothing. Computed from left to right, by matmul where something is summed over.
+/// Einstein summation: "bij,bjk->bik" is a batch of matrix products. `notation` has a letter for each dim of each
+/// value; equal letters are one index, which is summed over unless it appears after "->". A letter that appears twice
+/// in one value takes the diagonal. "..." stands for dims that are broadcast. Without "->" the result has the letters
+/// that appear once, in alphabetical order. Spaces are ignored. Values are contracted from left to right, by matmul
+/// where an index of both is summed over.
 ///
-/// Numbers of one dtype. Error(plan) with the caller's line when notation, ranks or sizes do not fit.
+/// Two dtypes become one as in ops/math/math.hpp; 16 bits are computed in float32 where several ops would round.
+/// Error(plan) with the caller's line when notation, ranks, sizes or dtypes do not fit.
 Value einsum(std::string_view notation, std::span<const Value> values, source_location at = source_location::current());
 inline Value einsum(std::string_view notation, const Values& values, source_location at = source_location::current()) {
   return einsum(notation, std::span<const Value>(values), at);

@@ -18,8 +18,8 @@ std::string matmul_index(const OpFacts& facts) {
   return a + "," + b + "->...mn";
 }
 
-// With A = op(a), B = op(b) and Y = A B: dA = dY B', dB = A' dY; a transposed input gets the transposed gradient, which
-// is the product with its factors exchanged.
+// With Y = A B, where A and B are a and b after their transposes: dA = dY B', dB = A' dY. A transposed input gets the
+// transposed gradient, which is the product of the transposed factors in reverse order.
 Values matmul_grad(GradCtx& g) {
   const bool ta = flag(g.attrs(), "transpose_a");
   const bool tb = flag(g.attrs(), "transpose_b");

@@ -33,7 +33,7 @@ constexpr OpDef kSelect{.name = "Select",
                                         g.want(2, [&] { return select(g.in(0), 0, g.dout()); })};
                         }};
 
-// Partial sums do not pass: a conversion to integers truncates each of them.
+// Has no `linear`: a conversion to integers would truncate each partial sum.
 constexpr AttrDef kCastAttrs[] = {{"dtype", "dtype"}};
 constexpr OpDef kCast{.name = "Cast",
                       .types = "T->@dtype",

@@ -8,7 +8,7 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kUnary = "...->...";
-constexpr double kFunctionFlops = 10;  // of exp and its like: what a vectorised polynomial takes
+constexpr double kFunctionFlops = 10;  // of exp, log and the like: about what a vectorised polynomial takes
 
 // ---- Arithmetic. Partial sums pass through both inputs of a sum together, and through one factor of a product. ----
 
@@ -36,8 +36,8 @@ constexpr OpDef kNeg{
       return Values{-g.dout()};
     }};
 
-// d/da a^b = b a^(b-1), of which b = 0 makes 0 where a is 0 too; d/db a^b = a^b log a, which is 0 where a is 0 (its
-// limit for b > 0).
+// d/da a^b = b a^(b-1), which is 0 for b = 0, even where a is 0. d/db a^b = a^b log a, which is taken as 0 where a <= 0
+// (for a = 0 and b > 0 that is the limit).
 Values pow_grad(GradCtx& g) {
   const Value a = g.in(0);
   const Value b = g.in(1);

@@ -1,5 +1,5 @@
-// Elementwise arithmetic and functions. Operands are broadcast as numpy does, and cast to one dtype as numpy does (a
-// number takes the other operand's; docs/dtypes.md), which the result has. Integers wrap around.
+// Elementwise arithmetic and functions. Operands are broadcast and cast to one dtype as numpy does; a number takes the
+// dtype of the other operand (docs/dtypes.md). The result has that dtype. Integers wrap around.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
@@ -15,20 +15,20 @@ namespace ferry {
 Value add(const Operand& a, const Operand& b);
 Value sub(const Operand& a, const Operand& b);
 Value mul(const Operand& a, const Operand& b);
-/// a / b. For integers it is rounded toward zero, and division by zero is an error when it runs.
+/// a / b. For integers it is rounded toward zero, and division by zero is an error at run time.
 Value div(const Operand& a, const Operand& b);
 Value neg(const Operand& x);
-/// a to the power of b. Integers wrap around; with a negative b they give 1 / a^-b rounded toward zero, and 0 for a =
-/// 0.
+/// a to the power of b. Integers wrap around; with a negative b they give 1 / a^-b rounded toward zero, or 0 if a is 0.
 Value pow(const Operand& a, const Operand& b);
-/// The larger (smaller) of each pair; 0 is larger than -0. NaN when one is. The gradient goes to a where both are
-/// equal.
+/// The larger (smaller) of each pair; 0 is larger than -0. NaN when either is NaN. The gradient goes to a where both
+/// are equal.
 Value maximum(const Operand& a, const Operand& b);
 Value minimum(const Operand& a, const Operand& b);
-/// The remainder of a / b with the quotient rounded down: it has b's sign, as Python's %. With integers b = 0 is an
-/// error when it runs. The gradient ignores the jumps.
+/// The remainder of a / b with the quotient rounded down: it has b's sign, as Python's %. For integers b = 0 is an
+/// error at run time. The gradient ignores the jumps.
 Value mod(const Operand& a, const Operand& b);
-/// The remainder of a / b with the quotient rounded toward zero: it has a's sign, as C's fmod.
+/// The remainder of a / b with the quotient rounded toward zero: it has a's sign, as C's fmod. The rest is as for
+/// mod().
 Value fmod(const Operand& a, const Operand& b);
 
 inline Value operator+(const Operand& a, const Operand& b) {
@@ -50,8 +50,8 @@ inline Value operator-(const Operand& x) {
 /// min(max(x, low), high).
 Value clip(const Value& x, const Operand& low, const Operand& high);
 
-/// The functions below are of floating-point values, but for abs, sign and square, which take numbers of any dtype, and
-/// relu, which takes signed ones.
+/// The functions below take floating-point values, except for abs, sign and square, which take numbers of any dtype,
+/// and relu, which takes signed ones.
 Value abs(const Value& x, source_location at = source_location::current());
 /// -1, 0 or 1.
 Value sign(const Value& x, source_location at = source_location::current());
@@ -69,7 +69,7 @@ Value sigmoid(const Value& x, source_location at = source_location::current());
 Value relu(const Value& x, source_location at = source_location::current());
 /// 1 / x.
 Value reciprocal(const Value& x, source_location at = source_location::current());
-/// The nearest integer below, above; the nearest one, halves to the even.
+/// The integer at or below x, at or above x, and nearest to x, where halves go to the even integer.
 Value floor(const Value& x, source_location at = source_location::current());
 Value ceil(const Value& x, source_location at = source_location::current());
 Value round(const Value& x, source_location at = source_location::current());

@@ -12,7 +12,7 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
   const Scope here = derived(graph_of({{x, scale}}, at), at);
   if (!is_integer(dtype))
     throw Error(Code::plan, "quantize: " + std::string(name_of(dtype)) + " is not a dtype of integers").at(at);
-  const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits hold not all steps
+  const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits do not hold every step
   Value steps = round(cast(x, wide) / cast(scale, promoted(wide, scale.dtype())));
   if (zero.defined()) steps = steps + cast(zero, steps.dtype());
   return cast(steps, dtype);

@@ -1,4 +1,4 @@
-// Numbers as integers of a few bits with a scale and a zero point: x is nearly (q - zero) * scale.
+// Quantization: a number x is stored as an integer q of few bits, so that x is nearly (q - zero) * scale.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// round(x / scale) + zero as `dtype`, an integer one: halves to the even, what is out of range saturates. scale, and
-/// zero (of `dtype`; undefined: 0), are broadcast to x. x is floating-point, of scale's dtype.
+/// round(x / scale) + zero as `dtype`, which is an integer dtype. Halves are rounded to even, and results out of range
+/// saturate. x and scale are floating-point. scale and zero (of `dtype`; undefined: 0) are broadcast to x.
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype,
                source_location at = source_location::current());
 
@@ -30,7 +30,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
 struct Quantized {
   Value y, scale, zero;
 };
-/// x as uint8, with the scale and zero point for a range that has x's smallest and largest element and 0 in it.
+/// x as uint8, with the scale and zero point of the smallest range that contains 0 and all elements of x.
 Quantized dynamic_quantize(const Value& x, source_location at = source_location::current());
 
 }  // namespace ferry

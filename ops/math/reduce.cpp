@@ -53,8 +53,8 @@ Values extremum_grad(GradCtx& g) {
   return {chosen * (expand_dims(g.dout(), axes) / shares)};
 }
 
-// The product of the others: the quotient by the element, or where it is 0 and the only one the product of those that
-// are not.
+// An element's gradient is the product of all others: the whole product divided by the element, or, if it is the only
+// 0, the product of the nonzero ones.
 Values prod_grad(GradCtx& g) {
   const Ints& axes = g.attrs().get<Ints>("axes");
   const Value x = g.in();
@@ -142,7 +142,7 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
         .hint("cast it to a floating-point dtype");
-  if (is_half(x.dtype()))  // sums and sizes soon leave its range
+  if (is_half(x.dtype()))  // sums and counts soon exceed 16 bits
     return cast(mean(cast(x, DType::float32), std::move(axes), keep_dims), x.dtype());
   const Value total = sum(x, axes, keep_dims);
   return total / size_of(x, std::move(axes), x.dtype());
@@ -157,7 +157,7 @@ Value log_sum_exp(const Value& x, Ints axes, bool keep_dims, source_location at)
   axes = checked_axes("log_sum_exp", x, std::move(axes), at);
   return in_float32({x}, at, [&](const Values& v) {
     const Value largest = stop_gradient(max(v[0], axes, true));
-    // An infinite one stays out: infinity - infinity is NaN.
+    // An infinite maximum is not subtracted: infinity - infinity is NaN.
     const Value shift = select(less(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
     const Value result = log(sum(exp(v[0] - shift), axes, true)) + shift;
     return keep_dims ? result : squeeze(result, axes);

@@ -14,20 +14,20 @@ namespace ferry {
 
 /// The sum over `axes`; with `keep_dims` these stay, with size 1. 0 for no elements. Numbers of any dtype.
 Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// sum / the number of elements summed, of the whole value when it is split. Floating-point; 16 bits are computed in
-/// float32. NaN for no elements.
+/// The sum over `axes` divided by the number of elements (of the whole value, when it is split). Floating-point; 16
+/// bits are computed in float32. NaN for no elements.
 Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The largest (smallest) element; NaN when one is. For no elements the smallest (largest) value of the dtype,
-/// infinities included. Equal ones share the gradient.
+/// The largest (smallest) element; NaN when any is NaN. For no elements the smallest (largest) value of the dtype,
+/// infinities included. If several elements are the largest, they share the gradient.
 Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The product over `axes`; 1 for no elements. Numbers of any dtype. The gradient is right where elements are 0, too.
+/// The product over `axes`; 1 for no elements. Numbers of any dtype. The gradient is also right where elements are 0.
 Value prod(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. -infinity for no elements.
 Value log_sum_exp(const Value& x, Ints axes = {}, bool keep_dims = false,
                   source_location at = source_location::current());
-/// Index (int64) of the largest (smallest) element along `axis`, which goes; the first of equal ones, the first NaN
-/// when there is one; with `last` the last one. The dim must not be empty.
+/// Index (int64) of the largest (smallest) element along `axis`, which the result lacks. Of equal elements it is the
+/// first, or with `last` the last; a NaN counts as better than all numbers. The dim must not be empty.
 Value argmax(const Value& x, std::int64_t axis = -1, bool last = false,
              source_location at = source_location::current());
 Value argmin(const Value& x, std::int64_t axis = -1, bool last = false,

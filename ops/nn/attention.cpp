@@ -24,7 +24,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 struct Heads {
   std::int64_t queries_heads, heads, queries, keys, size, value_size;
 
-  /// Queries' heads that share a head of the keys.
+  /// The number of query heads that share a key head.
   [[nodiscard]] std::int64_t shared() const { return queries_heads / heads; }
 };
 
@@ -62,13 +62,13 @@ Value seen(const Value& is_seen, DType dtype) {
   return select(is_seen, zero, kNever);
 }
 
-/// The sum of two that may be absent.
+/// The sum of two values that may be undefined.
 Value added(const Value& a, const Value& b) {
   if (!a.defined()) return b;
   return b.defined() ? a + b : a;
 }
 
-/// A mask for all keys: those behind its last column are not seen.
+/// The mask, extended to all keys: keys beyond its last column are not seen.
 Value widened(const Value& mask, std::int64_t keys) {
   if (mask.rank() == 0) return mask;
   const Dim& columns = mask.shape()[mask.rank() - 1];
@@ -78,8 +78,8 @@ Value widened(const Value& mask, std::int64_t keys) {
   return pad(mask, none, behind, kNever);
 }
 
-/// Whether each key is seen by causality and windows: `keys` are the keys' numbers, `places` those of the queries among
-/// them.
+/// Whether each query sees each key, by causality and windows. `keys` has the keys' numbers, `places` the queries'
+/// positions among them.
 Value in_window(const Value& keys, const Value& places, const Attending& attending) {
   Value inside;
   const auto also = [&](const Value& more) { inside = inside.defined() ? logical_and(inside, more) : more; };
@@ -110,7 +110,7 @@ Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   return in_windows ? added(bias, seen(in_window(keys, places, attending), q.dtype())) : bias;
 }
 
-/// The most steps, since ops are made for each of them.
+/// A limit, since ops are made for each step.
 constexpr std::int64_t kMostSteps = 1 << 16;
 
 }  // namespace
@@ -120,8 +120,8 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
-  // In 16 bits queries and keys are both multiplied by the scale's root: that neither overflows nor rounds more than
-  // the standard's formula.
+  // In 16 bits queries and keys are both multiplied by the square root of the scale, as ONNX defines Attention, so that
+  // their products do not overflow.
   const bool narrow = size_of(q.dtype()) < 4 && scale > 0;
   const double of_queries = narrow ? std::sqrt(scale) : scale;
   const Value queries = reshape(q * of_queries, {-1, heads.heads, rows, heads.size});
@@ -183,7 +183,7 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
         .at(at);
   const double scale = remembering.scale != 0 ? remembering.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const Ints steps(static_cast<std::size_t>(heads.keys), 1);
-  // [n,key heads,heads that share them,steps,size]: a step's queries are the rows of a matrix.
+  // [n,key heads,query heads of one key head,steps,size]: a step's queries are the rows of a matrix.
   const Value grouped = reshape(q * scale, {-1, heads.heads, heads.shared(), heads.keys, heads.size});
   const Values queries = split(grouped, 3, steps), keys = split(k, 2, steps), values = split(v, 2, steps);
   const Values decays = remembering.decay.defined() ? split(exp(remembering.decay), 2, steps) : Values();

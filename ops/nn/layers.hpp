@@ -8,10 +8,10 @@
 //     Values updates = momentum(loss, parameters.trained(), 0.1);
 //
 // A layer is made once and called for every entry of the graph that uses it. Its variables are named "LAYER/weights",
-// "LAYER/bias", … beneath the name scopes around; they lie where the scopes around say, and are public, so that they
-// can be laid out (`dense.weights.laid({split(1)})`). They have the parameters' dtype, and are cast to the dtype of
-// what a layer is given: a float16 input makes the layer compute in float16, with the gradients in the variables' own
-// dtype.
+// "LAYER/bias", … within the enclosing name scopes, and placed as the enclosing scopes say. They are public, so that
+// they can be laid out (`dense.weights.laid({split(1)})`). They have the dtype of the Parameters, and are cast to the
+// dtype of a layer's input: a float16 input makes the layer compute in float16, with the gradients in the variables'
+// own dtype.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when names are taken or shapes or dtypes do not fit.
 #pragma once
@@ -30,10 +30,10 @@
 
 namespace ferry::nn {
 
-/// What an initializer gets to know of a variable.
+/// What an initializer is told of a variable.
 struct Initial {
-  std::int64_t inputs = 1;   ///< that an element of the result is a sum over
-  std::int64_t outputs = 1;  ///< that an element of the input goes to
+  std::int64_t inputs = 1;   ///< fan-in: how many inputs a result is a sum over
+  std::int64_t outputs = 1;  ///< fan-out: how many results an input contributes to
   Shape shape = {};
   DType dtype = DType::float32;
 };
@@ -50,7 +50,7 @@ using Initializer = std::function<Value(Graph&, const Initial&)>;
 /// The same number everywhere.
 [[nodiscard]] Initializer constant(double number);
 
-/// Whether a network is trained or used: batch norm and dropout differ.
+/// Whether a network is trained or used: batch norm and dropout depend on it.
 enum class Phase { train, eval };
 
 /// The variables of a network, in the order in which its layers are made. Outlives the layers; not copied.
@@ -64,14 +64,15 @@ class Parameters {
   [[nodiscard]] DType dtype() const { return dtype_; }
   /// The variables to train: those for which the loss is minimised.
   [[nodiscard]] const Values& trained() const { return trained_; }
-  /// Updates to run with the optimizer's: calls with Phase::train change the running statistics of batch norms.
+  /// Updates to run with the optimizer's: those of the running statistics, one for each call of a batch norm with
+  /// Phase::train and each statistic.
   [[nodiscard]] const Values& updates() const { return updates_; }
 
-  /// A variable "LAYER/NAME" that is trained, of `like`'s shape and numbers of inputs and outputs; its dtype is that of
-  /// the others. For your own layers, as the two below.
+  /// Adds a trained variable "LAYER/NAME" of `like`'s shape, which is initialized for `like`'s inputs and outputs; its
+  /// dtype is dtype(). For your own layers, as are the two functions below.
   Value add(std::string_view layer, std::string_view name, const Initializer& initializer, Initial like,
             source_location at = source_location::current());
-  /// A variable "LAYER/NAME" that is not trained.
+  /// Adds a variable "LAYER/NAME" that is not trained; all its elements are `number` at first.
   Value keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
              source_location at = source_location::current());
   void add_update(const Value& update) { updates_.push_back(update); }
@@ -117,11 +118,11 @@ struct Conv {
 struct BatchNormOptions {
   double momentum = 0.9;  ///< of the running means
   double epsilon = 1e-5;
-  double scale = 1;  ///< at first; 0: what comes out is added to something, and counts for nothing at first
+  double scale = 1;  ///< at first; 0 for a residual branch, so that it contributes nothing at first
 };
 /// batch_norm() of the channels of x [n,channels,…]. In training it normalises by the batch's own mean and variance,
 /// and keeps running means of them in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the
-/// batch's variance as it is (divided by n). Afterwards it normalises by these (Ioffe and Szegedy, "Batch
+/// batch's biased variance (divided by n). With Phase::eval it normalises by these (Ioffe and Szegedy, "Batch
 /// normalization", 2015). A batch that is split over tasks is one batch.
 struct BatchNorm {
   BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, const BatchNormOptions& options = {},
@@ -146,7 +147,7 @@ struct LayerNorm {
   double epsilon;
 };
 
-/// The row of a table for each of some indices (int32 or int64, of any shape): [...,width].
+/// The row of a table for each index (int32 or int64, of any shape): [...,width].
 struct Embedding {
   Embedding(Parameters& parameters, std::string_view name, std::int64_t count, std::int64_t width,
             const Initializer& initializer = gaussian(0.02), source_location at = source_location::current());
@@ -155,9 +156,9 @@ struct Embedding {
   Value table;  ///< [count,width]
 };
 
-/// Attention of the elements of a sequence to one another: x [n,steps,width], and so the result. Each of `heads` has
-/// projections of its own to width / heads numbers; attention() follows, and a projection back, summed over the heads.
-/// All four variables may be split along the heads, dim 0: then each task works for its heads.
+/// Multi-head self-attention: x is [n,steps,width], and so is the result. Each of `heads` heads has projections of its
+/// own to width / heads numbers; attention() follows, and a projection back, summed over the heads. All four variables
+/// may be split along the heads, dim 0: then each task computes its heads.
 struct Attention {
   Attention(Parameters& parameters, std::string_view name, std::int64_t width, std::int64_t heads,
             const Initializer& initializer = xavier(), source_location at = source_location::current());
@@ -183,16 +184,18 @@ struct Lstm {
 };
 
 /// In training each element of x becomes 0 with probability `rate`, and the others are divided by 1 - rate; otherwise
-/// the result is x itself (Srivastava et al., "Dropout", 2014). The sizes of x are known in training; 0 <= rate < 1.
+/// the result is x itself (Srivastava et al., "Dropout", 2014). The sizes of x must be known in training; 0 <= rate
+/// < 1.
 Value dropout(const Value& x, double rate, Phase phase, source_location at = source_location::current());
 
-/// The largest element of each window of x [n,channels,d1,…]; windows lie side by side.
+/// The largest element of each window of x [n,channels,d1,…]; the stride is the window's size, so windows do not
+/// overlap.
 Value max_pool(const Value& x, const Ints& window, source_location at = source_location::current());
 
 /// The mean of each channel of x [n,channels,d1,…]: [n,channels] (Lin et al., "Network in network", 2014).
 Value mean_pool(const Value& x, source_location at = source_location::current());
 
-/// [n, all other elements] of x, whose sizes but n are known.
+/// x as [n, all other elements]; all its sizes except n must be known.
 Value flatten(const Value& x, source_location at = source_location::current());
 
 /// The share of rows of logits [n,classes] whose largest element (the first of equal ones) is at the label, labels [n]

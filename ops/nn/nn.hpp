@@ -17,7 +17,7 @@ Value softmax(const Value& x, std::int64_t axis = -1, source_location at = sourc
 Value log_softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
 
 /// -log(softmax(logits)[label]) of each row: logits [...,classes], labels [...] (uint8, int32 or int64), loss [...].
-/// A label out of range is an error when it runs.
+/// A label out of range is an error at run time.
 Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
 /// Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels),

@@ -21,14 +21,14 @@ void check_channels(std::string_view what, const Value& x, const SourceLine& lin
       .at(line);
 }
 
-/// Dims behind the channels.
+/// The dims after the channels.
 Ints image_dims(const Value& x) {
   Ints dims;
   for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
   return dims;
 }
 
-/// [channels] as it is broadcast to x [n,channels,…].
+/// A value [channels] with dims of size 1 added, so that it can be broadcast to x [n,channels,…].
 Value per_channel(const Value& value, const Value& x) {
   Ints axes;
   for (int d = 2; d < x.rank(); ++d) axes.push_back(d - 1);
@@ -42,8 +42,9 @@ Value scaled(const Value& y, const Value& scale, const Value& offset) {
   return product + per_channel(offset, y);
 }
 
-/// The mean and variance of a value along some dims. `around` is the value less its rounded mean, which may miss the
-/// mean by as much as the deviations where these are small beside it; `missed` is by how much.
+/// The mean and variance of a value along some dims. `around` is the value minus its mean, which is rounded: where the
+/// deviations are small compared with the mean, the rounding error may be as large as they are. `missed` is that error,
+/// computed from `around`, to correct results by.
 struct Moments {
   Value average, missed, variance;
 
@@ -170,7 +171,7 @@ Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at)
   if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is " + std::to_string(p) + ", not 1 or 2").at(at);
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
-    const Value some = select(equal(sums, 0), 1, sums);  // before the root, whose gradient at 0 is infinite
+    const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root, whose gradient there is infinite
     return v[0] / (p == 1 ? some : sqrt(some));
   });
 }

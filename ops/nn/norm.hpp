@@ -1,4 +1,4 @@
-// Normalisation: values made to have mean 0 and variance 1, or a norm of 1, over some dims.
+// Normalisation of values over some dims: to mean 0 and variance 1, or to a norm of 1.
 //
 // Floating-point. Sums are taken over the whole value where it is split over tasks. Errors: all functions throw
 // Error(plan), with the caller's line, when shapes, axes or dtypes do not fit.
@@ -48,13 +48,13 @@ Value instance_norm(const Value& x, const Value& scale, const Value& offset, dou
                     source_location at = source_location::current());
 
 /// Normalises the channels of each image of x [n,channels,…], cut into `groups` equal blocks, block by block (Wu and
-/// He, "Group normalization", 2018). scale, offset: [channels]. All sizes but n are known.
+/// He, "Group normalization", 2018). scale, offset: [channels]. All sizes except n must be known.
 Value group_norm(const Value& x, std::int64_t groups, const Value& scale, const Value& offset, double epsilon = 1e-5,
                  source_location at = source_location::current());
 
 /// x / (bias + alpha / size * sum of squares of `size` channels around)^beta, of x [n,channels,…] (Krizhevsky et al.,
-/// 2012, with alpha divided by size as in ONNX). An even size takes one channel more behind than before. All sizes but
-/// n are known.
+/// 2012, with alpha divided by size as in ONNX). An even size takes one channel more after than before. All sizes
+/// except n must be known.
 Value local_response_norm(const Value& x, std::int64_t size, double alpha = 1e-4, double beta = 0.75, double bias = 1,
                           source_location at = source_location::current());
 

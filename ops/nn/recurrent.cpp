@@ -29,10 +29,11 @@ Activation or_else(const Activation& given, Value (*usual)(const Value&, source_
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
 
-/// The most steps, since ops are made for each of them.
+/// A limit, since ops are made for each step.
 constexpr std::int64_t kMostSteps = 1 << 16;
 
-/// Common to all kinds of layers: the products of all inputs, and the walk over the steps.
+/// What all kinds of layers share: the products of the inputs of all steps with their weights, computed at once, and
+/// the loop over the steps.
 class Unrolled {
  public:
   Unrolled(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates, const SourceLine& line)
@@ -51,7 +52,7 @@ class Unrolled {
 
   [[nodiscard]] std::int64_t hidden() const { return hidden_; }
   [[nodiscard]] Value& products() { return products_; }
-  /// A given state, or zeros.
+  /// The state `given`, or zeros if it is undefined.
   [[nodiscard]] Value initial(const Value& given) const {
     if (given.defined()) return given;
     return zeros_like(squeeze(slice(products_, {0, 2}, {0, 0}, {1, hidden_}), {0}));
@@ -89,7 +90,7 @@ class Unrolled {
   Value products_;
 };
 
-/// A layer of 16 bits, computed with in float32.
+/// Computes a layer of 16 bits in float32.
 Sequence in_float32(Sequence (*layer_of)(const Value&, const Recurrent&, source_location), const Value& x,
                     Recurrent layer, source_location at) {
   for (Value* value :

@@ -13,24 +13,24 @@ namespace ferry {
 
 using Activation = std::function<Value(const Value&)>;
 
-/// Weights of a layer and how it runs. A layer has `gates` blocks of `hidden` rows each: 1 for rnn, 3 for gru, 4 for
-/// lstm. What is left undefined is absent.
+/// The weights of a layer and how it runs. A layer has `gates` blocks of `hidden` rows each: 1 for rnn, 3 for gru, 4
+/// for lstm. `input` and `state` are required.
 struct Recurrent {
   Value input;                ///< [gates * hidden,features]
   Value state;                ///< [gates * hidden,hidden]
   Value input_bias;           ///< [gates * hidden]
   Value state_bias;           ///< [gates * hidden], added to what the state gives
   Value peepholes;            ///< lstm: [3 * hidden], of the input, output and forget gate
-  Value h, c;                 ///< the state before the first step, [n,hidden]; zeros. c: of lstm
-  Value lengths;              ///< [n], integers: steps behind a sequence's length leave its state alone and give zeros
-  bool reverse = false;       ///< from the last step to the first
-  double clip = 0;            ///< bound of what activations are given; 0: none
-  Activation gate = {};       ///< sigmoid; of rnn tanh
-  Activation candidate = {};  ///< tanh
-  Activation output = {};     ///< lstm: tanh, of the cell's new state
-  Activation seen = {};       ///< lstm: of the state, what its weights are multiplied with; the state itself
+  Value h, c;                 ///< the state before the first step, [n,hidden]; default: zeros. c: of lstm
+  Value lengths;              ///< [n], integers: steps after a sequence's length keep its state and give zeros
+  bool reverse = false;       ///< runs from the last step to the first
+  double clip = 0;            ///< bound of the activations' arguments; 0: none
+  Activation gate = {};       ///< default: sigmoid, for rnn tanh
+  Activation candidate = {};  ///< default: tanh
+  Activation output = {};     ///< lstm: applied to the new cell state; default: tanh
+  Activation seen = {};       ///< lstm: applied to h before it is multiplied with `state`; default: none
   bool coupled = false;       ///< lstm: the forget gate is 1 - the input gate
-  bool reset_after = false;   ///< gru: the reset gate is applied behind the product of the state with its weights
+  bool reset_after = false;   ///< gru: the reset gate is applied after the product of the state with its weights
 };
 
 /// The results of a layer: y [steps,n,hidden], and the state after its last step.

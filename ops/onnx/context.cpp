@@ -86,7 +86,7 @@ int Context::axis(int i, std::int64_t axis) {
 const std::vector<Out>& Context::list(int i) {
   const Out given = out(i);
   if (given.list == nullptr) fail("input " + std::to_string(i) + " should be a sequence");
-  return *given.list;  // which the input keeps
+  return *given.list;  // the input keeps it alive
 }
 
 Ints Context::ints(int i) {
@@ -133,8 +133,8 @@ void Context::no_effect(std::initializer_list<std::string_view> names) const {
 
 void Context::check_attributes() const {
   for (const Attribute& one : node_.attributes) {
-    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // such names are for tools, says ONNX
-    if (opset_ < 6 && one.name == "consumed_inputs") continue;              // which inputs might be written over, once
+    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // names that ONNX leaves to tools
+    if (opset_ < 6 && one.name == "consumed_inputs") continue;              // which inputs might be overwritten
     refuse_attribute(one.name, escaped(node_.full_op()) + " in operator set " + std::to_string(opset_),
                      {asked_.begin(), asked_.end()});
   }

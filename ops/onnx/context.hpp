@@ -32,16 +32,16 @@ struct Tried {
 ///       return select(less(x, 0), below, x);
 ///     }
 ///
-/// An error that a converter throws gets the model's file and the node's name in front. Axes may be negative, as
-/// ferry's functions take them.
+/// The importer puts the model's file and the node's name in front of errors that a converter throws. Axes may be
+/// negative, as ferry's functions take them.
 class Context {
  public:
   virtual ~Context() = default;
 
   [[nodiscard]] const ModelNode& node() const { return node_; }
-  /// The version of the operator set that the node is of.
+  /// The version of the node's operator set.
   [[nodiscard]] std::int64_t opset() const { return opset_; }
-  /// The graph in which ops without inputs are made; what is made there goes into the body that is being built.
+  /// The graph in which ops without inputs are made; if a body is being built, they go into that body.
   [[nodiscard]] Graph& graph() const { return graph_; }
 
   // ---- Inputs ----
@@ -49,22 +49,23 @@ class Context {
   /// The number of inputs, or outputs, that the node lists, absent ones (of an empty name) included.
   [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
   [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
-  /// Whether input i is given, and is no optional value without an element; whether output i is used.
+  /// has(i): input i is given, and if it is an optional value it has an element. wants(i): output i is used.
   [[nodiscard]] virtual bool has(int i) const = 0;
   [[nodiscard]] bool wants(int output) const;
-  /// Input i as a value of the graph. Error(file) when it is not given, or has a dim of which the data decide the size
-  /// and which is not the first.
+  /// Input i as a value of the graph. Error(file) when it is not given, or when the data decide the size of a dim that
+  /// is not the first.
   [[nodiscard]] virtual Value in(int i) = 0;
   /// All inputs.
   [[nodiscard]] Values all();
-  /// Type of input i, also where it is a known tensor.
+  /// The type of input i, which may be a known tensor.
   [[nodiscard]] virtual Type type(int i) = 0;
   /// The number of dims of input i.
   [[nodiscard]] int rank(int i) { return type(i).shape.rank(); }
-  /// The shape of input i as numbers. Error(usage) names a dim that is not known, with --dim as what to do.
+  /// The shape of input i as numbers. Error(usage) names a dim that is not known and suggests --dim; Error(file) when
+  /// the data decide its size.
   [[nodiscard]] Ints sizes(int i);
   [[nodiscard]] std::int64_t size(int i, std::int64_t axis);
-  /// The window of a filter, input i: its dims behind the first two, as kernel_shape has them where the node has that.
+  /// The window of the filter, input i: its dims after the first two. Error(file) when kernel_shape, if given, differs.
   [[nodiscard]] Ints window_of(int i);
   /// `axis` counted from the front, for input i. Error(file) when it is out of range.
   [[nodiscard]] int axis(int i, std::int64_t axis);
@@ -72,19 +73,20 @@ class Context {
   /// The elements of input i, which must be known while the model is imported: an initializer, or computed from
   /// initializers, sizes, and inputs that were given by value. For what ferry keeps in attributes: sizes, axes, bounds.
   [[nodiscard]] virtual Tensor constant(int i) = 0;
-  /// The same where it can be had without more being given by value; else undefined.
+  /// The elements of input i if they are known already; else undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
-  /// The elements of input i, integers, as far as they are known. Others are scalars of the graph with known bounds;
-  /// where there are no bounds, errors as constant(i).
+  /// The elements of input i, which are integers. Those that are not known are scalars of the graph with known bounds;
+  /// where there are no bounds either, errors as constant(i).
   [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
   /// The only element of numbers(i).
   [[nodiscard]] Number number_of(int i);
-  /// A vector of as many elements as the dims of that name have: part of an input of the model.
+  /// A vector with as many elements as symbolic dims of that name have: a slice of an input of the model.
   [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
-  /// "batch", for what a user is to give a number of so that `dim` is known; else that of an input's dim.
+  /// The symbol, such as "batch", for which a user must give a number so that `dim` is known. If `dim` has no symbol,
+  /// that of some input's dim.
   [[nodiscard]] virtual std::string symbol_of(const Dim& dim) const = 0;
-  /// Begins the import anew where input i could be known if inputs of the model were taken by their values; else
-  /// returns.
+  /// Restarts the import, by an exception, if input i would be known with inputs of the model taken by their values;
+  /// else returns.
   virtual void take_by_value(int i) = 0;
   /// constant(i) as integers.
   [[nodiscard]] Ints ints(int i);
@@ -92,11 +94,11 @@ class Context {
   [[nodiscard]] double number(int i);
   [[nodiscard]] std::int64_t whole_number(int i);
 
-  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. A converter asks for all
-  // that its op has, whatever the others say: those of the node that it did not ask for are refused. ----
+  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. A converter must ask for
+  // every attribute that its op may have: attributes of a node that it did not ask for are refused. ----
 
   [[nodiscard]] bool has_attr(std::string_view name) const { return asked(name) != nullptr; }
-  /// Attributes that the op has, and that change nothing of what is imported.
+  /// Names attributes that the op may have and that do not affect what is imported.
   void no_effect(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
@@ -109,7 +111,7 @@ class Context {
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] Tensor tensor(std::string_view name) const;
-  /// The attribute as one of ONNX's numbers of dtypes.
+  /// The dtype whose number in ONNX is the attribute.
   [[nodiscard]] DType dtype(std::string_view name, DType otherwise) const;
   [[nodiscard]] DType dtype(std::string_view name) const;
   /// Lists that were attributes once and are inputs now (axes, sizes …): from input i where the node has it, else from
@@ -119,9 +121,9 @@ class Context {
   // ---- Bodies ----
 
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
-  /// Makes the nodes of a body here, with these inputs. Returns its outputs.
+  /// Converts the nodes of a body, with these inputs, into ops here. Returns the body's outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
-  /// The outputs of a body for such inputs. The ops that are made to find them are thrown away.
+  /// The types, and known values, of a body's outputs for such inputs. The ops that are made to find them are dropped.
   [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
   /// The number that the user gave for the first dim of output i, by its symbol in the model or by the output's name.
   [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
@@ -149,7 +151,7 @@ class Context {
 
  protected:
   Context(Graph& graph, const ModelNode& node, std::int64_t opset) : graph_(graph), node_(node), opset_(opset) {}
-  /// The attribute, that of the calling node where it refers to one; null when it is not there.
+  /// The attribute, or if it refers to an attribute of a function's call, that one; null when there is none.
   [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
 
  private:
@@ -170,7 +172,7 @@ struct ConvertOp {
   std::string_view op;     ///< ModelNode::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
-  unsigned typed = 0;  ///< inputs, as bits, of which it reads the type alone
+  unsigned typed = 0;  ///< mask of the inputs of which it reads the type alone
 };
 
 }  // namespace ferry::onnx

@@ -11,7 +11,7 @@ namespace ferry::onnx {
 
 [[nodiscard]] std::span<const ConvertOp> array_converters();      ///< Reshape, Slice, Pad …
 [[nodiscard]] std::span<const ConvertOp> attention_converters();  ///< Attention, RotaryEmbedding …
-[[nodiscard]] std::span<const ConvertOp> control_converters();    ///< If
+[[nodiscard]] std::span<const ConvertOp> control_converters();    ///< If, Loop, Scan
 [[nodiscard]] std::span<const ConvertOp> conv_converters();       ///< Conv, MaxPool …
 [[nodiscard]] std::span<const ConvertOp> indexing_converters();   ///< Gather …
 [[nodiscard]] std::span<const ConvertOp> linalg_converters();     ///< Einsum, Det
@@ -34,10 +34,10 @@ namespace ferry::onnx {
 /// version. Null when there is none.
 [[nodiscard]] const ConvertOp* find_converter(std::string_view op, std::int64_t version);
 
-/// All of them, by name and version.
+/// All converters, sorted by name and version.
 [[nodiscard]] std::span<const ConvertOp> all_converters();
 
-/// Whether there is one for any version.
+/// Whether there is a converter for any version of the op.
 [[nodiscard]] bool has_converter(std::string_view op);
 
 }  // namespace ferry::onnx

@@ -21,7 +21,7 @@ void check_version(const Model& model) {
         .hint("use a newer ferry");
 }
 
-/// Imports the model. Each time that more inputs must be taken by value the import begins anew.
+/// Imports the model. Each time that more inputs must be taken by value, the import is restarted.
 Imported imported(const Model& model, const ImportOptions& options) {
   std::set<std::string> by_value;
   for (;;) {

@@ -17,14 +17,14 @@
 
 namespace ferry::onnx {
 
-/// Computes values of a graph of constants and pure ops: what a session gives.
+/// Computes the fetches of a graph of constants and pure ops, as a session does.
 using Evaluate = std::function<std::vector<Tensor>(const Graph& graph, const Values& fetches)>;
 
 struct ImportOptions {
   /// Sizes of inputs, by name; other inputs have those in the model. Without sizes here, an optional input is absent,
   /// and an input that is also an initializer has its value.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
-  /// Inputs whose values may be used where one reaches a shape; the result is then good for these values alone.
+  /// Values of inputs, which may be used where a shape depends on one; the graph then holds for these values alone.
   std::map<std::string, Tensor, std::less<>> values;
   /// Numbers for symbolic dims, by name.
   std::map<std::string, std::int64_t, std::less<>> dims;
@@ -37,8 +37,8 @@ struct Imported {
 };
 
 /// Makes a graph of a model. Ops have the names of the values that they give, and the model's file and the number of
-/// the node as their line. Error(file) lists at once all ops and dtypes that ferry has not, or names the node that is
-/// wrong; Error(usage) names a dim or an input that must be known, with what to do.
+/// the node as their line. Error(file) lists at once all ops and dtypes that ferry does not have, or names the node
+/// that is wrong; Error(usage) names a dim or an input that must be known, and says what to do.
 ///
 ///     const onnx::Model model = onnx::read_model("model.onnx");
 ///     std::unique_ptr<Graph> graph = onnx::import_model(model, {.evaluate = …}).graph;

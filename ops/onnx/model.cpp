@@ -17,7 +17,7 @@ namespace {
 
 using onnx_file::AttributeProto;
 
-constexpr int kMaxDepth = 100;  // of messages within each other
+constexpr int kMaxDepth = 100;  // of nested messages
 constexpr int kMaxRank = 32;
 constexpr std::int64_t kFirstIrWithDefaults = 4;
 
@@ -25,7 +25,7 @@ constexpr std::int64_t kFirstIrWithDefaults = 4;
   throw Error(Code::file, why);
 }
 
-/// Returns read(). An error gets the name of the file's part in front, and is Code::file in place of Code::plan.
+/// Returns read(). Puts the name of the file's part in front of errors, and makes Code::plan Code::file.
 template <class F>
 auto in_part(const std::string& part, F read) {
   try {
@@ -53,7 +53,7 @@ Strings strings_of(const google::protobuf::RepeatedPtrField<std::string>& from) 
   return {from.begin(), from.end()};
 }
 
-/// Names of values and nodes; an empty one is none.
+/// Checks names of values; an empty one means that the value is absent.
 void check_names(const Strings& names, std::string_view what) {
   for (const std::string& name : names)
     if (!name.empty()) check_name(name, what);
@@ -357,7 +357,7 @@ std::string ModelNode::str() const {
 
 namespace {
 
-/// The inputs that are initializers, too, or those that are not.
+/// The inputs that are also initializers, or those that are not.
 std::vector<const ValueDef*> inputs_of(const GraphDef& graph, bool initialized) {
   std::set<std::string_view> constants;
   for (const auto& [name, tensor] : graph.initializers) constants.insert(name);
@@ -390,7 +390,8 @@ Model decode_model(std::span<const std::byte> content, std::string_view source, 
 
 namespace {
 
-/// The content of a file of one message; of a file that cannot be one, only the heads of fields are read.
+/// The content of a file that is one message. A file that cannot be one is refused by the heads of its fields, without
+/// reading all of it.
 FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t inner = 0) {
   if (!may_be_message(*files.open(path), inner))
     throw Error(Code::file, escaped(path, 300) + ": it is no ONNX file: damaged or cut short");

@@ -1,7 +1,8 @@
 // ONNX models as they lie in a file: read, checked, and taken apart into plain data.
 //
-// A file is hostile until checked: framing, nesting, names, the number of everything, sizes against bytes, paths of
-// external data (only files below the model's own folder, no links), cycles, names that nothing gives.
+// A file may be hostile, so everything is checked: framing, nesting, names, the number of everything, sizes against
+// bytes, paths of external data (only files below the model's own folder, no links), cycles, names of values that no
+// node gives.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct AttributeRef {
   std::string name;
 };
 
-/// An attribute of a node. Tensors of dtypes that ferry has not are absent, and in Model::refused.
+/// An attribute of a node. One with a tensor of a dtype that ferry does not have is left out, and is in Model::refused.
 struct Attribute {
   std::string name;
   std::variant<std::int64_t, double, std::string, Ints, Floats, Strings, Tensor, std::shared_ptr<const GraphDef>,
@@ -44,7 +45,7 @@ struct ModelNode {
   std::string op;      ///< "Conv"
   std::string domain;  ///< empty: ONNX's own
   std::string overload;
-  Strings inputs;   ///< names of values; an empty one is left out
+  Strings inputs;   ///< names of values; empty: the input is absent
   Strings outputs;  ///< the same
   std::vector<Attribute> attributes;
 
@@ -63,7 +64,7 @@ struct ValueDef {
   std::string name;
   std::optional<DType> dtype;  ///< absent where the file leaves it open, or it is in Model::refused
   std::optional<Shape> shape;  ///< absent: of any rank. Dims are known, symbolic or unknown
-  bool optional = false;       ///< an input that need not be there
+  bool optional = false;       ///< an input that may be absent
   std::string refused;         ///< why ferry cannot take it ("a sequence"); empty: it can
 };
 
@@ -81,7 +82,7 @@ using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 struct Function {
   std::string domain, name, overload;
   Strings inputs, outputs;
-  Strings attributes;               ///< those that a call gives
+  Strings attributes;               ///< names of those that a call gives
   std::vector<Attribute> defaults;  ///< of attributes that a call may leave out
   std::vector<ModelNode> nodes;
   Opsets opsets;
@@ -94,7 +95,7 @@ struct Refused {
 };
 
 struct Model {
-  std::string source;  ///< of messages: the file's name
+  std::string source;  ///< the file's name, for messages
   std::int64_t ir_version = 0;
   Opsets opsets;
   GraphDef graph;
@@ -103,15 +104,15 @@ struct Model {
 
   /// The inputs that must be fed: those that are no initializers.
   [[nodiscard]] std::vector<const ValueDef*> feeds() const;
-  /// The inputs that may be fed, and are the initializer of their name where they are not. Before version 4 of the
-  /// format there are none: there all initializers had to be inputs.
+  /// The inputs that have a default: they may be fed, and otherwise have the value of the initializer of their name.
+  /// Before version 4 of the format there are none, since there all initializers had to be inputs.
   [[nodiscard]] std::vector<const ValueDef*> defaulted() const;
 };
 
 /// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.
 inline constexpr std::int64_t kNewestOpset = 28;
 
-/// Inputs, and outputs, that a node may have: planning one takes time by their square.
+/// A limit of the inputs, and of the outputs, of a node: the time to plan a node grows with the square of their number.
 inline constexpr std::int64_t kMostValues = 1 << 14;
 
 /// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
@@ -122,14 +123,14 @@ inline constexpr std::int64_t kMostValues = 1 << 14;
 [[nodiscard]] Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,
                                  FileSystem& files = local_files());
 
-/// A tensor in a file of its own, as ONNX's tests have them. Error(file) as read_model, for dtypes that ferry has not
-/// too.
+/// A tensor in a file of its own, as ONNX's tests have them. Error(file) as read_model, and for a dtype that ferry does
+/// not have.
 [[nodiscard]] Tensor read_tensor(const std::string& path, FileSystem& files = local_files());
 
 /// An optional tensor in a file of its own (OptionalProto), as ONNX's tests have them; absent: it has no element.
 [[nodiscard]] std::optional<Tensor> read_optional(const std::string& path, FileSystem& files = local_files());
 
-/// The dtype of that number in ONNX's files; absent when ferry has it not.
+/// The dtype of that number in ONNX's files; absent when ferry does not have it.
 [[nodiscard]] std::optional<DType> dtype_of_number(std::int64_t number);
 
 }  // namespace ferry::onnx

@@ -1,4 +1,4 @@
-// The values of names while a model is imported, and the results of converters. For ops/onnx alone.
+// What the names in a model stand for while it is imported, and the results of converters. For ops/onnx alone.
 #pragma once
 
 #include <initializer_list>
@@ -12,15 +12,16 @@
 namespace ferry::onnx {
 
 /// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
-/// such, which is known in all but its elements. Without any of them, it is an optional value that has no element.
+/// these, whose length is known. If it has none of the three, it is an optional value without an element.
 struct Out {
   Out() = default;
   Out(const Value& v) : value(v) {}                 // NOLINT
   Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
   explicit Out(std::vector<Out> elements);
   Value value;
-  /// Not empty: which dim of `value` each dim of the model's value is. Then the data decide the size of the first dim
-  /// of `value`, which is not the first one in the model. Most converters cannot take such a value: in() refuses it.
+  /// If not empty, dim d of the model's value is dim perm[d] of `value`. This is used where the data decide the size of
+  /// a dim that is not the first in the model: a bounded dim must be the first of `value`. Most converters cannot take
+  /// such a value: in() refuses it.
   Ints perm;
   Tensor known;
   std::shared_ptr<const std::vector<Out>> list;
@@ -32,7 +33,7 @@ struct Out {
   [[nodiscard]] Type type() const;
 };
 
-/// `value` with its dims in this order: transposed where that can be, else with the order noted down.
+/// `value` with its dims in this order: transposed where that is possible, else with the order in Out::perm.
 [[nodiscard]] Out arranged(const Value& value, const Ints& perm);
 
 /// The results of a converter: the outputs of its node, in order; later ones that the node does not name may be

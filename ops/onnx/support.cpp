@@ -16,7 +16,7 @@ struct Lack {
   std::string first;
 };
 
-/// Walks the nodes of a model, those of bodies and of functions that are called.
+/// Walks the nodes of a model, including those of bodies and of functions that are called.
 class Walk {
  public:
   explicit Walk(const Model& model) : model_(model) {}

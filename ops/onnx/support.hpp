@@ -1,4 +1,4 @@
-// Reports all that ferry cannot import of a model, in one error. For ops/onnx alone.
+// Reports everything in a model that ferry cannot import, in one error. For ops/onnx alone.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace ferry::onnx {
 /// The function of the model that a node calls, or null.
 [[nodiscard]] const Function* function_of(const Model& model, const ModelNode& node);
 
-/// Error(file) lists each op and dtype that ferry has not, how many nodes have it, and which is the first.
+/// Error(file) lists each op and dtype that ferry does not have, how often it occurs, and where it occurs first.
 void check_supported(const Model& model);
 
 }  // namespace ferry::onnx

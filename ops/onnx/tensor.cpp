@@ -71,7 +71,7 @@ std::uint64_t bytes_of(DType dtype, const std::vector<std::int64_t>& sizes) {
   return *bytes;
 }
 
-/// A number in a key-value list, or `otherwise` where the key is absent.
+/// The number of that key in the tensor's list external_data, or `otherwise` where the key is absent.
 std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_t otherwise) {
   for (const auto& entry : from.external_data()) {
     if (entry.key() != key) continue;
@@ -84,8 +84,8 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
   return otherwise;
 }
 
-/// A tensor of the file's numbers. Where these are wider than the dtype, the element's bits are at the low end: float16
-/// in int32, too.
+/// A tensor from the numbers of a field. Where these are wider than the dtype, an element consists of the low bits of
+/// its number; so does a float16, which is stored as int32.
 template <class Numbers>
 Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   const std::size_t width = size_of(dtype);
@@ -102,7 +102,7 @@ Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers&
   return tensor;
 }
 
-/// Bytes, or numbers in the field that ONNX has for the dtype.
+/// Takes the elements from raw_data, or from the field that ONNX has for the dtype.
 Tensor with_bytes(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
   if (from.has_raw_data())
     return Tensor::copy_of(dtype, std::move(sizes),

@@ -29,12 +29,12 @@ class ExternalData {
   std::map<std::string, std::shared_ptr<const FileBytes>> read_;
 };
 
-/// "float16", "string", "dtype 99": ONNX's name of that number.
+/// The name of ONNX's dtype of that number: "float16", "string"; "number 99" if there is none.
 [[nodiscard]] std::string dtype_name(std::int64_t number);
 
-/// Takes a tensor; absent when ferry has not its dtype. Error(file) when its bytes are not those of its dims.
+/// Reads a tensor; absent when ferry does not have its dtype. Error(file) when its bytes do not fit its dims.
 [[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::TensorProto& from, ExternalData& external);
-/// The same of a sparse one, filled with zeros.
+/// The same for a sparse tensor; the result is dense, with the zeros.
 [[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, ExternalData& external);
 
 }  // namespace ferry::onnx

@@ -1,4 +1,4 @@
-// For builder functions of training: what is computed beside a variable. Not for users.
+// Helpers of builder functions for training: values that are placed with a variable. Not for users.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace ferry {
 
-/// The place of a variable, without its layout: for what is computed beside it.
+/// The device or mesh of a variable, without its layout: for values that are computed where it is.
 [[nodiscard]] Annotation place_of(const Value& variable);
 
-/// A variable "VARIABLE/NAME" of zeros, of the type and place and layout of `variable`.
+/// A variable "VARIABLE/NAME", zero at first, with the type, device or mesh, and layout of `variable`.
 [[nodiscard]] Value zeros_beside(const Value& variable, std::string_view name);
 
-/// The gradient where its variable lies, and as it lies: if it is a sum of the tasks' parts, they are added up here,
-/// once, however often it is used.
+/// The gradient with the device or mesh and the layout of its variable. If it is partial, the tasks' parts are added up
+/// here, once, however often the result is used.
 [[nodiscard]] Value gathered(const Gradient& gradient);
 
 }  // namespace ferry

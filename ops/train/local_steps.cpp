@@ -50,7 +50,8 @@ Value written(const Values& updates, const Value& variable, const SourceLine& li
   return variable.graph().value(found->op().inputs()[1]);
 }
 
-/// The mean of each variable's copies, where each copy lies; as the copies stand.
+/// For each copy of each variable, in the order of `copies`: the mean of all copies of the variable, placed with the
+/// copy.
 Values means_of(const std::vector<Values>& copies, const std::vector<Values>& made) {
   Graph& graph = copies[0][0].graph();
   Values means;
@@ -69,7 +70,7 @@ Values means_of(const std::vector<Values>& copies, const std::vector<Values>& ma
   return result;
 }
 
-/// The same where nothing moves.
+/// The same for a step without averaging: each copy's own new value, for which no messages are needed.
 Values each_own(const std::vector<Values>& copies, const std::vector<Values>& made) {
   Graph& graph = copies[0][0].graph();
   Values result;

@@ -1,5 +1,5 @@
-// Training in which tasks go several steps by themselves, and then take the mean of their weights: a message now and
-// then instead of one for every gradient (McDonald et al., 2010; Stich, "Local SGD converges fast and communicates
+// Local SGD: tasks train for several steps by themselves and then average their weights, so that messages are sent now
+// and then instead of for every gradient (McDonald et al., 2010; Stich, "Local SGD converges fast and communicates
 // little", 2019).
 //
 // Each task has a copy of the network, on a device of its own:
@@ -25,12 +25,12 @@
 namespace ferry {
 
 /// The same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean
-/// of what `updates` would make of them; between these steps nothing moves for them. Variables that are no copies, such
-/// as an optimizer's state, change as `updates` says. Run them instead of those given. State: a count of steps, named
-/// after the first variable.
+/// of what `updates` would make of them; in other steps no messages are sent for them. Variables that are not copies,
+/// such as an optimizer's state, change as `updates` says. Run the result instead of `updates`. State: a count of
+/// steps, named after the first variable.
 ///
-/// Error(plan) with the caller's line when there are no copies, when they are not as many floating-point variables of
-/// equal types, or when `updates` does not have one update of each.
+/// Error(plan) with the caller's line when there are no copies, when the copies do not have equally many floating-point
+/// variables of equal types, or when `updates` lacks the update of one of them.
 [[nodiscard]] Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
                                     source_location at = source_location::current());
 

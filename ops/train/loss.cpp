@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// The numbers 0, 1, … of the classes in that dtype, shaped as classes lie in scores: [classes,1,…].
+/// The numbers 0, 1, … of the classes in that dtype, of shape [classes,1,…], so that they can be broadcast to scores.
 Tensor classes(std::int64_t count, int image_dims, DType dtype) {
   Ints sizes(static_cast<std::size_t>(image_dims) + 1, 1);
   sizes[0] = count;
@@ -26,7 +26,7 @@ Tensor classes(std::int64_t count, int image_dims, DType dtype) {
   return tensor;
 }
 
-/// The element of each label's class, of `values` that are broadcast to scores.
+/// For each label, the element of its class in `values`, which are broadcast to scores.
 Value at_label(const Value& is_label, const Value& values) {
   return sum(select(is_label, values, 0), {1});
 }

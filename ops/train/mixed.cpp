@@ -37,7 +37,7 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
   if (gradients.empty()) throw Error(Code::plan, std::string(what) + ": no gradients").at(line);
 }
 
-/// make() among ops that lie with the variable.
+/// make(), whose ops are placed with the variable.
 template <class Make>
 auto beside(const Value& variable, const SourceLine& line, Make&& make) {
   const Scope here = derived(variable.graph(), line);

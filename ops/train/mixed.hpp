@@ -26,35 +26,35 @@ namespace ferry {
 /// Makes the updates from gradients: calls a function of ops/train/optim.hpp, perhaps after clipping or the like.
 using Optimizer = std::function<Values(const Gradients&)>;
 
-/// cast(x, dtype), both floating-point; but where x is a sum over tasks that is not made yet (layout partial), each
-/// task rounds its own part, and the parts are added up in `dtype`.
+/// cast(x, dtype), both floating-point. But where x is still a partial sum over tasks (layout partial), each task
+/// rounds its own part, and the parts are added up in `dtype`.
 Value narrow(const Value& x, DType dtype, source_location at = source_location::current());
 
-/// The gradients, added up over tasks in `dtype` (float16, bfloat16) and cast back to their own dtype: half of
-/// float32's bytes go from task to task. Each task's part and each sum of two is rounded; a float16 above 65504 becomes
+/// The gradients, added up over tasks in `dtype` (float16, bfloat16) and cast back to their own dtype: messages are
+/// half as large as with float32. Each task's part and each sum of two is rounded; a float16 above 65504 becomes
 /// infinite, which unscaled() notices.
 [[nodiscard]] Gradients on_wire(const Gradients& gradients, DType dtype,
                                 source_location at = source_location::current());
 
 /// How a loss is scaled. The default numbers are PyTorch's.
 struct LossScaling {
-  double first = 65536;       ///< a power of 2, so that nothing is rounded
-  std::int64_t every = 2000;  ///< successive good steps after which the scale is doubled; 0: it stays what it is
+  double first = 65536;       ///< the scale at first; best a power of 2, so that nothing is rounded
+  std::int64_t every = 2000;  ///< successive good steps after which the scale is doubled; 0: it never changes
 };
 
 /// A number that the loss is multiplied by, so that gradients in float16 do not vanish below its smallest number
 /// (Micikevicius et al., "Mixed precision training", 2018). It is kept in the variables "NAME" and "NAME/good_steps".
 struct LossScale {
-  Value value;       ///< float32 scalar: of this step
-  Value good_steps;  ///< int64 scalar: since it was last changed
+  Value value;       ///< float32 scalar: the scale of this step
+  Value good_steps;  ///< int64 scalar: steps without infinity or NaN since the scale was last changed
   LossScaling options;
 };
 [[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
                                    source_location at = source_location::current());
 
-/// The updates of an optimizer; it is given `gradients`, those of loss * scale, divided by the scale. A step in which
-/// one of them is infinite or NaN leaves every variable as it was; the scale is halved then, if it changes at all, down
-/// to 1.
+/// The updates of an optimizer that is given `gradients`, which are those of loss * scale, divided by the scale. A step
+/// in which one of them is infinite or NaN leaves every variable unchanged, and the scale is halved, but not below 1
+/// (unless LossScaling::every is 0).
 Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
                 source_location at = source_location::current());
 

@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// update(variable, gradient, results) for each, among ops that lie with the variable.
+/// Calls update(variable, gradient, updates) for each, with ops placed with the variable; gives all updates.
 template <class Update>
 Values update_each(const Gradients& gradients, const SourceLine& line, Update&& update) {
   if (gradients.empty()) throw Error(Code::plan, "an optimizer without variables").at(line);
@@ -37,7 +37,7 @@ Value rate_for(const Operand& rate, const Value& variable) {
                           : cast(rate.value(), variable.dtype());
 }
 
-/// The number of the step after this one, counted in a variable; its update is added to `updates`.
+/// The number of this step, from 1, which is counted in a variable; the variable's update is added to `updates`.
 Value count_steps(const Value& beside, std::string_view name, const SourceLine& line, Values& updates) {
   Graph& graph = beside.graph();
   const Scope here = derived(graph, line);
@@ -61,7 +61,7 @@ Value moved(const Value& mean, double decay, const Value& x) {
   return old + x * (1 - decay);
 }
 
-/// Adam's direction, with state named after `name`; its updates are added.
+/// Adam's direction. Its state is in variables named after `name`, whose updates are added to `updates`.
 Value adam_direction(const Value& w, const Value& g, const Value& step, const AdamOptions& options,
                      const std::string& name, Values& updates) {
   const Value m = zeros_beside(w, name + "_m");
@@ -92,7 +92,7 @@ Value decayed(const Value& g, const Value& w, double factor) {
   return factor == 0 ? g : g + w * factor;
 }
 
-/// next(variable, Adam's direction with decay) is what each variable becomes; state is named after `name`.
+/// Updates each variable to next(variable, Adam's direction + decay * variable); state is named after `name`.
 template <class Next>
 Values update_by_adam(const Gradients& gradients, const std::string& name, double decay, const AdamOptions& options,
                       const SourceLine& line, Next&& next) {

@@ -1,4 +1,4 @@
-// Optimizers: graphs that change variables against the gradients of a loss.
+// Optimizers: ops that change variables by the gradients of a loss.
 //
 //     Values updates = adam(loss, {w, b}, 0.001);
 //     for (const Value& update : updates) g.target("train", update);
@@ -12,7 +12,7 @@
 //
 //     Values updates = momentum(clip_by_norm(gradients_of(loss, {w, b}), 1), 0.1);
 //
-// Variables that are to be treated unlike others are given to calls of their own, and the updates of all are run.
+// Variables that are to be treated differently are given to separate calls, and the updates of all calls are run.
 //
 // Errors: Error(plan), with the caller's line, as gradients() and assign() have.
 #pragma once
@@ -26,14 +26,15 @@
 
 namespace ferry {
 
-/// A variable and the gradient of the loss in it: to be changed (clipped, averaged) before it is applied.
+/// A variable and the gradient of the loss with respect to it, which may be changed (clipped, averaged) before it is
+/// applied.
 struct Gradient {
   Value variable;
   Value gradient;
 };
 using Gradients = std::vector<Gradient>;
 
-/// The gradients of `loss` in these variables.
+/// The gradients of `loss` with respect to these variables.
 [[nodiscard]] Gradients gradients_of(const Value& loss, std::span<const Value> variables,
                                      source_location at = source_location::current());
 [[nodiscard]] inline Gradients gradients_of(const Value& loss, const Values& variables,
@@ -57,8 +58,8 @@ inline Values momentum(const Value& loss, const Values& variables, const Operand
 }
 
 /// m := momentum * m + g;  w := w - rate * (g + momentum * m), with the new m: Nesterov's accelerated gradient (1983)
-/// in the form of Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), at the
-/// weights that the gradient is taken at.
+/// in the form of Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), where w
+/// are the weights at which the gradient is taken.
 Values nesterov(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
                 source_location at = source_location::current());
 inline Values nesterov(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
@@ -78,7 +79,7 @@ struct RmsPropOptions {
   double decay = 0.99;    ///< of the mean of squares
   double epsilon = 1e-8;  ///< added to the root
   double momentum = 0;    ///< 0: none, and no variable for it
-  bool centered = false;  ///< the mean's square is taken from the mean of squares: Graves (2013)
+  bool centered = false;  ///< divides by the variance: the square of the gradients' mean is subtracted (Graves, 2013)
 };
 
 /// v := decay v + (1 - decay) g²;  w := w - rate * g / (sqrt(v) + epsilon). Tieleman and Hinton (2012). With momentum
@@ -108,8 +109,8 @@ inline Values adam(const Value& loss, const Values& variables, const Operand& ra
   return adam(gradients_of(loss, variables, at), rate, options, at);
 }
 
-/// Adam, and each weight loses rate * decay of itself, which the moments do not see: Loshchilov and Hutter, "Decoupled
-/// weight decay regularization" (2019). Its state is adam's.
+/// Adam, where in addition each weight is reduced by rate * decay times itself, which does not enter the moments:
+/// Loshchilov and Hutter, "Decoupled weight decay regularization" (2019). Its state is adam's.
 Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01, const AdamOptions& options = {},
              source_location at = source_location::current());
 inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
@@ -117,10 +118,10 @@ inline Values adamw(const Value& loss, const Values& variables, const Operand& r
   return adamw(gradients_of(loss, variables, at), rate, decay, options, at);
 }
 
-/// An optimizer for large batches: adam's direction r, with m and v as there ("w/lamb_m"), scaled to the length of the
+/// An optimizer for large batches: adam's direction r, with its own m and v ("w/lamb_m"), scaled to the norm of the
 /// weights:
 ///     u := r + decay w;  w := w - rate * |w| / |u| * u
-/// |.| is the Euclidean norm of all of a variable; where one is 0 the quotient is 1. You et al., "Large batch
+/// |.| is the Euclidean norm of a whole variable; where one is 0 the quotient is 1. You et al., "Large batch
 /// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
 Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
             const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current());
@@ -148,7 +149,7 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
 }
 
 /// The same updates, except that every variable, the optimizer's state and count of steps included, keeps its value in
-/// a step in which `condition` (a bool scalar) is false. Run them instead of those given.
+/// a step in which `condition` (a bool scalar) is false. Run the result instead of `updates`.
 Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
 
 }  // namespace ferry

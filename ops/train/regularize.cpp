@@ -16,7 +16,7 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
   if (gradients.empty()) throw Error(Code::plan, std::string(what) + ": no gradients").at(line);
 }
 
-/// change(variable, gradient) for each, among ops that lie with the variable.
+/// Gives change(variable, gradient) as the gradient of each variable, with ops placed with the variable.
 template <class Change>
 Gradients each(const Gradients& gradients, const SourceLine& line, Change&& change) {
   Gradients result;
@@ -29,7 +29,7 @@ Gradients each(const Gradients& gradients, const SourceLine& line, Change&& chan
   return result;
 }
 
-/// The norm of all gradients together, which have been summed over tasks.
+/// The norm of all gradients together, which must have been summed over tasks.
 Value norm_of(const Gradients& gradients, const SourceLine& line) {
   Value total;
   for (const Gradient& g : gradients) {

@@ -2,7 +2,7 @@
 //
 //     Values updates = sgd(clip_by_norm(weight_decay(gradients_of(loss, {w, b}), 5e-4), 1), 0.1);
 //
-// Gradients that are sums of the tasks' parts are added up first. Errors: Error(plan), with the caller's line, when
+// Gradients that are partial sums over tasks are added up first. Errors: Error(plan), with the caller's line, when
 // there are no gradients, or when shapes or dtypes do not fit.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace ferry {
 /// The Euclidean norm of all gradients together, a scalar of the first's dtype.
 [[nodiscard]] Value global_norm(const Gradients& gradients, source_location at = source_location::current());
 
-/// The gradients times most / max(most, their global_norm()): none is changed where that norm is at most `most`
+/// The gradients times most / max(most, their global_norm()): none is changed if that norm is at most `most`
 /// (Pascanu et al., "On the difficulty of training recurrent neural networks", 2013). If the norm is not finite, all
 /// become NaN or 0. `most` is above 0.
 [[nodiscard]] Gradients clip_by_norm(const Gradients& gradients, double most,

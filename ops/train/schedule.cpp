@@ -18,7 +18,7 @@ void require_positive(std::string_view what, std::int64_t steps, const SourceLin
     throw Error(Code::plan, std::string(what) + ": " + std::to_string(steps) + " steps; at least one").at(line);
 }
 
-/// float64: a count has up to 2^53 steps then.
+/// The count of steps as float64, which is exact up to 2^53. Refuses what is not an integer scalar.
 Value as_number(std::string_view what, const Value& steps, const SourceLine& line) {
   static_cast<void>(graph_of({{steps}}, line));
   if (!is_integer(steps.dtype()) || steps.rank() != 0)

@@ -5,9 +5,9 @@
 //     Values updates = momentum(loss, weights, rate);
 //     updates.push_back(count.update);
 //
-// A rate that is given may be a number or the scalar of another schedule; results are float64 of a number, else of the
-// scalar's dtype. Steps are an int64 scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when
-// shapes or dtypes do not fit, or when a number of steps is not positive.
+// `rate` may be a number, which gives a float64 result, or the scalar of another schedule, whose dtype the result has.
+// `steps` is an integer scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when shapes or dtypes
+// do not fit, or when a number of steps is not positive.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct StepCount {
   Value steps;   ///< int64 scalar: before this step
   Value update;  ///< to be run with the updates that are counted
 };
-/// The variable is saved with the others: a run that goes on with a model goes on with its schedule.
+/// The variable is saved as any other, so that a run that continues from a saved model continues its schedule.
 [[nodiscard]] StepCount count_steps(Graph& graph, std::string_view name = "steps",
                                     source_location at = source_location::current());
 
@@ -38,7 +38,7 @@ Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
                       source_location at = source_location::current());
 
-/// rate * factor^(steps / every), rounded down.
+/// rate * factor^n, where n is steps / every, rounded down.
 Value step_decay(const Operand& rate, const Value& steps, std::int64_t every, double factor = 0.1,
                  source_location at = source_location::current());
 /// rate * factor^(the number of `milestones` that are at most steps).

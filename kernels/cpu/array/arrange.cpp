@@ -20,7 +20,7 @@ void flip(KernelRun& run) {
   StridedCopy copy;
   for (std::int64_t axis : kept<Ints>(run)) {
     const auto d = static_cast<std::size_t>(dim_of(axis, input.rank()));
-    if (from[d] < 0) continue;  // named twice
+    if (from[d] < 0) continue;  // the axis is named twice
     copy.from_begin += (input.sizes[d] - 1) * from[d];
     from.of[d] = -from[d];
   }
@@ -40,11 +40,11 @@ struct Diagonal {
 };
 
 std::unique_ptr<KernelState> prepare_triangle(const KernelSetup& setup) {
-  constexpr std::int64_t kFar = std::int64_t{1} << 62;  // beyond any size, and sums with sizes do not overflow
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;  // beyond any size, but sums with sizes do not overflow
   return keep(Diagonal{std::clamp(setup.attrs.get<std::int64_t>("k"), -kFar, kFar), setup.attrs.get<bool>("upper")});
 }
 
-/// Works row by row; in a part of a split matrix, rows and columns are counted in the whole.
+/// Works row by row. In a part of a split matrix the diagonal is that of the whole matrix.
 void triangle(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
@@ -72,7 +72,7 @@ void triangle(KernelRun& run) {
 
 // ---- ReverseSequence ----
 
-/// The length of each sequence.
+/// Throws BadValue if a length is out of range.
 template <class Index>
 void check_lengths(const Array& lengths, std::int64_t steps) {
   for (std::int64_t b = 0; b < lengths.count(); ++b) {

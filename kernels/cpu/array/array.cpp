@@ -126,7 +126,7 @@ StridedCopy slice_copy(const Cut& cut, const Array& all, const Array& part, bool
   return copy;
 }
 
-/// Dim 0 of a slice of `all`: what the cut leaves of it.
+/// The size of dim 0 of a slice of `all`.
 std::int64_t sliced_extent(const Cut& cut, const Array& all) {
   for (std::size_t k = 0; k < cut.axes.size(); ++k)
     if (dim_of(cut.axes[k], all.rank()) == 0)
@@ -145,7 +145,7 @@ void slice(KernelRun& run) {
 void unslice(KernelRun& run) {
   const Array& part = run.inputs[0];
   Array& output = run.outputs[0];
-  // The part that is here of an input that is not read may be another one than the output's.
+  // Input 1 is not read, so this task may have another part of it than of the output: only an extent counts.
   if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
   fill_zeros(run.parallel, output);
   slice_copy(kept<Cut>(run), output, part, false).run(run.parallel, part.dtype, part.data, output.data);
@@ -183,7 +183,7 @@ void pad(KernelRun& run) {
 
 // ---- Constant and SizeOf ----
 
-/// The part of the tensor that the output's place in the whole value says.
+/// Copies the part of the tensor that the output is of the whole value.
 void constant(KernelRun& run) {
   const auto& value = kept<Tensor>(run);
   const Array& output = run.outputs[0];

@@ -44,7 +44,7 @@ struct Box {
   [[nodiscard]] T area() const { return (right - left) * (bottom - top); }
 };
 
-/// The area that both share over the area that they cover; 0 where they share none.
+/// The intersection of two boxes over their union; 0 if they do not intersect.
 template <class T>
 double overlap_of(const Box<T>& a, const Box<T>& b) {
   const T width = std::min(a.right, b.right) - std::max(a.left, b.left);
@@ -54,7 +54,7 @@ double overlap_of(const Box<T>& a, const Box<T>& b) {
   return static_cast<double>(shared / (a.area() + b.area() - shared));
 }
 
-/// Appends the boxes of one image and class to `rows`, of which `found` are there; gives how many are there then.
+/// Appends the boxes that are kept of one image and class to `rows`, which has `found` rows; returns the new number.
 template <class T>
 std::int64_t suppress(const T* boxes, std::span<const T> scores, const Suppression& how, std::int64_t* order,
                       std::int64_t image, std::int64_t of_class, std::int64_t* rows, std::int64_t found) {

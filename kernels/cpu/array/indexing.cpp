@@ -67,12 +67,13 @@ void gather(KernelRun& run) {
   });
 }
 
-/// Threads share the elements of a row, never the rows, so that each element is added to in the order of the indices.
+/// The elements of a row are divided among threads, never the rows, so that each element is added to in the order of
+/// the indices.
 void scatter_add(KernelRun& run) {
   const Array &y = run.inputs[0], &indices = run.inputs[1];
   Array& output = run.outputs[0];
   const int dim = dim_of(kept<std::int64_t>(run), output.rank());
-  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // a static one may be split otherwise
+  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // if it is not bounded, input 2 may be split otherwise
   fill_zeros(run.parallel, output);
   const auto [before, rows, after] = rows_of(output, dim);
   const std::int64_t taken = indices.count();
@@ -98,7 +99,7 @@ void scatter_add(KernelRun& run) {
   });
 }
 
-/// 0 and 1 as elements.
+/// 0 and 1 as elements of the output.
 struct ZeroAndOne {
   std::array<std::byte, 8> zero{}, one{};
 };

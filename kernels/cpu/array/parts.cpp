@@ -9,12 +9,12 @@
 namespace ferry::cpu {
 namespace {
 
-/// Sets the extent of y, within 0 and its bound, which y.sizes[0] holds so far.
+/// Sets the extent of y, clamped to between 0 and its bound, which y.sizes[0] still holds.
 void limit(Array& y, std::int64_t extent) {
   y.sizes[0] = std::clamp<std::int64_t>(extent, 0, y.sizes[0]);
 }
 
-/// TakePart: copies the part of x that y's window says.
+/// TakePart: copies the part of x that is y's window.
 void take_part(KernelRun& run) {
   const Array& x = run.inputs[0];
   Array& y = run.outputs[0];

@@ -1,4 +1,4 @@
-// RoiAlign with as many samples as each region's parts are large.
+// RoiAlign, where the number of samples follows from the size of each region's parts.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -51,7 +51,7 @@ class Side {
   void for_each(std::int64_t part, const F& f) const {
     const T origin = begin_ + static_cast<T>(part) * part_;
     const T end = static_cast<T>(size_);
-    // One more on each side than there should be, for what rounding takes.
+    // One more on each side than needed, in case rounding excludes one.
     const double first = std::max(std::floor(static_cast<double>((T{-1} - origin) / step_)) - 1, 0.0);
     const double last = std::min(std::ceil(static_cast<double>((end - origin) / step_)) + 1, samples_ - 1);
     const auto count = first <= last ? static_cast<std::int64_t>(last - first) + 1 : 0;
@@ -75,8 +75,8 @@ class Side {
   double samples_;
 };
 
-/// One element of the result: the mean of the samples, or the largest of their weighted neighbours, among them a 0 for
-/// those out of the image.
+/// One element of the result: the mean of the samples, or the largest of their weighted neighbours, where samples
+/// outside of the image count as 0.
 template <class T>
 T aligned(const T* image, std::int64_t width, const Side<T>& rows, const Side<T>& columns, std::int64_t p,
           std::int64_t q, bool largest) {

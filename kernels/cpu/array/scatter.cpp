@@ -41,7 +41,7 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return indices.count() / row * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-/// The index counted from the front. Error(BadValue) when it is out of range.
+/// The index counted from the front. Throws BadValue when it is out of range.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
   if (index < -size || index >= size)
     throw BadValue(1, "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) +
@@ -123,7 +123,7 @@ void gather(KernelRun& run) {
   });
 }
 
-/// Writes rows in their order; threads share the elements of wide rows.
+/// Writes rows in their order; the elements of wide rows are divided among threads.
 template <class T, class Join>
 void write_rows(KernelRun& run, const Moves& moves, const Join& join) {
   const T* from = run.inputs[2].as<const T>();

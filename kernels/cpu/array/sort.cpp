@@ -25,8 +25,8 @@ std::unique_ptr<KernelState> prepare_top_k(const KernelSetup& setup) {
   return keep(Best{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get<bool>("largest")});
 }
 
-/// The first k of a line in order. Their indices are a heap, the last of them at its root, in the output's own line;
-/// then they are sorted from its end.
+/// Finds the first k elements of a line in the wanted order. The indices of the best k so far are a heap with the last
+/// of them at its root, which lies in the line of the output; finally a heap sort puts them in order.
 template <class T>
 class Line {
  public:
@@ -99,7 +99,8 @@ void top_k(KernelRun& run) {
 
 // ---- Unique ----
 
-/// The rows' numbers, sorted by their elements and then by number, and of each different row the first place there.
+/// `rows`: the rows' numbers, sorted by the rows' elements and then by number. `groups`: for each distinct row the
+/// place in `rows` where it begins.
 struct Orders {
   std::span<std::int64_t> rows, groups;
 };
@@ -122,7 +123,7 @@ int compare_rows(const T* a, const T* b, std::int64_t width) {
   return 0;
 }
 
-/// Fills `orders`; gives how many different rows there are.
+/// Fills `orders`; returns the number of distinct rows.
 template <class T>
 std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Orders& orders) {
   const std::span<std::int64_t> rows = orders.rows, groups = orders.groups;
@@ -145,7 +146,7 @@ std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Or
   return static_cast<std::int64_t>(found);
 }
 
-/// Writes the outputs for different row `group`, whose rows begin at `place` of the order.
+/// Writes the outputs for distinct row number `group`, which begins at `place` in `rows`.
 template <class T>
 void write_group(KernelRun& run, std::span<const std::int64_t> rows, std::int64_t group, std::size_t place,
                  std::int64_t width) {

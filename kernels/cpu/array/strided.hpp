@@ -1,4 +1,4 @@
-// Copies between parts of arrays: transposing, cutting, joining, spreading are all this.
+// Strided copies between parts of arrays. Transposing, slicing, joining and broadcasting are all such copies.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace ferry::cpu {
 
-/// Elements from one element to the next along each dim of a row-major array.
+/// The strides of a row-major array: the number of elements from one index to the next along each dim.
 struct Steps {
   std::array<std::int64_t, kMaxDims> of{};
   [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
@@ -30,7 +30,8 @@ struct Steps {
   return steps;
 }
 
-/// A copy of `sizes` elements: where it begins in the source and in the target, and the steps there along each dim.
+/// A copy between two arrays: where it begins in the source and in the target, and for each dim the size and the steps
+/// in both.
 class StridedCopy {
  public:
   /// Adds the dims outermost first, then run it.
@@ -54,7 +55,7 @@ class StridedCopy {
   std::int64_t from_begin = 0, to_begin = 0;
 
   void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
-    if (count_ == 0) return;  // what is empty may have no address
+    if (count_ == 0) return;  // an empty array may have no address
     if (nest_.dims == 0) {
       nest_.dims = 1;
       nest_.sizes[0] = 1;
@@ -71,7 +72,7 @@ class StridedCopy {
   template <class T>
   static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
   template <class T>
-  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block fall into different sets
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block are in different cache sets
 
   template <class T>
   void run_typed(Parallel& parallel, const T* from, T* to) const {
@@ -91,8 +92,8 @@ class StridedCopy {
     });
   }
 
-  /// The dim along which elements follow one another in the source, when they do along the last one in the target:
-  /// these two are transposed. -1: none, or one too small.
+  /// The dim along which elements are consecutive in the source, if they are consecutive along another dim, the last,
+  /// in the target: these two dims are to be transposed. -1: there is none, or it is too small.
   [[nodiscard]] int transposed_dim() const {
     constexpr std::int64_t kWorthWhile = 8;
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
@@ -102,8 +103,8 @@ class StridedCopy {
     return -1;
   }
 
-  /// Blocks of `dim` and the last one, at each place in the other dims; block after block of the same source rows,
-  /// whose pages the processor then remembers.
+  /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks have the same
+  /// source rows, whose pages are then in the TLB.
   template <class T>
   void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
@@ -133,7 +134,7 @@ class StridedCopy {
     });
   }
 
-  /// Whether the target is too large for the caches, and its blocks consist of whole lines.
+  /// Whether to write around the caches: the target is too large for them, and its blocks consist of whole lines.
   template <class T>
   [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
     constexpr std::int64_t kLarge = 8 << 20;
@@ -145,7 +146,7 @@ class StridedCopy {
            nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
   }
 
-  /// A block that is turned in the cache and written around it, while the next columns of its rows are fetched.
+  /// Transposes a block in the cache and writes it around the cache, while prefetching the next columns of its rows.
   template <class T>
   [[gnu::noinline]] static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows,
                                                  std::int64_t columns, T* to, std::int64_t to_step, T* room) {
@@ -188,8 +189,8 @@ class StridedCopy {
   return before;
 }
 
-/// The copy of a block of `sizes` elements between row-major arrays of sizes `from` and `to`, in both of which it
-/// begins with the first element unless the caller says otherwise.
+/// The copy of a block of `sizes` elements between row-major arrays of sizes `from` and `to`. It begins with the first
+/// element of both unless the caller sets from_begin or to_begin.
 [[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, std::span<const std::int64_t> from,
                                                std::span<const std::int64_t> to) {
   const Steps from_steps = steps_of(from), to_steps = steps_of(to);
@@ -198,14 +199,14 @@ class StridedCopy {
   return copy;
 }
 
-/// The copy that fills `part` from the whole value that it is a part of.
+/// The copy that fills `part` from the whole value.
 [[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
   StridedCopy copy = copy_of_block(part.sizes, part.whole, part.sizes);
   copy.from_begin = elements_before(part.begin, part.whole);
   return copy;
 }
 
-/// Every element = `value`, whose bytes are those of one element.
+/// Sets every element to the one whose bytes are at `value`.
 inline void fill(Parallel& parallel, const Array& array, const void* value) {
   dispatch_sizes(array.dtype, [&](auto zero) {
     decltype(zero) element;

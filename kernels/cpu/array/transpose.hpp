@@ -22,7 +22,8 @@ struct BlockOf {
   using Row [[gnu::vector_size(kBlockBytes)]] = T;
 };
 
-/// One step of transposing rows a and b in blocks of `half` elements: the row that gets their left (or right) blocks.
+/// One step of transposing: for rows a and b, seen as blocks of `half` elements, the row that gets the left (or right)
+/// block of each pair, those of a and b in turn.
 template <int half, bool right, class Row, std::size_t... I>
 Row exchanged(Row a, Row b, std::index_sequence<I...>) {
   constexpr int kSize = sizeof...(I);
@@ -59,10 +60,10 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
-/// The matrix whose rows the caller goes on with, so that what follows of them is fetched ahead.
+/// The matrix along whose rows the caller continues afterwards, so that their next elements are prefetched.
 enum class GoesOn { nowhere, in_source, in_target };
 
-/// Fetches ahead in rows that are at least a page apart: by itself the processor does so only within a page.
+/// Prefetches in rows that are at least a page apart, since the hardware prefetches only within a page.
 template <class T>
 void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)(const void*)) {
   constexpr std::int64_t kAhead = 256, kPage = 4096;
@@ -77,7 +78,7 @@ void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::in
                std::int64_t to_step, GoesOn goes_on = GoesOn::nowhere) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   constexpr std::int64_t kLine =
-      std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // writes whole lines of the cache
+      std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // so that whole cache lines are written
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
     for (std::int64_t first = 0; first < whole_rows; first += kLine) {

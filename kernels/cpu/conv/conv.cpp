@@ -1,4 +1,4 @@
-// Convolution and its gradients: which way they are computed.
+// The kernels of convolution and its gradients, and in which way they are computed (conv.hpp).
 #include "kernels/cpu/conv/conv.hpp"
 
 #include <cstring>
@@ -30,7 +30,7 @@ Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide&
   return conv;
 }
 
-/// A type as an array without data, for scratch.
+/// A type as an array without data, to find the scratch that is needed.
 struct Sized {
   explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
   [[nodiscard]] Array array() {
@@ -59,8 +59,8 @@ std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
-/// Whether the direct way is taken: there are enough target channels for vectors, enough positions to be worth packing
-/// the filter, and not too many taps, each of which may lie outside of the image at other positions.
+/// Whether to compute directly: there are enough target channels for vectors, enough positions to be worth packing the
+/// filter, and not too many taps.
 bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t area) {
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
 }
@@ -80,7 +80,7 @@ std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<Di
 using ByColumns = void (*)(KernelRun&, const Convolution&);
 using Directly = void (*)(KernelRun&, const DirectConv&);
 
-/// `images`: how many, which may differ from step to step.
+/// Runs the way that was chosen in prepare(). The number of images may differ from step to step.
 void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
   const auto& state = kept<State2D>(run);
   const Convolution conv = conv_of(x, w, y, state.slide, state.groups);

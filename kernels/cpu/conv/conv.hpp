@@ -1,8 +1,10 @@
-// The convolution of images in two ways. Directly: sums of products of source elements, read where they lie, and a
-// panel of channels, in registers; for at least kWide channels. Taps outside of the image are left out. And by columns:
-// the taps under a tile of positions are copied into a matrix, which is multiplied by the filter.
+// The convolution of images, in one of two ways. Directly, for at least kWide channels: elements of the source are read
+// in place and multiplied by a packed panel of channels of the filter, with the sums in registers; taps outside of the
+// image are skipped. By columns (im2col): the elements under a tile of positions are copied into a matrix, which is
+// multiplied by the filter.
 //
-// How the work is cut depends on the sizes alone, never on the number of threads: so do the bits.
+// How the work is divided depends on the sizes alone, never on the number of threads, and so the results are the same
+// to the bit.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 namespace ferry::cpu {
 
-constexpr std::int64_t kConvLanes = 8;  // that work at once, each with scratch of its own
+constexpr std::int64_t kConvLanes = 8;  // the most items that are worked on at once, each with its own scratch
 
 /// The sizes of a convolution, of one group.
 struct Convolution {
@@ -33,7 +35,8 @@ struct Convolution {
   }
 };
 
-/// Calls body(item, scratch) for each of `items`, in lanes with `lane_elements` each of `scratch`.
+/// Calls body(item, scratch) for each of `items`. They are divided into lanes, which may run at once, and each of which
+/// has `lane_elements` of `scratch`.
 template <class T, class Body>
 void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
   const std::int64_t lanes = std::min(items, kConvLanes);
@@ -54,15 +57,15 @@ void filter_gradient_by_columns(KernelRun& run, const Convolution& conv);
 
 // ---- Directly (conv_sweep.cpp, conv_direct.cpp) ----
 
-constexpr std::int64_t kUnitPositions = 512;  // whose sums stay in the cache
+constexpr std::int64_t kUnitPositions = 512;  // of a unit, so that their sums stay in the cache
 
-/// How targets reach into the source along one dim: target position t lies at `first` + t * `stride`, and its tap j at
-/// t * `step` + taps[j] of the source, or outside of it.
+/// Which elements of the source belong to which targets, along one dim. Target t is at position `first` + t * `stride`
+/// of the target image; its tap j is at position t * `step` + taps[j] of the source, or outside of it.
 struct Reach {
   std::int64_t size = 0;  ///< of the source
   std::int64_t targets = 0, first = 0, stride = 1, step = 1;
-  std::vector<std::int64_t> taps;    ///< evenly apart
-  std::vector<std::int64_t> filter;  ///< where the filter has the tap
+  std::vector<std::int64_t> taps;    ///< evenly spaced
+  std::vector<std::int64_t> filter;  ///< the position of each tap in the filter
 
   [[nodiscard]] bool inside(std::int64_t target, std::int64_t tap) const {
     const std::int64_t at = target * step + taps[static_cast<std::size_t>(tap)];
@@ -79,20 +82,20 @@ struct Unit {
   std::int64_t number, begin, rows;
 };
 
-/// Target positions that have the same taps of the filter: all of them, or in a gradient one of each stride. They are
-/// computed some rows at a time, the unit; small images some together.
+/// Target positions that have the same taps of the filter: all of them, or in an image's gradient those with the same
+/// remainder modulo the strides. They are computed in units of some rows; a unit may have several small images.
 struct Sweep {
   Reach rows, columns;
-  std::int64_t row_step = 0;  ///< of a source channel, from one target row to the next
+  std::int64_t row_step = 0;  ///< elements of a source channel from one target row to the next
   std::int64_t unit_rows = 1, units = 1;
-  std::int64_t images = 1;            ///< of a unit; several when one image is one unit
-  bool at_once = false;               ///< of all images, for which the filter is packed as it is used
-  std::vector<std::int64_t> targets;  ///< where an image's positions lie in the target; empty: one after another
-  std::vector<std::int64_t> filter;   ///< and where the filter has the taps, channel by channel
-  std::int64_t run = 1;               ///< so many of these lie one after another
-  std::int64_t parts = 1;             ///< of the filter, in its gradient
-  std::vector<RowFactor> factors;     ///< of units that differ by the taps outside of the image; `parts` for each
-  std::vector<std::int64_t> kinds;    ///< of each unit's factors
+  std::int64_t images = 1;            ///< of a unit; several if one unit has a whole image
+  bool at_once = false;               ///< a unit has all images, so that the filter is packed as it is used
+  std::vector<std::int64_t> targets;  ///< where an image's positions lie in the target; empty: consecutively
+  std::vector<std::int64_t> filter;   ///< where the taps lie in the filter, channel by channel
+  std::int64_t run = 1;               ///< `filter` consists of runs of so many consecutive places
+  std::int64_t parts = 1;             ///< into which the filter is divided in its gradient
+  std::vector<RowFactor> factors;     ///< `parts` for each kind of unit: kinds differ in the taps outside of the image
+  std::vector<std::int64_t> kinds;    ///< the kind of each unit
 
   [[nodiscard]] std::int64_t depth() const { return std::ssize(filter); }
   [[nodiscard]] Unit unit(std::int64_t number) const {
@@ -106,28 +109,28 @@ struct Sweep {
   }
 };
 
-/// The target's channels from the source's, in one group: the convolution, or its image's gradient.
+/// A convolution or an image's gradient that is computed directly: the target's channels from the source's.
 struct DirectConv {
   std::int64_t images = 0;                            ///< at most
-  std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels
-  std::int64_t filter_step = 0;                       ///< from one target channel to the next
+  std::int64_t groups = 1, sources = 0, targets = 0;  ///< channels of a group
+  std::int64_t filter_step = 0;                       ///< elements of the filter from one target channel to the next
   Plane source, target;
-  bool packed = false;  ///< input 2 is the filter, packed: no sweep is at once
+  bool packed = false;  ///< input 2 is the packed filter; then no sweep is `at_once`
   std::vector<Sweep> sweeps;
 };
 
-/// Channels along which vectors lie, from which on the direct way is worth while.
+/// The least number of target channels, along which vectors lie, for which the direct way is worthwhile.
 constexpr std::int64_t kWide = 8;
 
-/// Filters with more taps are not taken: each tap may lie outside of the image at other positions, which are kept as
-/// lists.
+/// Filters with more taps are computed by columns: each tap may lie outside of the image at other positions, and these
+/// are kept as lists.
 constexpr std::int64_t kMostTaps = 256;
 
 /// `packed`: sets DirectConv::packed.
 [[nodiscard]] DirectConv direct_convolution(const Convolution& conv, bool packed);
 [[nodiscard]] DirectConv direct_image_gradient(const Convolution& conv);
 [[nodiscard]] DirectConv direct_filter_gradient(const Convolution& conv);
-/// Find what convolve_directly() and filter_gradient_directly() need besides; the scratch sizes do not depend on it.
+/// Find Sweep::factors for convolve_directly() and filter_gradient_directly(). The scratch sizes do not depend on them.
 void find_rows_of_positions(DirectConv& conv);
 void find_rows_of_taps(DirectConv& conv);
 /// Elements of the filters of all groups, packed for convolve_directly().
@@ -138,7 +141,7 @@ void find_rows_of_taps(DirectConv& conv);
 void pack_filter(KernelRun& run, std::int64_t groups);
 /// Output 0 from inputs 0, the source, and 1, the filter.
 void convolve_directly(KernelRun& run, const DirectConv& conv);
-/// Output 0, the filter's gradient, from inputs 0, the gradient of what `conv` gives, and 1, its source.
+/// Output 0, the filter's gradient, from inputs 0, the gradient of the output of `conv`, and 1, its source.
 void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
 [[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype);
 [[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);

@@ -1,6 +1,6 @@
-// Convolution as products of matrices: the taps under a tile of output positions are copied into the columns of a
-// matrix, small enough for the cache, and multiplied by the filter. The gradients do the same with the factors
-// exchanged.
+// Convolution as products of matrices (im2col): the elements under a tile of output positions are copied into the
+// columns of a matrix, small enough for the cache, and multiplied by the filter. The gradients do the same with other
+// factors.
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
@@ -11,7 +11,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile
+constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile's columns
 
 /// Output positions of a tile, when the matrix of columns has `depth` rows.
 std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t element) {
@@ -20,8 +20,8 @@ std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t el
 }
 
 /// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` are its
-/// positions and `inside` those whose tap lies in the image, both counted from `begin`; `from` is where in the channel
-/// the first has it.
+/// positions and `inside` those whose tap lies in the image, both counted from `begin`; `from` is the offset in the
+/// channel of the tap of the first of `inside`.
 template <class Body>
 void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const Body& body) {
@@ -58,7 +58,7 @@ void copy_taps(const Convolution& conv, const T* channel, std::int64_t u, std::i
   });
 }
 
-/// Adds back to where copy_taps() had them from.
+/// The adjoint of copy_taps(): adds each element to where copy_taps() takes it from.
 template <class T>
 void add_taps(const Convolution& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const T* from) {
@@ -72,8 +72,8 @@ void add_taps(const Convolution& conv, T* channel, std::int64_t u, std::int64_t 
   });
 }
 
-/// The columns of channels [first, first + count) of an image at positions [begin, end): where they are, and from one
-/// row to the next.
+/// The matrix of columns of channels [first, first + count) of an image at positions [begin, end): made in `scratch`,
+/// or the image itself if conv.plain().
 template <class T>
 Matrix<T> columns(const Convolution& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
                   std::int64_t end, T* scratch) {
@@ -116,7 +116,7 @@ void convolve(KernelRun& run, const Convolution& conv) {
 
 // ---- The image's gradient: the filter, transposed, times the output's gradient gives columns to be added ----
 
-/// Blocks of channels that are computed apart, so that few images keep several threads busy.
+/// The number of blocks of channels that are computed separately, so that few images keep several threads busy.
 std::int64_t channel_blocks(const Convolution& conv) {
   const std::int64_t planes = std::max<std::int64_t>(1, conv.images * conv.groups);
   return std::clamp<std::int64_t>((kConvLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
@@ -153,8 +153,8 @@ void image_gradient(KernelRun& run, const Convolution& conv) {
 
 // ---- The filter's gradient: the output's gradient times the columns, transposed, added over tiles and images ----
 
-/// How the filter's gradient is cut: by blocks of channels, and where these are few by images, whose sums are added at
-/// the end.
+/// How the work of the filter's gradient is divided: by blocks of channels, or if these are few by images, into parts
+/// whose sums are added at the end.
 struct FilterCut {
   std::int64_t blocks = 1, parts = 1;
 };
@@ -179,7 +179,7 @@ void filter_gradient(KernelRun& run, const Convolution& conv) {
   const std::int64_t most = (conv.in + cut.blocks - 1) / cut.blocks * conv.taps();
   const std::int64_t tile = tile_of(conv, most, sizeof(T));
   const std::int64_t weights = conv.groups * conv.out * depth;
-  T* const sums = scratch_of<T>(run) + kConvLanes * most * tile;  // of parts but the first
+  T* const sums = scratch_of<T>(run) + kConvLanes * most * tile;  // of all parts but the first
   in_lanes(
       run, cut.parts * conv.groups * cut.blocks, scratch_of<T>(run), most * tile, [&](std::int64_t item, T* scratch) {
         const std::int64_t block = item % cut.blocks, group = item / cut.blocks % conv.groups;

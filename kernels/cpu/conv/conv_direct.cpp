@@ -1,6 +1,6 @@
 // Convolution without a matrix of columns: for each tap of a row of positions, an element of the source is multiplied
-// by a panel of channels (product_tile.hpp). The convolution and its image's gradient are the same with other taps;
-// the filter's gradient takes taps for positions and positions for taps.
+// by a panel of channels (product_tile.hpp). The image's gradient is a convolution with other taps. In the filter's
+// gradient taps and positions exchange their roles.
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
@@ -10,16 +10,16 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kFinished = 8;        // channels whose positions are finished together, in the first cache
-constexpr std::int64_t kUnitsTogether = 32;  // that a filter's gradient packs before it multiplies
+constexpr std::int64_t kFinished = 8;  // channels that are finished together, while the first-level cache has them
+constexpr std::int64_t kUnitsTogether = 32;  // units that a filter's gradient packs before it multiplies
 
-/// A lane of at most so many bytes lies on the stack of the thread that works: there it is in its core's cache from one
-/// convolution to the next. Longer ones have places in the scratch.
+/// A lane of at most so many bytes is on the stack of the working thread, and so in its core's cache from one
+/// convolution to the next. Larger lanes are in the scratch.
 constexpr std::int64_t kStackBytes = 1 << 18;
 
 // ---- The convolution and its image's gradient ----
 
-/// Elements of the packed filters of the sweeps that are not at once.
+/// Elements of the packed filters of the sweeps that are not `at_once`.
 template <class T>
 std::int64_t packed_filters(const DirectConv& conv) {
   std::int64_t depth = 0;
@@ -28,7 +28,7 @@ std::int64_t packed_filters(const DirectConv& conv) {
   return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
-/// Elements of a lane's sums in the other sweeps.
+/// Elements of a lane: the most sums of one panel in the sweeps that are not `at_once`.
 template <class T>
 std::int64_t lane_elements(const DirectConv& conv) {
   std::int64_t most = 0;
@@ -41,7 +41,7 @@ bool lanes_on_stack(const DirectConv& conv) {
   return lane_elements<T>(conv) * static_cast<std::int64_t>(sizeof(T)) <= kStackBytes;
 }
 
-/// The sums of a sweep.
+/// Computes the targets of a sweep.
 template <class T>
 class Sums {
  public:
@@ -53,7 +53,8 @@ class Sums {
         packed_(packed),
         finishes_(conv.sweeps.size() == 1 && sweep.targets.empty()) {}
 
-  /// Whether it writes the output directly, in rows of units, and can so finish it.
+  /// Whether units are consecutive elements of the output that no other sweep writes, so that they are finished at
+  /// once.
   [[nodiscard]] bool finishes() const { return finishes_; }
 
   /// Packs the filter of all groups.
@@ -65,7 +66,8 @@ class Sums {
     });
   }
 
-  /// All images together, panel by panel: what is packed of the filter is in the first cache until it has been used.
+  /// All images together, panel by panel: a piece of the packed filter is in the first-level cache until it has been
+  /// used.
   void compute_at_once() const {
     for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
       alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kUnitPositions * Panels<T>::kMostWidth];
@@ -81,7 +83,7 @@ class Sums {
   void compute(T* lanes) const {
     const std::int64_t images = run_.inputs[0].sizes[0];
     const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
-    // Where there are few, each is cut by panels.
+    // If there are few batches, each is divided by panels.
     const std::int64_t cuts = std::clamp<std::int64_t>((kConvLanes + batches - 1) / batches, 1, panels_.count());
     const auto work = [&](std::int64_t item, T* lane) {
       const std::int64_t batch = item / cuts, cut = item % cuts, group = batch / sweep_.units % conv_.groups;
@@ -101,7 +103,7 @@ class Sums {
   }
 
  private:
-  /// A unit's rows of some images in a group.
+  /// What is computed together: a unit's rows of some images, in one group.
   struct Part {
     std::int64_t first, images, group;
     Unit unit;
@@ -113,7 +115,7 @@ class Sums {
     return (group * panels_.padded() + panel.first) * depth();
   }
 
-  /// Elements [begin, begin + count) of its depth.
+  /// Packs rows [begin, begin + count) of a panel of the filter.
   void pack_panel(std::int64_t group, const Panel& panel, std::int64_t begin, std::int64_t count, T* to) const {
     const T* filter = run_.inputs[1].as<const T>() + group * (run_.inputs[1].count() / conv_.groups) +
                       panel.first * conv_.filter_step;
@@ -180,7 +182,7 @@ void convolve(const KernelRun& run, const DirectConv& conv) {
 
 // ---- The filter's gradient: sums over positions, added up over units ----
 
-/// Elements of a unit: the packed gradient of its outputs.
+/// Scratch elements of a unit: the packed gradient of its outputs.
 template <class T>
 std::int64_t unit_elements(const DirectConv& conv) {
   return conv.sweeps[0].positions() * Panels<T>(conv.targets).room();

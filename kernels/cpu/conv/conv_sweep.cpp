@@ -1,4 +1,4 @@
-// Which elements of an image meet which of a filter when they are convolved directly: in what order positions are
+// Which elements of an image are multiplied by which of a filter in a direct convolution: in what order positions are
 // computed, and which of their taps lie outside of the image.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,8 @@ Span Reach::targets_of(std::int64_t tap, Span among) const {
 
 namespace {
 
-constexpr std::int64_t kPackedPositions = kCachedBytes / kPanelBytes;  // of a filter's gradient, in the first cache
+/// Positions of a unit in a filter's gradient: a panel of the packed gradient fits in the first-level cache.
+constexpr std::int64_t kPackedPositions = kCachedBytes / kPanelBytes;
 
 // ---- Which taps lie where ----
 
@@ -39,7 +40,8 @@ Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t si
   return reach;
 }
 
-/// The reach of the image's gradient at positions first, first + stride, …: the outputs that had them under a tap.
+/// The reach of the image's gradient at positions first, first + stride, …: its sources are the outputs that have these
+/// positions under a tap.
 Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t outputs,
                      std::int64_t first) {
   Reach reach{.size = outputs,
@@ -78,7 +80,7 @@ void cut_into_units(Sweep& sweep, std::int64_t positions) {
   sweep.units = (sweep.rows.targets + sweep.unit_rows - 1) / sweep.unit_rows;
 }
 
-/// `channel_step`, `tap_columns`: of the filter.
+/// `channel_step`: elements of the filter from one source channel to the next; `tap_columns`: columns of the filter.
 Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t channel_step, std::int64_t tap_columns) {
   Sweep sweep;
   sweep.rows = std::move(rows);
@@ -92,7 +94,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   return sweep;
 }
 
-/// Cuts a sweep into units whose sums stay in the cache; several small images make one unit.
+/// Cuts a sweep into units whose sums stay in the cache; a unit may have several small images.
 void cut_for_sums(Sweep& sweep, const DirectConv& conv) {
   cut_into_units(sweep, kUnitPositions);
   if (sweep.units == 1) {
@@ -122,9 +124,9 @@ DirectConv forward_conv(const Convolution& conv) {
   return direct;
 }
 
-// ---- Which positions of a unit have which taps in the image: the others are left out ----
+// ---- Which taps of a unit's positions lie in the image: the others are left out ----
 
-/// The places of target position [r,c] of a unit, and of tap [u,v], in a channel.
+/// The offset in a source channel of target position [r,c] of a unit, and how far tap [u,v] is from it.
 std::int64_t place_of(const Sweep& sweep, std::int64_t r, std::int64_t c) {
   return r * sweep.row_step + c * sweep.columns.step;
 }
@@ -133,7 +135,7 @@ std::int64_t offset_of(const DirectConv& conv, const Sweep& sweep, std::int64_t 
          sweep.columns.taps[static_cast<std::size_t>(v)];
 }
 
-/// The groups of a factor, by the rows and columns of their steps.
+/// Sorts the rows of a factor into groups of rows that have the same steps, which spans of rows and columns describe.
 class Groups {
  public:
   explicit Groups(RowFactor& factor) : factor_(factor) {}
@@ -154,7 +156,7 @@ class Groups {
   std::map<std::array<std::int64_t, 4>, std::size_t> numbers_;
 };
 
-/// A row for each position, whose steps are channels and taps.
+/// The factor with a row for each position, whose steps are channels and taps.
 RowFactor factor_of_positions(const DirectConv& conv, const Sweep& sweep, const Unit& unit) {
   const std::int64_t rows = std::ssize(sweep.rows.taps), columns = std::ssize(sweep.columns.taps),
                      taps = rows * columns;
@@ -183,7 +185,8 @@ RowFactor factor_of_positions(const DirectConv& conv, const Sweep& sweep, const 
   return factor;
 }
 
-/// A row for each channel and tap of a part of the filter, whose steps are positions. Those of a tap are together.
+/// The factor with a row for each channel and tap of a part of the filter, whose steps are positions. The rows of a tap
+/// are consecutive.
 RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit& unit, Span part) {
   const std::int64_t rows = std::ssize(sweep.rows.taps), columns = std::ssize(sweep.columns.taps);
   const std::int64_t depth = unit.rows * sweep.columns.targets;
@@ -203,7 +206,7 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
   return factor;
 }
 
-/// Finds the factors of all units; make(unit) adds the `parts` of a unit unlike those before.
+/// Finds the kinds and factors of all units; make(unit) adds the `parts` factors for a unit of a new kind.
 template <class Make>
 void find_factors(Sweep& sweep, const Make& make) {
   std::map<std::vector<std::int64_t>, std::int64_t> kinds;
@@ -262,7 +265,7 @@ void find_rows_of_positions(DirectConv& conv) {
 
 void find_rows_of_taps(DirectConv& conv) {
   Sweep& sweep = conv.sweeps[0];
-  // Parts end where a tile does, or where there are few channels the taps that are alike.
+  // A part has whole tiles of rows, or if there are few channels, the rows of whole columns of taps.
   const std::int64_t few = conv.sources * std::ssize(sweep.rows.taps);
   const std::int64_t whole = conv.sources < kMostTileRows ? few : kMostTileRows;
   const std::int64_t even = (sweep.depth() + kConvLanes - 1) / kConvLanes, rows = (even + whole - 1) / whole * whole;

@@ -26,11 +26,11 @@ struct Span {
 struct WindowSteps {
   std::int64_t stride = 1, padding = 0, dilation = 1;
 
-  /// The position of tap `k` of the window at output position `p` in the image; outside of it in the padding.
+  /// The position in the image of tap `k` of the window at output position `p`; it is outside if it is in the padding.
   [[nodiscard]] std::int64_t position(std::int64_t p, std::int64_t k) const {
     return p * stride - padding + k * dilation;
   }
-  /// The positions, of `outputs` in all, whose tap `k` lies in an image of `size`.
+  /// The output positions, of `outputs` in all, whose tap `k` lies in an image of `size`.
   [[nodiscard]] Span inside(std::int64_t k, std::int64_t size, std::int64_t outputs) const {
     const std::int64_t first = padding - k * dilation;  // p * stride >= first, p * stride < first + size
     const auto up = [this](std::int64_t n) { return n <= 0 ? 0 : (n + stride - 1) / stride; };

@@ -24,9 +24,9 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(Pool{slide_of(setup.attrs), {size[0], size[1]}});
 }
 
-/// Windows that are computed together, so that vectors are full: their numbers stay in the first cache.
+/// Windows that are computed together, so that vectors are full: their results stay in the first-level cache.
 constexpr std::int64_t kTogether = 256;
-constexpr std::int64_t kStaged = 4096;  ///< elements of an image beside them
+constexpr std::int64_t kStaged = 4096;  ///< elements of the image under them, at most, that are staged
 constexpr std::int64_t kVector = 8;
 
 /// `rows` rows of `columns` windows, from output position [row, column] on.
@@ -35,7 +35,7 @@ struct Windows {
   [[nodiscard]] std::int64_t count() const { return rows * columns; }
 };
 
-/// The pooling of images of one size. It finds once which windows have which tap in the image.
+/// The pooling of images of one size. Which windows have which tap in the image is found once.
 class Pooling {
  public:
   Pooling(const KernelRun& run, const Array& images, const Array& outputs)
@@ -51,7 +51,8 @@ class Pooling {
     cut_for_stage();
   }
 
-  /// Calls body(windows, where their image begins, where they begin among all outputs); images are taken by threads.
+  /// Calls body(windows, offset of their image, offset of the first window among all outputs); images are divided among
+  /// threads.
   template <class Body>
   void for_windows(const KernelRun& run, const Body& body) const {
     if (output_.area() == 0) return;
@@ -75,12 +76,13 @@ class Pooling {
 
   [[nodiscard]] std::int64_t image_columns() const { return image_.columns; }
 
-  /// Numbers of windows are kept in rows of so many, whole vectors when images are staged.
+  /// Results of a row of windows take up so many elements: whole vectors if images are staged.
   [[nodiscard]] std::int64_t pitch() const { return pitch_; }
   [[nodiscard]] bool staged() const { return part_ > 0; }
 
-  /// Copies what lies under some windows to `stage`. The columns are apart by their remainder when divided by the
-  /// stride, so that a tap of a row of windows is one run; padding is -inf, and what only fills vectors any number.
+  /// Copies the elements under some windows to `stage`. Columns are sorted by their remainder modulo the stride, so
+  /// that the elements under one tap of a row of windows are consecutive. Padding becomes -inf; elements that only fill
+  /// up vectors may be any number.
   template <class T>
   void fill_stage(const T* image, const Windows& windows, T* stage) const {
     const std::int64_t rows = rows_under(windows.rows);
@@ -97,7 +99,8 @@ class Pooling {
     }
   }
 
-  /// Calls body(row of windows, place of the tap of its first window in the image, run in the stage) for each tap.
+  /// Calls body(row of windows, place in the image of the tap of its first window, elements under the tap in the stage)
+  /// for each row and tap.
   template <class T, class Body>
   void for_staged_rows(const Windows& windows, const T* stage, const Body& body) const {
     for (std::int64_t r = 0; r < windows.rows; ++r) {
@@ -134,7 +137,8 @@ class Pooling {
     for_taps([&](std::int64_t u, std::int64_t v) { for_rows(windows, u, v, body); });
   }
 
-  /// Calls body(window, rows, columns) for each of some windows: those of its rows and columns that lie in the image.
+  /// Calls body(window, rows, columns) for each of some windows, with those of its rows and columns that are in the
+  /// image.
   template <class Body>
   void for_each_window(const Windows& windows, const Body& body) const {
     const auto along = [](const WindowSteps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
@@ -151,7 +155,7 @@ class Pooling {
   }
 
  private:
-  static constexpr std::int64_t kKept = 16;  // columns of taps
+  static constexpr std::int64_t kKept = 16;  // columns of taps of which inside_ is kept
 
   [[nodiscard]] Span find(std::int64_t v) const {
     return pool_.slide.columns.inside(v, image_.columns, output_.columns);
@@ -161,11 +165,11 @@ class Pooling {
     return (rows - 1) * pool_.slide.rows.stride + pool_.window.rows;
   }
 
-  /// Elements of a stage from one remainder's to the next one's.
+  /// Elements of the stage from the columns of one remainder to those of the next.
   [[nodiscard]] std::int64_t stage_step() const { return rows_under(rows_) * part_ + kVector; }
 
-  /// Chooses how many rows of windows are pooled together so that the elements under them can be staged; flat where
-  /// rows of the image follow one another without padding.
+  /// Chooses how many rows of windows are pooled together so that the elements under them can be staged. If rows of the
+  /// image follow one another without padding, they are copied as one (`flat_`).
   void cut_for_stage() {
     const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
     const bool fits = rows_under(output_.rows) <= image_.rows &&
@@ -211,12 +215,12 @@ class Pooling {
   Span inside_[kKept];
   std::int64_t columns_, rows_;  // of windows together
   std::int64_t pitch_ = 0;
-  std::int64_t part_ = 0;  // of a row in the stage; 0: there is none
+  std::int64_t part_ = 0;  // elements of a row in the stage, for one remainder; 0: there is no stage
   bool flat_ = false;
 };
 
-/// The largest element of each of some windows, and when `placed` where it is in the image: the first of equal ones;
-/// NaN is the largest.
+/// The largest element of each of some windows, and if `placed` where it is in the image. Of equal ones it is the
+/// first; NaN is the largest.
 template <class T, bool placed>
 struct Largest {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -235,7 +239,7 @@ struct Largest {
   }
 
  private:
-  /// Gives a place to windows whose elements are all -inf: their first element.
+  /// Gives a place to windows whose elements are all -inf: that of their first element.
   void place_lowest(const Pooling& pooling, const Windows& windows, std::int64_t count) {
     if (std::find(place, place + count, Place(-1)) == place + count) return;
     pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
@@ -263,7 +267,8 @@ struct Largest {
     });
   }
 
-  /// Joins one tap to the `n` windows from i on: it lies at `first` in the image, the next window's `stride` behind it.
+  /// Joins one tap to the `n` windows from i on. For window i the tap is at `first` in the image, for each next window
+  /// `stride` further.
   template <std::int64_t n>
   void join(std::int64_t i, const T* tap, Place first, Place stride) {
 #pragma omp simd
@@ -277,7 +282,7 @@ struct Largest {
   }
 };
 
-/// Zero, before windows add to it.
+/// Sets the array to zero, before windows are added to it.
 template <class T>
 void clear(const KernelRun& run, const Array& array) {
   for_chunks(run.parallel, array.count(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {

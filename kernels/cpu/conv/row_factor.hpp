@@ -1,5 +1,5 @@
-// Products of a packed panel and rows that lie where they are, of which each may have some elements only: those of a
-// window that lie in the image.
+// Products of rows that are read in place and a packed panel. A row may lack elements: of a window only those that lie
+// in the image are read.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,25 @@
 
 namespace ferry::cpu {
 
-/// The bytes of a panel that fit in the first cache.
+/// The bytes of a panel that fit in the first-level cache.
 inline constexpr std::int64_t kCachedBytes = 25 << 10;
 
-/// Rows of the other factor that have elements in the same places.
+/// Rows of the factor read in place of which the same elements are used.
 struct RowGroup {
-  std::vector<std::int64_t> rows;    ///< of the sums
-  std::vector<std::int64_t> places;  ///< where they lie
-  std::vector<ProductStep> steps;    ///< and their elements, in the order of the panel's rows; others are left out
+  std::vector<std::int64_t> rows;    ///< their numbers in the sums
+  std::vector<std::int64_t> places;  ///< where each begins
+  std::vector<ProductStep> steps;    ///< their elements, in the order of the panel's rows; those left out are absent
 };
 
-/// The factor that is read where it lies. Its steps are those of the first `period` of `depth` rows of a panel, and
-/// the same again `period_step` further on for the next ones. Each group has the rows of one image after another.
+/// The factor that is read in place. Its groups have the steps for the first `period` of the `depth` rows of a panel;
+/// the next `period` rows have the same steps, `period_step` elements further on. In each group the rows are sorted by
+/// image.
 struct RowFactor {
   std::int64_t images = 1, depth = 0, period = 1, period_step = 0;
   std::vector<RowGroup> groups;
 };
 
-/// Adds the steps in `depth` to the first `count` rows of a group. `panel`: its row depth.begin.
+/// Computes the steps in `depth` for the first `count` rows of a group. `panel` points to its row depth.begin.
 template <class T>
 void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth, const T* panel, std::int64_t vectors,
               T* sums, bool add) {
@@ -48,9 +49,9 @@ void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth,
   }
 }
 
-/// sums[r, v] = sum of the row's elements times panel[i, v] for the rows r of the first `images`, added to what is
-/// there when `add`. packed(i, n) gives n elements [i, v] of each column, at most kCachedBytes of them; it is called
-/// for each once.
+/// sums[r, v] = sum over i of the row's elements times panel[i, v], for the rows r of the first `images`; if `add`, it
+/// is added to the sums. packed(i, n) gives rows [i, i + n) of the panel, at most kCachedBytes at a time; it is called
+/// once for each row, in order.
 template <class T, class Packed>
 void multiply(const T* x, const RowFactor& factor, std::int64_t images, const Packed& packed, const Panel& panel,
               T* sums, bool add) {

@@ -1,4 +1,4 @@
-// Rows of an array in a file, or in the files of a folder, read when they are asked for. Text files: text_file.hpp.
+// Rows of an array in a file, or in the files of a folder, read on demand. Text files: text_file.hpp.
 #pragma once
 
 #include <cstdint>
@@ -49,11 +49,11 @@ class RowFile {
   std::uint64_t row_bytes_ = 0;
 };
 
-/// Rows of a file that holds its elements in binary, not compressed; a bool that is neither 0 nor 1 is an error. Opened
-/// and checked against what is declared, without reading elements.
+/// Rows of an uncompressed binary file; a bool that is neither 0 nor 1 is an error. The constructor opens the file and
+/// checks it against what is declared, without reading elements.
 class ArrayFile final : public RowFile {
  public:
-  /// Error(file) names the file and what it holds.
+  /// Error(file) names the file and what it holds instead of what is declared.
   ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
 
@@ -63,7 +63,7 @@ class ArrayFile final : public RowFile {
     std::string path;
     std::int64_t first = 0, rows = 0;
     std::uint64_t begin = 0;                // offset of their bytes
-    std::unique_ptr<FileReader> kept = {};  // open; files of a folder are opened when they are read
+    std::unique_ptr<FileReader> kept = {};  // open; null for a file of a folder, which is opened for each read
   };
   void open_one(FileSystem& files);
   void open_folder(FileSystem& files);

@@ -1,4 +1,4 @@
-// Changes drawn for each image of a batch.
+// Random augmentation of each image of a batch.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,8 @@ struct Augment {
   std::int64_t padding;
 };
 
-/// Images [count] of planes [planes, height, width] of elements of `element` bytes.
+/// The images of a batch: each is [planes, height, width], where an element, `element` bytes, has all dims after the
+/// width.
 struct Images {
   Images(const KernelRun& run, const Augment& augment) : philox{augment.key, random_time(run)} {
     const Array& x = run.inputs[0];
@@ -29,7 +30,7 @@ struct Images {
     image = planes * height * row;
     first = x.begin[0];
   }
-  /// The numbers of image `i` of this part: by its place in the whole batch.
+  /// The random numbers of image `i` of this part, which its place in the whole batch decides.
   [[nodiscard]] Philox::Block drawn(std::int64_t i) const {
     return philox.block(static_cast<std::uint64_t>(first + i));
   }
@@ -66,7 +67,8 @@ void flip(KernelRun& run) {
   });
 }
 
-/// Each row of the output is a row of the image moved by `right`, or zeros where it would come from the padding.
+/// Writes a row of the output: the image's row from column `right` on (which may be negative), with zeros for the
+/// padding.
 void crop_row(const Images& images, std::int64_t right, const std::byte* from, std::byte* to) {
   const std::int64_t left = std::clamp<std::int64_t>(-right, 0, images.width) * images.element;
   const std::int64_t begin = std::clamp<std::int64_t>(right, 0, images.width) * images.element;

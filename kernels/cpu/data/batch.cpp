@@ -1,4 +1,4 @@
-// Rows of the step, and printing.
+// The kernels of Batch, which gives the rows of a step, and of Print.
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ constexpr std::size_t kMostLabel = 400;
 
 struct Printed {
   std::string label;
-  bool here;  ///< of the tasks that hold the value, one prints it
+  bool here;  ///< whether this task prints; of the tasks that have the value only one does
 };
 
 void print(KernelRun& run) {

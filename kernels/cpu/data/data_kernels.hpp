@@ -1,4 +1,5 @@
-// The CPU's kernels of data that move bytes alone: built once, beside those of kernels.hpp.
+// The CPU's kernels for data that only move bytes, and so are built once, not for each instruction set. Others:
+// kernels.hpp.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Files of data as values: read once a session, checked against what the graph declares.
+// Data files as values: read once in a session, and checked against what the graph declares.
 
 #include "base/files/files.hpp"
 #include "base/files/compress.hpp"
@@ -15,7 +15,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Room for headers, blanks and line ends beside what the declared type needs.
+/// Bytes allowed for headers, blanks and line ends, besides what the declared type needs.
 constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
 
 struct DataFile {
@@ -23,7 +23,7 @@ struct DataFile {
   std::string folder;
   ArrayDeclared declared;
 
-  /// The content, unpacked; refused when it is longer than `bytes_for_each` element and some slack.
+  /// The decompressed content; refused when it is longer than `bytes_for_each` for each element, plus kSlack.
   [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
     const std::uint64_t limit = static_cast<std::uint64_t>(declared.type.shape.count()) * bytes_for_each + kSlack;
     return maybe_decompress(files->read_beneath(folder, declared.path, limit), limit, declared.path);
@@ -96,7 +96,7 @@ void read_array_file(KernelRun& run) {
 
 // ---- Sparse rows ----
 
-/// A file of sparse rows. Each row gets `most` places: its entries, then index 0 and value 0.
+/// A file of sparse rows. Each row gets `most` places: its entries, followed by index 0 and value 0.
 struct SparseFile {
   FileSystem* files;
   std::string folder, path;

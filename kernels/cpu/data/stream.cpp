@@ -1,4 +1,4 @@
-// Rows of the step, read from files while other steps run.
+// The kernel of BatchFile: the rows of a step, read from files while earlier steps run.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kReaders = 2;  // threads of one op: a disk wants several requests at once
 
-/// The orders of the epochs that are read now: two, where one ends. Thread-safe.
+/// The orders of the epochs that are being read: two, when one ends and the next begins. Thread-safe.
 class Orders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
@@ -27,7 +27,7 @@ class Orders {
     const std::lock_guard lock(mutex_);
     Drawn& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
     if (drawn.order == nullptr || drawn.epoch != epoch) {
-      drawn.order = nullptr;  // readers may hold it still; else its memory is free now
+      drawn.order = nullptr;  // frees its memory now, unless a reader still holds it
       auto order = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(rows_));
       draw_order({key_, static_cast<std::uint64_t>(epoch)}, *order);
       drawn = {epoch, std::move(order)};
@@ -46,7 +46,7 @@ class Orders {
   Drawn drawn_[2];
 };
 
-/// The open files of one op, and what reads them ahead.
+/// The open file of one op, and the threads that read ahead.
 class StreamedRows final : public KernelState {
  public:
   StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
@@ -56,7 +56,7 @@ class StreamedRows final : public KernelState {
         ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
         orders_(epoch_key(setup), file_->rows()) {}
 
-  /// Rows [first, first + count) of the batch of a step; always the same ones of a batch.
+  /// Rows [first, first + count) of the batch of a step. `first` and `count` must be the same in every call.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count) {
     if (!blocks_) {
       first_ = first;
@@ -88,7 +88,7 @@ class StreamedRows final : public KernelState {
   bool shuffle_;
   int ahead_;
   Orders orders_;
-  std::int64_t first_ = 0, count_ = 0;  // of the part
+  std::int64_t first_ = 0, count_ = 0;  // of this task's part of a batch
   std::optional<Prefetcher> blocks_;    // the last member: its threads use the others
 };
 

@@ -1,4 +1,4 @@
-// Rows of numbers in a text, read as they are asked for.
+// Rows of numbers in a text file, read on demand.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,11 @@
 
 namespace ferry::cpu {
 
-/// The numbers of rows from `first_row` on as elements of the declared dtype. Error(file) for one that it cannot hold.
+/// Stores the numbers of a table, whose first row is `first_row` of the file, as elements of the declared dtype.
+/// Error(file) for a number that the dtype cannot hold.
 void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::int64_t first_row, std::byte* target);
 
-/// The entries of each row, those from place `first` on, in `places` places a row; 0 behind the last.
+/// Writes `places` entries of each row, from entry `first` on; 0 after a row's last entry.
 template <class T>
 void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int64_t first, std::int64_t places,
                    T* output) {
@@ -29,7 +30,7 @@ void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int6
   }
 }
 
-/// A CSV or LibSVM file, which is read once when it is opened, to find its rows.
+/// A CSV or LibSVM file. The constructor reads it once, to find where its rows begin.
 class TextFile final : public RowFile {
  public:
   /// Error(file) names the file and how many rows it has.

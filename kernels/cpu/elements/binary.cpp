@@ -58,7 +58,7 @@ void compare(KernelRun& run) {
   });
 }
 
-/// Integers are checked for zeros first, each piece of them, so that the loop itself need not stop.
+/// Integer divisors, or those of the piece, are first checked for zeros, so that the loop itself needs no check.
 template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];

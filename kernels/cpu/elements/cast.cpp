@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 512;
 
-/// Elements are read as one of five types, which holds them, and written from it: so many loops rather than one for
-/// each pair of dtypes.
+/// The type through which elements of type T are converted: one of five, which holds all values of T. So loops are
+/// compiled from each dtype to its type here, and from these five to each dtype, rather than for every pair of dtypes.
 template <class T>
 struct Between {
   using Int = std::conditional_t<(sizeof(T) < 4), std::int32_t, std::int64_t>;

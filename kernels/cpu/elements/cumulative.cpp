@@ -18,7 +18,7 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
       Running{attrs.get<std::int64_t>("axis"), attrs.get_or("exclusive", false), attrs.get_or("reverse", false)});
 }
 
-/// out[r] = out[r - 1] joined with in[r], or exclusive with in[r - 1]; rows of `width` elements, `step` apart.
+/// out[r] = out[r - 1] joined with in[r], or if `exclusive` with in[r - 1]; rows of `width` elements, `step` apart.
 template <class T, class Join>
 void run_rows(const T* in, T* out, std::int64_t rows, std::int64_t step, std::int64_t width, bool exclusive, T start) {
   constexpr Join kJoin{};
@@ -31,7 +31,7 @@ void run_rows(const T* in, T* out, std::int64_t rows, std::int64_t step, std::in
   }
 }
 
-/// Threads share the elements beside the axis.
+/// The elements along all other dims are divided among threads.
 template <class Join, int start>
 void run_along(KernelRun& run) {
   const Array& input = run.inputs[0];

@@ -5,7 +5,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Bytes computed in the cache before they go around it.
+/// Bytes that are computed in the cache before they are written around it.
 constexpr std::int64_t kStreamTile = 4096;
 
 template <int N>
@@ -16,7 +16,8 @@ class Rows {
     for (std::size_t i = 0; i < N; ++i) input_bytes_[i] = bytes_of(run.inputs[i]);
   }
 
-  /// Elements [begin, begin + n) of output 0, along which input i begins at offsets[i] and moves on or not.
+  /// Computes elements [begin, begin + n) of output 0 from those of input i at offsets[i], of which if not moves[i]
+  /// only the first is used.
   void row(std::int64_t begin, std::int64_t n, const bool* moves, const std::array<std::int64_t, N>& offsets) const {
     std::byte* const out = run_.outputs[0].data + begin * bytes_;
     std::array<const std::byte*, N> in;

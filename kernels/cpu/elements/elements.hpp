@@ -1,7 +1,7 @@
 // The loop over elements: one functor on arrays of any ranks, broadcast as numpy does.
 //
-// Dims that lie together in all arrays are joined first, so that most ops become one loop. The innermost loop has
-// stride 1 or 0 in every input, known at compile time, and becomes vector code.
+// Adjacent dims that are contiguous in all arrays are joined first, so that most ops become one loop. The innermost
+// loop has stride 1 or 0 in every input, known at compile time, and becomes vector code.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ struct Nest {
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
 };
 
-/// Throws BadValue: `input` has another first dim in this step than one before it, and they do not fit each other.
+/// Throws BadValue: the first dim of `input` is `here` in this step, that of an input before it `before`, and the two
+/// do not fit each other.
 [[noreturn]] inline void refuse_extents(std::size_t input, std::int64_t before, std::int64_t here) {
   throw BadValue(input, "the first dims of its inputs, which the step decides, are " + std::to_string(before) +
                             " and " + std::to_string(here) + ", and do not fit each other");
@@ -53,9 +54,9 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
     throw Error(Code::plan, "an elementwise op takes at most " + std::to_string(kMaxDims) + " dims, not " +
                                 std::to_string(output.rank()));
   Nest<N> nest;
-  std::array<std::int64_t, N> stride;  // of input i's dim at hand, were it not broadcast
+  std::array<std::int64_t, N> stride;  // of input i along the current dim, if it is not broadcast
   stride.fill(1);
-  for (int d = output.rank() - 1; d >= 0; --d) {  // built innermost first, turned round below
+  for (int d = output.rank() - 1; d >= 0; --d) {  // built innermost first, reversed below
     const std::int64_t size = output.sizes[static_cast<std::size_t>(d)];
     std::array<std::int64_t, N> step;
     for (std::size_t i = 0; i < N; ++i) {
@@ -126,15 +127,15 @@ class Walk {
   std::array<std::int64_t, N> offsets_;
 };
 
-/// out[k] = f(in[k * step]...) with steps known when compiling. An input may be the output itself (in place), never
-/// overlap it otherwise: hence `simd` holds.
+/// out[k] = f(in[k * step]...) with steps known at compile time. An input may be the output itself (in place), but must
+/// not overlap it otherwise, so `simd` is valid.
 template <class F, class Out, class... In, int... Step>
 void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...>, const In*... in) {
 #pragma omp simd
   for (std::int64_t k = 0; k < n; ++k) out[k] = F()(in[k * Step]...);
 }
 
-/// Picks the inner loop for the steps at hand, one input after the other. One of them at least moves on.
+/// Picks the inner loop for the inputs' steps, one input after the other. At least one of them moves.
 template <class F, class Out, class... In, int... Step>
 void pick_loop(Out* out, std::int64_t n, const bool* moves, std::integer_sequence<int, Step...> steps,
                const In*... in) {
@@ -151,7 +152,7 @@ void pick_loop(Out* out, std::int64_t n, const bool* moves, std::integer_sequenc
 
 using RowLoop = decltype(ElementLoop::compute);
 
-/// Output 0 of an op of N inputs, row by row: the same code for all functors and types.
+/// Computes output 0 of an op of N inputs, row by row. Its code is the same for all functors and types.
 template <int N>
 void compute_rows(const KernelRun& run, RowLoop compute_row);
 

@@ -1,5 +1,5 @@
-// Folding a run of numbers in an order that vector code can follow: 16 lanes side by side, joined in pairs at the end.
-// The order depends on the number of elements alone, so every instruction set gives the same bits.
+// Folding a run of numbers in an order that suits vector code: 16 lanes side by side, joined in pairs at the end. The
+// order depends on the number of elements alone, so every instruction set gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace ferry::cpu {
 
 inline constexpr std::int64_t kLanes = 16;
 
-/// Elements 0 … n-1 of `get(i)` joined by `join`, from `start`, which changes nothing that it is joined with.
+/// get(0) … get(n - 1) joined by `join`, each lane beginning with `start`, which must not change the result.
 template <class T, class Get, class Join>
 [[nodiscard]] T fold_lanes(std::int64_t n, T start, const Get& get, const Join& join) {
   T lanes[kLanes];

@@ -16,11 +16,12 @@ namespace {
 struct Pass {
   std::int64_t outer = 1, along = 1, inner = 1;
 
-  /// Elements of the middle dim that are folded by themselves, before the results are folded in their order.
+  /// The elements of the middle dim are folded in chunks of so many; then the chunks' results are folded in their
+  /// order.
   [[nodiscard]] std::int64_t chunk() const { return inner == 1 ? 4096 : 256; }
   [[nodiscard]] std::int64_t chunks() const { return std::max<std::int64_t>(1, (along + chunk() - 1) / chunk()); }
   [[nodiscard]] std::int64_t results() const { return outer * inner; }
-  /// Elements that the chunks' results take when there are several.
+  /// The number of results of chunks, if there are several chunks.
   [[nodiscard]] std::int64_t partials() const { return chunks() == 1 ? 0 : results() * chunks(); }
 };
 
@@ -30,7 +31,7 @@ std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vect
   std::int64_t inner = 1;
   std::int64_t outer = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   const bool empty = outer == 0;
-  bool joins = false;  // to the dim before
+  bool joins = false;  // the dim visited before is reduced, too
   if (empty) {
     // Nothing to read: one pass that gives the start value for each element kept, if there are any.
     Pass pass{.outer = 1, .along = 0, .inner = 1};
@@ -53,7 +54,7 @@ std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vect
   return passes;
 }
 
-/// Scratch: the partial results of the pass at hand, and between passes two intermediate arrays in turn.
+/// Scratch: the results of the current pass's chunks, and two arrays that take turns as the results of passes.
 struct Room {
   std::int64_t partials = 0, between = 0;
   [[nodiscard]] std::int64_t elements() const { return partials + 2 * between; }
@@ -129,7 +130,8 @@ constexpr T start_of() {
   return std::is_same_v<Join, functors::Mul> ? T(1) : T(0);
 }
 
-/// The passes at hand; those of the largest sizes are made when the plan is set up, since a bounded dim may be smaller.
+/// The passes for the sizes at the bound, made when the kernel is prepared. In a step in which a bounded dim is smaller
+/// other passes are made.
 struct Reduction {
   std::vector<bool> reduced;
   std::vector<std::int64_t> sizes;
@@ -162,7 +164,7 @@ std::vector<bool> reduced_axes(const KernelSetup& setup) {
   return reduced;
 }
 
-/// SumLike: the dims that the second input lacks, or has with size 1.
+/// SumLike: the dims that the second input (and the output) lacks, or has with size 1.
 std::vector<bool> spread_dims(const KernelSetup& setup) {
   const Shape& from = setup.inputs[0].shape;
   const Shape& to = setup.outputs[0].shape;
@@ -187,7 +189,7 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return room.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
 }
 
-/// The elements that are folded into one, where these lie side by side and are few enough to be folded at once.
+/// Kernel::row: the number of elements that are folded into one, if these are contiguous and few enough for one chunk.
 template <DimsFn dims>
 std::int64_t row(const KernelSetup& setup) {
   const std::vector<Pass> passes = passes_of(setup.inputs[0].shape.sizes(), dims(setup));
@@ -217,7 +219,7 @@ std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool l
   return best;
 }
 
-/// The first one of a row without gaps: the best element in vectors, then where it is.
+/// The index of the first best element of a contiguous row: finds the best element by vector code, then where it is.
 template <class Fold, class T>
 std::int64_t first_best(const T* row, std::int64_t n) {
   const T top = fold_lanes(
@@ -235,7 +237,7 @@ std::int64_t first_best(const T* row, std::int64_t n) {
   return i;
 }
 
-/// `Fold` gives the better of two elements.
+/// `Better` says whether its first argument is the better one, `Fold` gives the better of two.
 template <class Better, class Fold>
 void index_of_best(KernelRun& run) {
   const Array& input = run.inputs[0];

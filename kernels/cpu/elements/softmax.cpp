@@ -1,4 +1,4 @@
-// Softmax and its kin, row by row: the largest element first, so that no exp overflows.
+// Softmax and related ops, row by row: the largest element is found first and subtracted, so that no exp overflows.
 #include <limits>
 
 #include "base/error.hpp"
@@ -57,7 +57,7 @@ struct LogSoftmax {
   }
 };
 
-/// Rows [begin, end) of [outer, along, inner]; not inlined, so that rows without steps are vector code whoever calls.
+/// Rows [begin, end) of [outer, along, inner]. Not inlined, so that contiguous rows become vector code in every caller.
 template <class RowFn, class T>
 [[gnu::noinline]] void each_row(const T* in, T* out, std::int64_t along, std::int64_t inner, std::int64_t begin,
                                 std::int64_t end) {
@@ -108,7 +108,7 @@ void check_label(std::int64_t label, std::int64_t classes, std::size_t input) {
                               " classes, 0 to " + std::to_string(classes - 1));
 }
 
-/// each(row of logits, its number, its label), in chunks of the rows. Input `first` are the logits, the next one the
+/// Calls each(row of logits, its number, its label), in several threads. Input `first` has the logits, the next one the
 /// labels.
 template <class Each>
 void for_labelled_rows(const KernelRun& run, std::size_t first, const Each& each) {

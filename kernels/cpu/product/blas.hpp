@@ -1,4 +1,4 @@
-// Products of matrices in floating point, by the BLAS that was found when building.
+// Products of floating-point matrices, by OpenBLAS or Eigen, as the build decides.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& 
 void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
               bool add = false);
 
-/// The name of the library and of the code that it picked for this machine: with another name results may have other
-/// bits.
+/// The name of the library and of the code that it picked for this machine. Where the name differs, results may differ
+/// in their bits.
 [[nodiscard]] std::string_view blas_name();
 
 }  // namespace ferry::cpu

@@ -38,7 +38,7 @@ void take_minor(const T* matrix, std::int64_t n, std::int64_t i, std::int64_t j,
       if (r != i && c != j) *minor++ = matrix[r * n + c];
 }
 
-/// f(matrix, room for one, its number) for each of the matrices.
+/// Calls f(matrix, scratch for a matrix, n, its number) for each of the [n,n] matrices.
 template <class F>
 void for_matrices(KernelRun& run, const F& f) {
   const Array& input = run.inputs[0];

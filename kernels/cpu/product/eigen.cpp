@@ -11,7 +11,8 @@ using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using View = Eigen::Map<const Rows<T>, 0, Eigen::OuterStride<>>;
 
-/// Sets the cache sizes that Eigen cuts products by, so that it cuts in the same way on all machines.
+/// Sets the cache sizes by which Eigen divides products into blocks, so that it does so in the same way on all
+/// machines.
 void fix_blocking() {
   static const bool done = (Eigen::setCpuCacheSizes(32768, 524288, 4194304), true);
   static_cast<void>(done);

@@ -1,6 +1,6 @@
 // As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
-// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first cache. Rows
-// that meet few panels are read where they lie.
+// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first-level cache.
+// If there are few panels, rows are read in place.
 #include "kernels/cpu/product/large_product.hpp"
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kLeast = 64;           // columns, and depth
-constexpr std::int64_t kLeastRows = 128;      // with fewer each panel is read for too little
+constexpr std::int64_t kLeast = 64;           // the fewest columns, and the least depth, that are taken
+constexpr std::int64_t kLeastRows = 128;      // the fewest rows: with fewer, reading a panel does not pay
 constexpr std::int64_t kWork = 1 << 21;       // multiplications that are worth packing
-constexpr std::int64_t kDepth = 192;          // of a panel at a time, so that it stays in the first cache
-constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b at a time
-constexpr std::int64_t kPackedBytes = 4096;   // and of each so many columns
-constexpr std::int64_t kRows = 48;            // of a at a time, which a thread packs; a multiple of all tiles' rows
-constexpr std::int64_t kFewRows = 32;         // or each panel is read for too little
-constexpr std::int64_t kFewColumns = 512;     // for which packing rows takes longer than it saves
-constexpr std::int64_t kPieces = 8;           // for threads
-constexpr std::int64_t kPanels = 4;           // of a piece at least, so that packing its rows pays
+constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
+constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b that are packed at a time
+constexpr std::int64_t kPackedBytes = 4096;   // bytes of each of these rows
+constexpr std::int64_t kRows = 48;            // rows of a that a thread takes at a time; a multiple of all tiles' rows
+constexpr std::int64_t kFewRows = 32;         // the fewest rows of a block, so that reading a panel pays
+constexpr std::int64_t kFewColumns = 512;     // with at most so many, packing rows takes longer than it saves
+constexpr std::int64_t kPieces = 8;           // into which work is divided, for threads
+constexpr std::int64_t kPanels = 4;           // the fewest of a piece, so that packing its rows pays
 
-/// A part of the work: some columns of the result, and some of the products that are summed in them.
+/// A part of the work: some columns of the result, and some of the terms of their sums.
 struct Part {
   std::int64_t column, columns, begin, depth;
 };
@@ -51,7 +51,7 @@ class LargeProduct {
   }
 
  private:
-  /// The tile that begins with row r has its first element of depth i at `at` + r * step + i * along.
+  /// The first element of depth i, of the tile that begins with row r, is at `at` + r * step + i * along.
   struct Rows {
     const T* at;
     std::int64_t step, along;
@@ -61,7 +61,7 @@ class LargeProduct {
     const Panels<T> panels(part.columns);
     for_chunks(run_.parallel, panels.count(), 1,
                [&](std::int64_t p, std::int64_t) { pack_columns(part, panels.at(p)); });
-    // Where the rows are few, each block is cut by panels.
+    // If there are few rows, each block is divided by panels.
     const std::int64_t tiles = (sizes_.m + tiles_.rows - 1) / tiles_.rows, blocks = blocks_of_rows();
     const std::int64_t cuts = std::clamp<std::int64_t>(panels.count() / kPanels, 1, (kPieces + blocks - 1) / blocks);
     for_chunks(run_.parallel, blocks * cuts, 1, [&](std::int64_t item, std::int64_t) {
@@ -79,7 +79,7 @@ class LargeProduct {
     });
   }
 
-  /// The number of blocks of rows; a multiple of kPieces where there are enough rows, so that threads get equal shares.
+  /// The number of blocks of rows: a multiple of kPieces if there are enough rows, so that threads get equal shares.
   [[nodiscard]] std::int64_t blocks_of_rows() const {
     const std::int64_t least = (sizes_.m + kRows - 1) / kRows, even = (least + kPieces - 1) / kPieces * kPieces;
     return even * kFewRows <= sizes_.m ? even : least;

@@ -1,4 +1,4 @@
-// Products of two large matrices: blocks of both are packed, so that tiles read them out of the caches.
+// Products of two large matrices: blocks of both are packed, so that tiles read them from the caches.
 #pragma once
 
 #include <cstdint>

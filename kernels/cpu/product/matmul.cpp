@@ -26,7 +26,8 @@ struct Products {
   std::int64_t count = 1;
 };
 
-/// Integers: no library has these. Row by row, so that the innermost loop is along b's rows when it can be.
+/// For integers, which no library multiplies. Row by row, so that the innermost loop is along b's rows if b is not
+/// transposed.
 template <class T>
 void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step) {
   for (int i = 0; i < m; ++i) {
@@ -42,11 +43,12 @@ void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c,
   }
 }
 
-/// Multiplications that are worth handing over.
+/// Multiplications that are worth handing to another thread.
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 21;
 
-/// The rows (or columns) of the result that are computed together. It depends on the sizes alone, never on the number
-/// of threads, since a library may add up in another order at another size. At most 8 pieces, each worth handing over.
+/// How many rows (or columns) of the result are computed together. It depends on the sizes alone, never on the number
+/// of threads, since a library may add up in another order at another size. There are at most 8 pieces, each worth
+/// handing to another thread.
 std::int64_t piece_of(std::int64_t rows, std::int64_t others, std::int64_t k) {
   constexpr std::int64_t kUnit = 32;
   const std::int64_t enough = kPieceWork / std::max<std::int64_t>(1, others * k) + 1;
@@ -94,7 +96,7 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
   });
 }
 
-/// The scratch bytes of one product that is computed by tiles; 0: it is not.
+/// The scratch bytes of a product if it is computed by tiles (product_tile.hpp); 0: it is not.
 std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
   if (!is_float(dtype)) return 0;
   const auto element = static_cast<std::int64_t>(size_of(dtype));

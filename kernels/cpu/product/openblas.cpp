@@ -19,14 +19,15 @@ namespace {
 constexpr const char* kLibrary = "libopenblas.so.0";
 constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
-/// The functions of OpenBLAS that are used. It is loaded, not linked: linked, it would start a thread for each core
-/// before main, and each maps a buffer, asking for ever when it gets none. A call computes on one thread; the kernels
-/// split the work.
+/// The functions of OpenBLAS that are used. It is loaded, not linked: if linked, it would start a thread for each core
+/// before main, each of which maps a buffer and retries for ever when it gets no memory. A call computes on one thread;
+/// the kernels divide the work.
 struct OpenBlas {
   decltype(&cblas_sgemm) sgemm;
   decltype(&cblas_dgemm) dgemm;
   decltype(&openblas_get_corename) corename;
-  // Its working memory, not in its headers. A call takes a buffer that is free, or maps a new one.
+  // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
+  // one.
   void* (*take_buffer)(int position);
   void (*give_buffer)(void* buffer);
 };
@@ -54,7 +55,7 @@ OpenBlas load() {
   find(library, "openblas_get_corename", functions.corename);
   find(library, "blas_memory_alloc", functions.take_buffer);
   find(library, "blas_memory_free", functions.give_buffer);
-  set_threads(1);  // in case the program had loaded it before
+  set_threads(1);  // in case the program has loaded it before
   return functions;
 }
 
@@ -66,8 +67,8 @@ const OpenBlas& openblas() {
 /// The most bytes that OpenBLAS maps for a buffer on x86-64.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 
-/// OpenBLAS's buffers, one for each thread that multiplies: OpenBLAS asks for ever where the system gives no memory, so
-/// it is asked here first. Never destroyed: threads may end after it.
+/// OpenBLAS's buffers, one for each thread that multiplies. OpenBLAS retries for ever when the system gives no memory,
+/// so the system is asked here first. Never destroyed, since threads may end after static objects.
 class Buffers {
  public:
   static Buffers& all() {
@@ -86,7 +87,7 @@ class Buffers {
   }
 
  private:
-  /// Takes buffers until a new one is among them: those that are there and free come first.
+  /// Takes buffers until a new one is among them: OpenBLAS gives those first that exist and are free.
   void map_another() {
     void* const trial = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (trial == MAP_FAILED)

@@ -1,5 +1,5 @@
 // Products of matrices by tiles: the columns of one factor are packed into panels, as wide as two vectors, and the
-// other factor is read where it lies.
+// other factor is read in place.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct ProductSizes {
   std::int64_t m, n, k;
 };
 
-/// The bytes in a row of a panel with the widest vectors of any processor. Scratch is computed from it, so that all
-/// machines make the same plan.
+/// The bytes in a row of a panel with the widest vectors of any processor. Scratch sizes are computed from it, so that
+/// all machines make the same plan.
 inline constexpr std::int64_t kPanelBytes = 128;
 
 /// Some of a matrix's columns.
@@ -33,12 +33,12 @@ class Panels {
 
   explicit Panels(std::int64_t columns) : columns_(columns) {}
   [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
-  /// The columns of each panel but the last.
+  /// The number of columns of each panel but the last.
   [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
-  /// The columns of this panel, with those that fill its last vector.
+  /// The number of columns of this panel, including those that fill up its last vector.
   [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * lanes(); }
   [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
-  /// The columns, with those that fill the last vector.
+  /// The number of all columns, including those that fill up the last vector.
   [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
   /// At least padded() on any processor.
   [[nodiscard]] std::int64_t room() const { return (columns_ + kMostWidth - 1) / kMostWidth * kMostWidth; }
@@ -51,7 +51,7 @@ class Panels {
   std::int64_t columns_;
 };
 
-/// panel[i, v] = from[v * step + i] for i < k and the panel's columns v, then zeros that fill its vectors.
+/// panel[i, v] = from[v * step + i] for i < k and the panel's columns v, then zeros that fill up its vectors.
 template <class T>
 void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, T* to) {
   const std::int64_t width = Panels<T>::width(panel);
@@ -60,10 +60,10 @@ void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, 
     for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
 }
 
-/// Element i of a row lies at places[i], or at i when there are none.
+/// Element i of a row is at places[i], or at i if there are none.
 using Places = std::span<const std::int64_t>;
 
-/// to[v * step + i's place] = sums[i, v] for i < n and the panel's columns v.
+/// to[v * step + the place of i] = sums[i, v] for i < n and the panel's columns v.
 template <class T>
 void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
   const std::int64_t width = Panels<T>::width(panel);
@@ -75,8 +75,8 @@ void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T*
         to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
 }
 
-/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: where they lie, or where the
-/// panel does not fill its vectors on a copy that does. `again`: it adds to what is there.
+/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: in place, or if the panel does
+/// not fill its vectors, on a copy with full vectors. `again`: add() adds to the elements that are there.
 template <std::int64_t most_rows, class T, class Add>
 void add_to_columns(const Panel& panel, T* to, std::int64_t step, std::int64_t rows, bool again, const Add& add) {
   const std::int64_t width = Panels<T>::width(panel);

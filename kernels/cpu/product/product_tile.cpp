@@ -15,7 +15,7 @@ constexpr int kVectorBytes = 16, kRows = 6;
 #else
 constexpr int kVectorBytes = 16, kRows = 8;
 #endif
-constexpr int kAhead = 128;  // bytes; by itself the processor fetches ahead within a page only
+constexpr int kAhead = 128;  // bytes to prefetch ahead, since the hardware prefetches only within a page
 #if defined(__FMA__) || defined(__aarch64__)
 constexpr bool kFused = true;
 #else
@@ -43,7 +43,7 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + c_places[r], v) : V{};
   }
-  const T* ahead[kMostTileRows];  // of each row in turn, whether an offset leads to the next row's element or its own
+  const T* ahead[kMostTileRows];  // what is prefetched, of each row in turn
   for (int r = 0; r < kMostTileRows; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
   for (std::int64_t i = 0; i < k; ++i) {
     const std::int64_t offset = steps[i].offset;

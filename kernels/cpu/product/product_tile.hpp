@@ -1,5 +1,5 @@
-// The innermost loops of products of matrices: a few rows times a panel of columns, the sums in registers. They are
-// built once for each instruction set, and the processor's best is taken by all levels of kernels.
+// The innermost loops of products of matrices: a few rows times a panel of columns, with the sums in registers. They
+// are built once for each instruction set; kernels of all levels use the best one for the processor.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace ferry::cpu {
 
 inline constexpr int kMostTileRows = 8;
 
-/// Offsets of a tile's rows where they lie `step` elements apart.
+/// The offsets of a tile's rows if they are `step` elements apart.
 struct EvenPlaces {
   explicit EvenPlaces(std::int64_t step) {
     for (int r = 0; r < kMostTileRows; ++r) at[r] = r * step;
@@ -16,15 +16,15 @@ struct EvenPlaces {
   std::int64_t at[kMostTileRows];
 };
 
-/// One term of the sums: where its factor lies in x, and which row of the panel it is multiplied by.
+/// One term of the sums: where the factor is in x, and by which row of the panel it is multiplied.
 struct ProductStep {
-  std::int64_t offset;  ///< in x, from the place of the tile's row
+  std::int64_t offset;  ///< in x, from the beginning of each of the tile's rows
   std::int64_t row;     ///< of the panel
 };
 
 /// c[c_places[r] + v] = sum over i < k of x[places[r] + steps[i].offset] * panel[steps[i].row, v], for the rows r of a
-/// tile and the columns v of a panel, which lies without gaps. `add`: the sum begins with c. Summed in the order of i,
-/// whatever the tile's size: so no cut into tiles changes a bit.
+/// tile and the columns v of a panel, which is contiguous. `add`: the sum begins with c. Terms are added in the order
+/// of i, whatever the tile's size, so that how a product is cut into tiles does not change its bits.
 template <class T>
 using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                              const T* panel, T* c, const std::int64_t* c_places, bool add);
@@ -37,7 +37,7 @@ struct ProductTiles {
 };
 
 struct ProductTileSet {
-  bool fused;  ///< by fused multiply-adds: they round once, which gives other bits than rounding product and sum
+  bool fused;  ///< uses fused multiply-adds, which round once: other bits than if product and sum are rounded
   ProductTiles<float> of_float;
   ProductTiles<double> of_double;
 };

@@ -8,22 +8,22 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kLeast = 16, kFew = 128;  // of a small factor
+constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
 constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
-constexpr std::int64_t kMany = 1 << 20;          // elements of a large one that no second cache holds
-constexpr std::int64_t kDepth = 192;             // of a panel at a time, so that it stays in the first cache
-constexpr std::int64_t kPacked = 4 * kDepth;     // of a large factor at a time
-constexpr std::int64_t kTogether = 32;           // rows whose sums are transposed together
-constexpr std::int64_t kPieces = 8;              // of the rows, for threads
+constexpr std::int64_t kMany = 1 << 20;          // elements of a factor that exceeds every second-level cache
+constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
+constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
+constexpr std::int64_t kTogether = 32;        // rows whose sums are transposed together
+constexpr std::int64_t kPieces = 8;           // into which work is divided, for threads
 
-/// The factor that is read where it lies: element [r,i] at r * row_step + i * depth_step.
+/// The factor that is read in place: element [r,i] is at r * row_step + i * depth_step.
 template <class T>
 struct Rows {
   const T* data;
   std::int64_t count, row_step, depth_step;
 };
 
-/// The products of `rows` and a factor that is packed into panels of its columns.
+/// The product of `rows` and a factor that is packed into panels of its columns.
 template <class T>
 class ThinProduct {
  public:
@@ -38,7 +38,8 @@ class ThinProduct {
     for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {i * rows.depth_step, i};
   }
 
-  /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed: threads take rows.
+  /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed. Rows are divided among
+  /// threads.
   void compute(const T* factor, T* c) const {
     for_chunks(run_.parallel, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t d = begin; d < end; ++d) pack_row(factor + d * columns_, d, depth_, packed_);
@@ -54,7 +55,7 @@ class ThinProduct {
         });
   }
 
-  /// The same of a large factor, of which some rows are packed at a time: threads take columns.
+  /// The same for a large factor, of which some rows are packed at a time. Columns are divided among threads.
   void compute_by_columns(const T* factor, T* c) const {
     for (std::int64_t begin = 0; begin < depth_; begin += kPacked) {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
@@ -101,8 +102,7 @@ class ThinProduct {
   }
 
  private:
-  /// Calls body(first, count) for `together` rows at a time, then done(first, count) for all that a thread took at
-  /// once.
+  /// Calls body(first, count) for `together` rows at a time, then done(first, count) for all rows of a piece.
   template <class Body, class Done>
   void for_rows(std::int64_t together, const Body& body, const Done& done) const {
     const std::int64_t blocks = (rows_.count + together - 1) / together, pieces = std::min(blocks, kPieces);
@@ -114,7 +114,7 @@ class ThinProduct {
     });
   }
 
-  /// Row d of the `depth` rows of all panels at `packed`.
+  /// Packs a row of the factor as row d of the `depth` rows of all panels at `packed`.
   void pack_row(const T* row, std::int64_t d, std::int64_t depth, T* packed) const {
     const std::int64_t whole = columns_ / Panels<T>::width() * Panels<T>::width(), most = Panels<T>::width();
     for (std::int64_t first = 0; first < whole; first += most)
@@ -133,7 +133,7 @@ class ThinProduct {
                                   });
   }
 
-  /// Adds the products of elements [i, i + depth), which are the first when i is 0.
+  /// Adds the products of elements [i, i + depth) to the sums, which begin with those of i = 0.
   void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
            const Panel& panel, T* sums, std::int64_t step) const {
     const ProductTiles<T>& tiles = product_tiles_of<T>();

@@ -91,7 +91,7 @@ Outs to_constant_of_shape(Context& c) {
   return expanded(c, element, sizes);
 }
 
-/// The integers from `from`, `step` apart, up to but without `to`; any 64-bit integers, but `step` is not 0.
+/// The integers from `from`, `step` apart, up to but excluding `to`: any 64-bit integers, but `step` must not be 0.
 Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
   const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
              high = static_cast<std::uint64_t>(step > 0 ? to : from);
@@ -138,7 +138,7 @@ Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64
 }
 
 Outs to_range(Context& c) {
-  c.no_effect({"stash_type"});  // computed in float64, for all dtypes
+  c.no_effect({"stash_type"});  // floats are computed in float64 in any case
   const DType dtype = c.type(0).dtype;
   if (!is_float(dtype)) {
     if (c.whole_number(2) == 0) Context::fail("a step of 0");
@@ -153,7 +153,7 @@ Outs to_range(Context& c) {
 
 // ---- Sizes ----
 
-/// Reshape's sizes: 0 is the input's dim, which may be symbolic when what is left over can be computed without it.
+/// Reshape to known sizes. A 0 stands for the input's dim, which may be symbolic if a -1 can be computed without it.
 Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   const Shape from = c.type(0).shape;
   if (zeros_stay) return reshape(c.in(0), sizes);
@@ -185,7 +185,7 @@ Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   return reshape(c.in(0), sizes);
 }
 
-/// Reshape of a value whose number of rows the data decide. Dims of 1 may come in front of the rows.
+/// Reshape of a value whose number of rows the data decide. Dims of size 1 may precede the rows.
 Outs to_rows(Context& c, std::vector<Number> sizes) {
   const Shape from = c.type(0).shape;
   Ints added;
@@ -236,7 +236,7 @@ Outs to_flatten(Context& c) {
   return reshape(c.in(0), sizes);
 }
 
-/// A value in another order without some dims of it.
+/// Squeeze of a value whose dims are in another order (Out::perm): `goes` says which dims of the model's value go.
 Outs arranged_squeeze(const Out& x, const std::vector<bool>& goes) {
   Ints gone, left;
   for (std::size_t d = 0; d < goes.size(); ++d) (goes[d] ? gone : left).push_back(x.perm[d]);
@@ -276,7 +276,7 @@ Outs to_unsqueeze(Context& c) {
   return unsqueezed(c.out(0), axes);
 }
 
-/// Broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape has not.
+/// Expand broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape does not have.
 Outs to_expand(Context& c) {
   std::vector<Number> to = c.numbers(1);
   const auto rank = static_cast<std::size_t>(c.rank(0));
@@ -355,7 +355,7 @@ std::optional<PadMode> pad_mode(const std::string& name) {
   Context::fail("its mode is " + name);
 }
 
-/// Cuts off what negative pads say; these become 0.
+/// Removes as many elements as negative pads say, and sets those pads to 0.
 Value cut(Value x, Ints& low, Ints& high) {
   for (std::size_t d = 0; d < low.size(); ++d) {
     if (low[d] < 0 || high[d] < 0)
@@ -393,11 +393,12 @@ Outs to_pad(Context& c) {
   const Literal value = !c.has(2)                                     ? Literal(c.real("value", 0))
                         : is_integer(dtype) && dtype != DType::uint64 ? Literal(c.whole_number(2))
                                                                       : Literal(c.number(2));
-  const Value x = cut(c.in(0), low, high);  // which sets the pads that it cuts off to 0
+  const Value x = cut(c.in(0), low, high);  // which sets negative pads to 0
   return pad(x, low, high, value);
 }
 
-/// Whether the rows and columns of a block stand behind the channel, not in front of it.
+/// Whether the mode is CRD, in which a block's row and column follow the channel, and not DCR, in which they precede
+/// it.
 bool channels_first(Context& c) {
   const std::string mode = c.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") Context::fail("a mode of '" + mode + "'");

@@ -104,7 +104,7 @@ Outs to_flex_attention(Context& c) {
   return cast(reshape(y, {-1, heads, steps, width}), dtype);
 }
 
-/// The angles of all positions, or of those that input 3 names, as they are broadcast to x.
+/// The cosines or sines of input i for all positions, or for those that input 3 names, with a dim for the heads.
 Value angles(Context& c, int i, bool heads_first) {
   const Value given = c.has(3) ? gather(c.in(i), c.in(3)) : c.in(i);
   return expand_dims(given, {heads_first ? 1 : 2});
@@ -117,7 +117,7 @@ Outs to_rotary_embedding(Context& c) {
   if (rotated != 0 && rotated != 2 * half)
     Context::fail("rotary_embedding_dim is " + std::to_string(rotated) + ", and there are cosines for " +
                   std::to_string(2 * half));
-  c.no_effect({"num_heads"});  // where the heads are a dim
+  c.no_effect({"num_heads"});  // if the heads are a dim
   Value x = given;
   if (!heads_first) {
     const std::int64_t heads = c.integer("num_heads"), width = c.size(0, 2);
@@ -153,7 +153,8 @@ Outs to_linear_attention(Context& c) {
   return {cast(heads_together(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
 }
 
-/// A convolution over the last steps; steps before the first come from a state.
+/// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first are those of the
+/// state, or zeros.
 Outs to_causal_conv(Context& c) {
   const Value given = c.in(0);
   const std::int64_t channels = c.size(0, 1), before = c.size(1, 2) - 1;
@@ -170,7 +171,8 @@ Outs to_causal_conv(Context& c) {
   return {y, slice(x, 2, all - before, all)};
 }
 
-/// A cache of keys or values with new steps, from each sequence's position on; "circular" begins again at the end.
+/// TensorScatter: writes new steps to a cache of keys or values, from each sequence's position on. In the mode
+/// "circular" positions wrap around at the end.
 Outs to_tensor_scatter(Context& c) {
   const int rank = c.rank(0), axis = c.axis(0, c.integer("axis", -2));
   const std::string mode = c.text("mode", "linear");

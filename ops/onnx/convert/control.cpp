@@ -1,5 +1,5 @@
-// Control flow: bodies of ONNX become bodies of ferry's. A loop that gives something in each iteration, and goes round
-// a number of times that is known, is written out; of others a number of times is known that they do not go beyond.
+// Control flow: ONNX's bodies become ferry's bodies. A loop that gives an element in each iteration is unrolled if its
+// number of iterations is known; otherwise there must be a bound on that number.
 #include "ops/control/control.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Outs outs_of(const Results& results) {
 
 // ---- If ----
 
-/// The outputs of a body as values that the body itself gives.
+/// The outputs of a body as values of ops that are made in the body itself.
 Values values_of(Context& c, const Results& results) {
   Values values;
   for (const Out& out : results) values.push_back(identity(c.value(out)));
@@ -52,7 +52,7 @@ Outs to_if(Context& c) {
 
 // ---- Loop ----
 
-/// Refuses to write out a body too often: each round is an input of the op that joins their results.
+/// Refuses to unroll a body too often: each iteration gives an input of the op that joins their results.
 void check_written(std::int64_t times) {
   if (times > kMostValues)
     Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
@@ -66,8 +66,7 @@ Value stacked(Context& c, const Results& elements, std::int64_t axis) {
   return concat(rows, axis);
 }
 
-/// What iterations give together when there are none: an empty tensor of such elements. Error(file) when the element's
-/// size is not fixed.
+/// The stacked elements of no iterations: an empty tensor. Error(file) when the element's size is not fixed.
 Tensor none_of(const Type& element, std::int64_t axis) {
   if (!element.shape.fixed())
     Context::fail("it gives " + element.str() + " in each iteration, which has not one size, and has none");
@@ -113,7 +112,7 @@ Outs no_iterations(Context& c, const LoopForm& form) {
   return outs_of(state);
 }
 
-/// Unrolls the loop: a copy of the body for each iteration, of which there is at least one.
+/// Unrolls the loop: a copy of the body for each of at most `times` iterations; there is at least one.
 Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
   check_written(times);
   Results state;
@@ -184,7 +183,7 @@ std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std:
   return all;
 }
 
-/// x as a value of `type`, which is its own type but for a bound on the rows.
+/// x as a value of `type`, which may differ from its own type in the bound on the rows.
 Value with_rows_of(Context& c, const Value& x, const Type& type) {
   if (!other_rows(x.type(), type)) return x;
   const Value rows = scalar_of(c.graph(), size_along(x, 0));
@@ -245,7 +244,7 @@ Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
   return end;
 }
 
-/// Whether the body alone decides if the loop goes on.
+/// Whether the body computes at run time if the loop goes on.
 bool ends_by_itself(Context& c, const LoopForm& form) {
   return !first_iteration(c, form)[0].known.defined();
 }
@@ -284,7 +283,7 @@ std::int64_t at_or_zero(const Ints& list, std::size_t i) {
   return i < list.size() ? list[i] : 0;
 }
 
-/// An input that is scanned, backwards or not.
+/// An input of which each iteration takes one element along `axis`.
 struct Scanned {
   Value x;
   std::int64_t axis;
@@ -293,7 +292,7 @@ struct Scanned {
 
 struct ScanForm {
   const GraphDef& body;
-  int first;            ///< of the inputs: those before it are no values of the body
+  int first;            ///< the first input that the body gets
   std::size_t scanned;  ///< inputs
   std::size_t states;
   std::size_t collected;  ///< outputs of which each iteration gives an element
@@ -309,7 +308,7 @@ ScanForm scan_form(Context& c, int first) {
   return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
 }
 
-/// The states as they are, and behind them nothing of what iterations would give.
+/// The results of no iterations: the states as they are, followed by empty tensors.
 Results nothing_scanned(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs,
                         const Ints& out_axes) {
   std::vector<Tried> given;
@@ -328,7 +327,8 @@ Results nothing_scanned(Context& c, const ScanForm& form, Results state, const s
   return state;
 }
 
-/// The body `length` times: the states at the end, and behind them what was collected, stacked along `out_axes`.
+/// Unrolls the body `length` times. Gives the states at the end, followed by the collected elements, stacked along
+/// `out_axes`.
 Results scan(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs, std::int64_t length,
              const Ints& out_axes, const Ints& out_backwards) {
   if (length == 0) return nothing_scanned(c, form, std::move(state), inputs, out_axes);
@@ -364,8 +364,8 @@ Outs to_scan(Context& c) {
       scan(c, form, state, inputs, length, c.integers("scan_output_axes"), c.integers("scan_output_directions")));
 }
 
-/// Scan in operator set 8: runs for each of the batch, with states [batch,…] and inputs [batch,length,…]; input 0 may
-/// give lengths.
+/// Scan in operator set 8: runs for each element of the batch, with states [batch,…] and inputs [batch,length,…]. Input
+/// 0 may give lengths, all of which must be `length`.
 Outs to_scan_8(Context& c) {
   const ScanForm form = scan_form(c, 1);
   const Ints backwards = c.integers("directions");

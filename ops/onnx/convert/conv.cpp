@@ -16,12 +16,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// Cuts padding into that in front and that behind; an odd element goes `behind` or in front.
+/// Divides padding into that at the beginning and that at the end, which gets an odd element if `behind` is set.
 std::pair<std::int64_t, std::int64_t> halved(std::int64_t total, bool behind) {
   return behind ? std::pair(total / 2, total - total / 2) : std::pair(total - total / 2, total / 2);
 }
 
-/// Padding of a dim so that its output has size / stride positions.
+/// The padding of a dim with which the output has size / stride positions, rounded up.
 std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) {
   return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
 }
@@ -70,7 +70,7 @@ struct Windows {
   }
 };
 
-/// The windows of an op that moves them over its input 0, with automatic padding worked out.
+/// The windows of an op that moves them over its input 0, with the pads that automatic padding gives.
 Windows over_input(Context& c, Ints size) {
   Windows w(c, std::move(size));
   if (static_cast<std::size_t>(c.rank(0)) != w.dims() + 2)
@@ -96,8 +96,8 @@ Outs to_conv(Context& c) {
   return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
-/// ConvTranspose. Where the size of the output is given, padding follows from it; what padding cannot take away is
-/// added at the end.
+/// ConvTranspose. Where the size of the output is given, the padding follows from it; if the padding would be negative,
+/// so many elements are added at the end instead.
 Outs to_conv_transpose(Context& c) {
   Windows w(c, c.window_of(1));
   const auto dims = static_cast<std::int64_t>(w.dims());
@@ -171,7 +171,8 @@ Outs to_col2im(Context& c) {
   return col2im(c.in(0), image, w.size, w.sliding());
 }
 
-/// `of_filters`, a number or one for each output channel, as it is broadcast to `x`, whose dim `channels` has these.
+/// `of_filters`, a number or one for each channel, in a shape that is broadcast to `x`, whose channels are dim
+/// `channels`.
 Value by_channel(const Value& of_filters, const Value& x, int channels) {
   if (of_filters.rank() == 0) return of_filters;
   Ints axes;
@@ -179,7 +180,7 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
   return expand_dims(of_filters, axes);
 }
 
-/// Input i less its zero point.
+/// Input i minus its zero point, input `zero`.
 Value centred(Context& c, int i, int zero, DType dtype) {
   const Value x = cast(c.in(i), dtype);
   if (!c.has(zero)) return x;
@@ -213,7 +214,7 @@ Outs to_qlinear_conv(Context& c) {
   return quantize(y, one, c.in(kYZero), c.type(kYZero).dtype);
 }
 
-/// The image's sizes are those that the windows cover; a larger one that is asked for has zeros behind it.
+/// MaxUnpool: the image is as large as the windows cover; if a larger one is asked for, zeros are added at its end.
 Outs to_max_unpool(Context& c) {
   const Windows w(c, c.integers("kernel_shape"), false, false);
   if (c.rank(0) != static_cast<int>(w.dims()) + 2) Context::fail("its window and its input are of different ranks");

@@ -86,7 +86,7 @@ Outs to_scatter_nd(Context& c) {
 
 // ---- Indices as masks ----
 
-/// x, whose last dim is to be dim `axis`.
+/// x with its last dim moved to `axis`.
 Value last_to(const Value& x, int axis) {
   Ints perm;
   for (int d = 0; d + 1 < x.rank(); ++d) perm.push_back(d);
@@ -137,14 +137,14 @@ Outs to_hardmax_flat(Context& c) {
 
 Outs best(Context& c, std::int64_t k) {
   const std::int64_t axis = c.axis(0, c.integer("axis", -1));
-  c.no_effect({"sorted"});  // they always are
+  c.no_effect({"sorted"});  // the results always are
   const TopK found = top_k(c.in(0), k, axis, c.integer("largest", 1) != 0);
   return {found.values, found.indices};
 }
 Outs to_top_k_by_attribute(Context& c) {
   return best(c, c.integer("k"));
 }
-/// TopK where only the step knows k.
+/// TopK where k is known only when a step runs.
 Outs best_when_run(Context& c, const Number& k) {
   const int axis = c.axis(0, c.integer("axis", -1));
   c.no_effect({"sorted"});
@@ -204,7 +204,7 @@ Outs to_compress(Context& c) {
   return first_to(gather(rows, squeeze(nonzero(c.in(1)), {1}), 0), axis);
 }
 
-/// Boxes [1,n,4] as [n,4], scores [1,1,n] as [n], n being a number of the step.
+/// Boxes [1,n,4] as [n,4] or scores [1,1,n] as [n], where n is known only when a step runs.
 Value rows_of_one(Context& c, int i, const Shape& row) {
   const Out x = c.out(i);
   const Shape shape = c.type(i).shape;

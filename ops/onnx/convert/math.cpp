@@ -110,7 +110,7 @@ Outs to_leaky_relu(Context& c) {
   return leaky_relu(c.in(0), c.real("alpha", 0.01));
 }
 
-/// The slopes are broadcast; before operator set 9 those of one dim were of the channels.
+/// PRelu: the slopes are broadcast; before operator set 9 a vector of them was for the channels.
 Outs to_prelu(Context& c) {
   const Value x = c.in(0);
   Value slope = c.in(1);

@@ -29,7 +29,7 @@ struct Grams {
   }
 };
 
-/// The pool, by length from 1 on.
+/// The n-grams of the pool, by length, from 1 on.
 std::vector<Grams> grams_of(Context& c) {
   if (c.has_attr("pool_strings")) Context::fail("it looks for texts, which ferry does not compute with");
   const Ints begins = c.integers("ngram_counts"), pool = c.integers("pool_int64s");
@@ -44,8 +44,8 @@ std::vector<Grams> grams_of(Context& c) {
   return all;
 }
 
-/// How often each n-gram occurs in x [batch,size], with up to `skip` others between its numbers: [batch,count].
-/// Undefined where x is too short.
+/// How often each n-gram occurs in x [batch,size], with 0 to `skip` other numbers between any two of its numbers:
+/// [batch,count]. Undefined if x is too short.
 Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
   Graph& graph = x.graph().current();
   Value total;
@@ -83,7 +83,7 @@ Outs to_ngrams(Context& c) {
   const Value given = cast(c.in(0), DType::int64);
   const Value x = rank == 2 ? given : expand_dims(given, {0});
   Value y;
-  std::size_t number = 0;  // of all sequences
+  std::size_t number = 0;  // of an n-gram in the whole pool
   for (const Grams& grams : all) {
     check_computed("sequences times columns", checked_count(Ints{grams.count, width}), SourceLine());
     Tensor place(DType::float32, {grams.count, width});

@@ -27,7 +27,7 @@ Outs to_batch_norm(Context& c) {
   const double epsilon = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
   if (c.opset() < 9 && c.integer("spatial", 1) == 0)
     Context::fail("means of single elements (spatial = 0) are not imported");
-  if (c.opset() < 7) c.no_effect({"is_test"});  // which outputs there are says as much
+  if (c.opset() < 7) c.no_effect({"is_test"});  // the number of outputs says the same
   if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
   if (c.opset() < 14 || c.integer("training_mode", 0) == 0) {
     return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
@@ -103,7 +103,7 @@ Outs to_lp_norm(Context& c) {
   return lp_normalize(c.in(0), c.integer("axis", -1), static_cast<int>(c.integer("p", 2)));
 }
 
-/// MeanVarianceNormalization. As in the standard's function, an epsilon is added to the deviation, not to the variance.
+/// MeanVarianceNormalization. As in ONNX's definition, an epsilon is added to the deviation, not to the variance.
 Outs to_mean_variance(Context& c) {
   const Value x = c.in(0);
   const Ints axes = c.integers("axes", {0, 2, 3});
@@ -112,13 +112,13 @@ Outs to_mean_variance(Context& c) {
   return centred / (sqrt(variance) + 1e-9);
 }
 
-/// Dropout: in training, elements that stay are scaled up so that sums stay the same. Otherwise it is the identity, and
-/// all elements stay.
+/// Dropout: in training, elements that stay are scaled up so that the expected sum is unchanged. Otherwise it is the
+/// identity, and all elements stay.
 Outs to_dropout(Context& c) {
   const Value x = c.in(0);
   const double ratio = c.has(1) ? c.number(1) : 0.5;
   const std::int64_t seed = c.integer("seed", 0);
-  if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // of training, which is an input since
+  if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // of training, which is not imported for these
   if (!c.has(2) || c.number(2) == 0 || ratio == 0) {
     if (!c.wants(1)) return identity(x);
     return {identity(x), cast(ones_like(x), c.opset() >= 10 ? DType::boolean : x.dtype())};

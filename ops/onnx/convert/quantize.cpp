@@ -35,7 +35,7 @@ Value spread(Context& c, const Value& given) {
   return slice(reshape(repeated, sizes), axis, 0, c.size(0, axis));
 }
 
-/// spread() of input i, or nothing.
+/// spread() of input i; undefined if it is absent.
 Value spread_input(Context& c, int i) {
   return c.has(i) ? spread(c, c.in(i)) : Value();
 }
@@ -64,7 +64,7 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// Input i less its zero point; a matrix has one for each row (or column), or one for all.
+/// Input i minus its zero point, input `zero`: one for all elements, or one for each row (or column) of the matrix.
 Value centred(Context& c, int i, int zero, bool rows, DType dtype) {
   const Value x = cast(c.in(i), dtype);
   if (!c.has(zero)) return x;

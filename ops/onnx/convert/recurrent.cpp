@@ -16,13 +16,14 @@
 namespace ferry::onnx {
 namespace {
 
-/// The node's activations in their order; their numbers are taken from the lists alpha and beta by those that have any.
+/// The node's activations in their order. Those that have parameters take them, in this order, from the lists of alphas
+/// and betas.
 class Activations {
  public:
   explicit Activations(Context& c)
       : names_(c.texts("activations")), alphas_(c.reals("activation_alpha")), betas_(c.reals("activation_beta")) {}
 
-  /// The next one; none when the node names none.
+  /// The next one; undefined when the node names no more.
   Activation next() {
     if (name_ == names_.size()) return {};
     std::string name = names_[name_++];
@@ -124,7 +125,7 @@ class Layers {
   Value x;
 
  private:
-  /// The inputs that the ops have in one order; those behind them are of quantized layers.
+  /// The inputs, in the order that all these ops have; those from kScale on are of quantized layers.
   enum Input {
     kX,
     kWeights,
@@ -144,7 +145,7 @@ class Layers {
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }
-  /// Quantized weights [directions,from,to] of a direction as numbers [to,from]; the zero is the input behind the
+  /// Quantized weights [directions,from,to] of a direction as numbers [to,from]; the zero point is the input after the
   /// scale.
   [[nodiscard]] Value dequantized(int input, int scale, int direction) {
     const Value zero = c_.has(scale + 1) ? part(scale + 1, direction) : Value();
@@ -164,8 +165,8 @@ class Layers {
   Value lengths_;
 };
 
-/// The node's outputs, by run(x, layer, activations) for each direction's layer and the activations that the node names
-/// for it.
+/// The node's outputs. Calls run(x, layer, activations) for the layer of each direction, which takes further
+/// activations for it.
 template <class Run>
 Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantized = false) {
   Layers layers(c, gates, quantized);
@@ -200,14 +201,14 @@ Outs to_lstm(Context& c) {
   });
 }
 
-/// x as what it is quantized to.
+/// x quantized to 8 bits, and back.
 Value rounded(const Value& x) {
   const Quantized steps = dynamic_quantize(x);
   return dequantize(steps.y, steps.scale, steps.zero);
 }
 
-/// Products of quantized numbers, of the inputs together and of the state of each step, are computed in numbers that
-/// hold them exactly enough.
+/// DynamicQuantizeLSTM. The inputs together, and the state in each step, are rounded to quantized numbers; the products
+/// are then computed in floating-point, which is exact enough.
 Outs to_quantized_lstm(Context& c) {
   const auto run = [&](const Value& x, Recurrent& layer, Activations& activations) {
     layer.candidate = activations.next();

@@ -13,7 +13,7 @@ namespace {
 struct Reduction {
   Ints axes;
   bool keep = true;
-  bool none = false;  ///< no axes were given, and that means: over none
+  bool none = false;  ///< no axes are given, and the node says that this means no reduction
 };
 
 Reduction reduction(Context& c) {
@@ -34,7 +34,7 @@ Outs plain(Context& c) {
   return reduced(f, c.in(0), r);
 }
 
-/// The largest and smallest of bools: whether any is true, whether all are.
+/// ReduceMax and ReduceMin, which take bools, too: whether any is true, whether all are.
 template <Reduce f>
 Outs best_of(Context& c) {
   const Reduction r = reduction(c);

@@ -1,4 +1,4 @@
-// Images of other sizes.
+// Resizing of images.
 #include "ops/image/resize.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ T chosen(Context& c, std::string_view attribute, std::string_view otherwise,
   Context::fail("attribute '" + std::string(attribute) + "' is '" + given + "'");
 }
 
-/// The node's mode. The linear one has two names, which were both in use.
+/// The node's mode. The linear one has two names, and models use both.
 Interpolation interpolation_of(Context& c) {
   return chosen<Interpolation>(c, "mode", "nearest",
                                {{"nearest", Interpolation::nearest},
@@ -30,7 +30,7 @@ Interpolation interpolation_of(Context& c) {
                                 {"cubic", Interpolation::cubic}});
 }
 
-/// Elements that a dim has when it is scaled, computed with as in onnxruntime: in single precision.
+/// The number of elements of a scaled dim, computed in single precision, as onnxruntime does.
 std::int64_t scaled_size(std::int64_t size, double scale) {
   const float scaled = static_cast<float>(size) * static_cast<float>(scale);
   if (!(scaled >= 0 && scaled < 0x1p31F)) Context::fail("a scale of " + std::to_string(scale));
@@ -73,7 +73,7 @@ Outs to_upsample(Context& c) {
   return upsampled(c, numbers_of(c.constant(1)));
 }
 
-/// The sizes, so that all dims are scaled alike where the node asks for that.
+/// The dims with their new sizes; with a policy other than "stretch" all dims are scaled by the same factor.
 std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes, const std::string& policy) {
   if (sizes.size() != axes.size())
     Context::fail(std::to_string(sizes.size()) + " sizes for " + std::to_string(axes.size()) + " dims");

@@ -1,4 +1,4 @@
-// Images sampled at places that values say.
+// Sampling of images at places that are data.
 #include "ops/image/sample.hpp"
 
 #include "ops/array/reshape.hpp"

@@ -1,5 +1,5 @@
-// Sequences of tensors, and optional values. Their lengths, and which of them are there, are known while a model is
-// imported, so that they are lists of values there and no ops remain of them.
+// Sequences of tensors, and optional values. The lengths of sequences, and which optional values have an element, are
+// known while a model is imported, so that they are lists in the importer and need no ops.
 #include <algorithm>
 
 #include "ops/array/array.hpp"
@@ -11,7 +11,8 @@ namespace {
 
 using List = std::vector<Out>;
 
-/// Input `i`, an index into a list of `size`; negative ones count from the end.
+/// Input `i`, an index into a list of `size`; negative ones count from the end. `behind`: it may be just after the
+/// last.
 std::size_t place(Context& c, int i, std::size_t size, bool behind) {
   const auto count = static_cast<std::int64_t>(size);
   const std::int64_t given = c.whole_number(i), at = given < 0 ? given + count : given;
@@ -88,7 +89,8 @@ Outs to_concat(Context& c) {
   return concat(parts, axis);
 }
 
-/// The body for each element of the first input, a sequence, with the same element of the others that are one.
+/// SequenceMap: the body for each element of the first input, a sequence, with the corresponding element of each other
+/// input that is a sequence.
 Outs to_map(Context& c) {
   const GraphDef& body = c.body("body");
   const std::size_t count = c.list(0).size();

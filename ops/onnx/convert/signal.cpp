@@ -1,4 +1,4 @@
-// Windows of signals and Fourier's transform, as products with matrices of sines and cosines.
+// Window functions, and the discrete Fourier transform as a product with matrices of sines and cosines.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -68,15 +68,15 @@ Outs to_hann(Context& c) {
 
 struct Transform {
   std::int64_t taken;    ///< elements of the signal that are read
-  std::int64_t length;   ///< of the transform: others are zeros
+  std::int64_t length;   ///< of the transform: elements beyond `taken` are zeros
   std::int64_t results;  ///< frequencies, or elements of the signal when inverse
   bool inverse = false;
-  bool halved =
-      false;  ///< inverse: of the first half of the frequencies; the others mirror them, so the signal is real
+  /// Inverse: only the first half of the frequencies is given; the others mirror them, so that the signal is real.
+  bool halved = false;
 };
 
-/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. With halved frequencies each
-/// counts for its mirror image, too, except for the first one and the one in the middle, which have none.
+/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. Of halved frequencies each also
+/// counts for its mirror image; the first one and the one in the middle have none.
 Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) {
   return graph.constant(matrix(dtype, t.taken, t.results, [&](std::int64_t row, std::int64_t column) {
     const double turn = static_cast<double>(row * column % t.length) / static_cast<double>(t.length);
@@ -85,14 +85,14 @@ Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) 
   }));
 }
 
-/// x in float64, in which it is computed: sums of many terms of either sign cancel.
+/// x in float64, in which the transform is computed, since sums of many terms of either sign cancel.
 Value as_wide(const Value& x) {
   if (x.defined() && !is_float(x.dtype()))
     Context::fail("a signal of " + std::string(name_of(x.dtype())) + "; it takes floating-point dtypes");
   return x.defined() ? cast(x, DType::float64) : x;
 }
 
-/// The frequencies [..., results, 2] of real and imaginary parts [..., taken] (undefined: no imaginary ones); for
+/// The transform of real and imaginary parts [..., taken] (undefined: no imaginary ones), as [..., results, 2]; of
 /// halved frequencies the real signal, [..., results, 1].
 Value transformed(const Value& real, const Value& imaginary, const Transform& t) {
   Graph& graph = real.graph().current();
@@ -144,8 +144,8 @@ Outs to_dft(Context& c) {
   return cast(exchanged(y, axis, last), x.dtype());
 }
 
-/// [batch, length, 1 or 2], or [batch, length] of real numbers, in frames of the window's length, a step apart:
-/// [batch, frames, frequencies, 2].
+/// STFT of [batch, length, 1 or 2], or of real numbers [batch, length], in frames of the window's length that begin a
+/// step apart: [batch, frames, frequencies, 2].
 Outs to_stft(Context& c) {
   const auto step = c.whole_number(1);
   const std::int64_t size = c.size(0, 1);
@@ -170,14 +170,14 @@ Outs to_stft(Context& c) {
   return cast(y, x.dtype());
 }
 
-/// The weights of triangles over frequencies, evenly spaced in mels: m = 2595 log10(1 + f / 700).
+/// MelWeightMatrix: triangular filters over frequencies, evenly spaced in mels, m = 2595 log10(1 + f / 700).
 Outs to_mel_weights(Context& c) {
   const auto bins = c.whole_number(0), length = c.whole_number(1);
   const double rate = c.number(2), low = c.number(3), high = c.number(4);
   if (bins < 0 || length < 0 || rate <= 0) Context::fail("its sizes are negative");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double mel_step = (mel(high) - mel(low)) / static_cast<double>(bins + 2);
-  const auto edge = [&](std::int64_t i) {  // as a number of a frequency
+  const auto edge = [&](std::int64_t i) {  // as the index of a frequency
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * mel_step + mel(low)) / 2595) - 1);
     return std::floor(static_cast<double>(length + 1) * hertz / rate);
   };

@@ -6,8 +6,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// Inputs are the rate R, the step T, and then lists of equal length of tensors: those to be trained, their gradients,
-/// and what the optimizer keeps.
+/// The inputs: the rate R, the step T, and then lists of tensors of equal length, namely those to be trained, their
+/// gradients, and the optimizer's state.
 class Lists {
  public:
   Lists(Context& c, int lists) : c_(c), count_((c.inputs() - 2) / lists) {
@@ -21,7 +21,7 @@ class Lists {
   int count_;
 };
 
-/// The gradient, with that of the weights' norm.
+/// The gradient plus that of the L2 regularization, norm_coefficient / 2 * |x|^2.
 Value regularized(Context& c, const Value& x, const Value& gradient) {
   const Value pull = x * c.real("norm_coefficient", 0);
   return pull + gradient;

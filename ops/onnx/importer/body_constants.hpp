@@ -10,13 +10,13 @@
 
 namespace ferry::onnx {
 
-/// Makes a Constant of a tensor where ops are made now, once for each body: one that is used in a body is made in it,
-/// not captured, so that what depends on it is known there.
+/// Makes a Constant of a known tensor in the graph or body that is being built, once for each. A body has its own and
+/// does not capture it, so that what is computed from it there is known as well.
 class BodyConstants {
  public:
-  /// `tensor`, which the model has by this name (empty: by none); the op has the name where it is free.
+  /// The constant for `tensor`, which has this name in the model (empty: none); the op gets the name if it is free.
   [[nodiscard]] Value of(Graph& graph, const std::string& name, const Tensor& tensor);
-  /// Forgets those of graphs that are thrown away.
+  /// Forgets the constants of graphs that are dropped.
   void forget(const std::function<bool(const Graph*)>& is_gone);
 
  private:

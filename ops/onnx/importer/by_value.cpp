@@ -26,7 +26,7 @@ const Graph& outermost(const Graph& graph) {
       .hint("--dim " + escaped(symbol_behind(*open, graph)) + "=4, or give the sizes of the inputs");
 }
 
-/// Walks from a value to the inputs that it is computed from, out of bodies, too.
+/// Walks from a value to the inputs that it is computed from, also from bodies to the graphs around them.
 class Search {
  public:
   Search(const Value& value, const ImportOptions& options) : options_(options), stack_{{&value.graph(), value.id()}} {}

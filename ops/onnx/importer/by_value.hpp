@@ -1,5 +1,5 @@
-// Inputs of a model that are taken by their values: where something that must be known is computed from an input, the
-// import begins anew with the input as a constant.
+// Inputs of a model that are taken by value: where something that must be known is computed from an input, the import
+// is restarted with the input as a constant.
 #pragma once
 
 #include <set>
@@ -10,19 +10,19 @@
 
 namespace ferry::onnx {
 
-/// Thrown where inputs must be known by their values.
+/// Thrown to restart the import with these inputs taken by value.
 struct NeedsValues {
   std::set<std::string> inputs;
 };
 
-/// The inputs by whose values `value`, of an import's graph, becomes known. Error when that is not enough, or the
-/// options have no value of one of them: it says what to give.
+/// The inputs whose values make `value`, of an import's graph, known. Error when that is not enough, or when the
+/// options lack the value of one of them: it says what to give.
 [[nodiscard]] NeedsValues inputs_behind(const Value& value, const ImportOptions& options);
 
 /// Throws NeedsValues if the values in the options are enough for `value` to be known; else returns.
 void try_by_value(const Value& value, const ImportOptions& options);
 
-/// The name of a dim that must be given for `dim`, of a value of this import, to be known.
+/// The symbol for which a number must be given so that `dim`, of a value of this import, is known.
 [[nodiscard]] std::string symbol_behind(const Dim& dim, const Graph& graph);
 
 }  // namespace ferry::onnx

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMaxFolded = 16 << 20;  // bytes of a node's outputs that are computed while importing
 
-/// Whether it gives the same whenever it is computed, wherever that is.
+/// Whether the op gives the same result whenever and wherever it is computed.
 bool is_pure(const OpDef& def) {
   return !(def.is(kRandom) || def.is(kStateful) || def.is(kControlFlow) || def.is(kEffect) || def.is(kLocal));
 }
@@ -29,7 +29,7 @@ std::vector<Tensor> evaluated(const Graph& scratch, const Values& fetches, const
     if (!is_pure(scratch.op(id).def())) return {};
   try {
     return evaluate(scratch, fetches);
-  } catch (const Error&) {  // it fails in the same way when it runs, if it does
+  } catch (const Error&) {  // if the op is ever run, it fails in the same way then
     return {};
   }
 }

@@ -1,4 +1,4 @@
-// Computes outputs of nodes while importing: so sizes, axes and bounds can become attributes of ferry's ops.
+// Constant folding: computes outputs of nodes while importing, so that sizes, axes and bounds can become attributes.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace ferry::onnx {
 
-/// `outs`, which a converter made in `scratch` from constants alone, as known tensors. Nothing where one is a sequence,
+/// `outs`, which a converter made in `scratch` from constants alone, as known tensors. Nothing if one is a sequence,
 /// takes much memory, is random, or cannot be computed.
 [[nodiscard]] std::optional<std::vector<Out>> computed(const Graph& scratch, const Outs& outs,
                                                        const Evaluate& evaluate);
 
-/// `out`, which an op in the graph at hand gives; as a tensor where all of its elements are known.
+/// `out`, the output of an op in the import's graph, as a known tensor if all of its elements are known.
 [[nodiscard]] Out as_known(const Out& out, IntegerRanges& ranges);
 
 }  // namespace ferry::onnx

@@ -8,9 +8,9 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::size_t kMaxCalls = 32;  // functions within each other
+constexpr std::size_t kMaxCalls = 32;  // of functions, nested
 
-/// A call gives none but the attributes that its function has.
+/// Refuses attributes of a call that its function does not have.
 void check_call_attributes(const Function& function, const ModelNode& node) {
   Strings known = function.attributes;
   for (const Attribute& one : function.defaults) known.push_back(one.name);

@@ -12,8 +12,8 @@
 
 namespace ferry::onnx {
 
-/// A body sees the names of what is around it, a function those of its inputs alone. A frame refers to the one that it
-/// was made in, and to the model.
+/// A body sees the names of the graphs around it, a function those of its inputs alone. A frame refers to the frame
+/// that it was made from, and to the model, which must outlive it.
 class Frame {
  public:
   /// The frame of the model's own graph.
@@ -29,8 +29,8 @@ class Frame {
 
   /// The version of a node's operator set.
   [[nodiscard]] std::int64_t opset_of(const ModelNode& node) const { return opsets_->find(node.domain)->second; }
-  /// The attribute of a node here: that of the call, or the function's default, where it refers to one. Null when it is
-  /// not there.
+  /// The attribute of a node. If it refers to an attribute of the function, that of the call, or the function's
+  /// default. Null when there is none.
   [[nodiscard]] const Attribute* attribute(const ModelNode& node, std::string_view name) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// Adds the names of the outputs of loops in `nodes`: a given number bounds their rows.
+/// Adds the names of the outputs of loops in `nodes`: a number that is given for one bounds its rows.
 void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::string>& names) {
   for (const ModelNode& node : nodes) {
     if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
@@ -17,7 +17,8 @@ void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::str
   }
 }
 
-/// Names that bound what loops give, symbols of the model's outputs among them.
+/// The names for which a number bounds the rows of a loop's output: those of the outputs, and the symbols of their
+/// first dims where they are outputs of the model.
 std::set<std::string> loop_dims(const Model& model) {
   std::set<std::string> names;
   add_outputs_of_loops(model.graph.nodes, names);
@@ -28,7 +29,8 @@ std::set<std::string> loop_dims(const Model& model) {
   return names;
 }
 
-/// A number is for a dim that some input has, and is the size that is given for it; or it bounds what a loop gives.
+/// Checks that each number is for a dim of some input, and equals the size that is given for it; or that it bounds the
+/// rows of a loop's output.
 void check_dims(const Model& model, const ImportOptions& options) {
   std::set<std::string> symbols;
   for (const ValueDef* input : fed_inputs(model, options)) {
@@ -55,7 +57,7 @@ void check_dims(const Model& model, const ImportOptions& options) {
                                    (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
 }
 
-/// Sizes must fit what the model says of its inputs.
+/// Checks that sizes fit what the model says of its inputs.
 void check_sizes(const Model& model, const ImportOptions& options) {
   for (const ValueDef* input : fed_inputs(model, options)) {
     const auto given = options.sizes.find(input->name);

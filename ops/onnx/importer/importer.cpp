@@ -15,7 +15,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies, which multiply within each other
+constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies, whose numbers multiply when nested
 
 Outs converted(const ConvertOp& converter, Context& context) {
   Outs outs = converter.convert(context);
@@ -23,7 +23,7 @@ Outs converted(const ConvertOp& converter, Context& context) {
   return outs;
 }
 
-/// Whether all is known that the converter reads.
+/// Whether everything that the converter reads of the inputs is known.
 bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool typed = i < 32 && (converter.typed >> i & 1U) != 0;
@@ -40,7 +40,7 @@ void name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& fr
   }
 }
 
-/// The names of ops that a node makes begin with it.
+/// The text with which the names of the ops of a node begin.
 std::string stem_of(const ModelNode& node, std::int64_t number) {
   const auto first =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](const std::string& name) { return !name.empty(); });
@@ -51,7 +51,7 @@ std::string stem_of(const ModelNode& node, std::int64_t number) {
 void name_op(const Value& value, const std::string& name) {
   try {
     value.graph().rename(value.op().id(), name);
-  } catch (const Error&) {  // taken: names come again in each iteration of a loop that is written out
+  } catch (const Error&) {  // the name is taken: each iteration of an unrolled loop has it
   }
 }
 

@@ -17,26 +17,26 @@
 
 namespace ferry::onnx {
 
-/// Converts the nodes of a model in order. A node whose inputs are known is computed in a graph of its own (fold.hpp);
-/// the converter of another one makes its ops in the import's graph, or in the body of it that is being built. The
-/// nodes of functions are converted at each call, those of bodies by converters (Context::build).
+/// Converts the nodes of a model in order. A node whose inputs are known is computed at once, in a graph of its own
+/// (fold.hpp); for all others converters make ops in the import's graph, or in the body that is being built. The nodes
+/// of functions are converted at each call, those of bodies by converters (Context::build).
 class Importer {
  public:
-  /// `by_value`: inputs that are constants, of the values in `options`. All three outlive the importer.
+  /// `by_value`: inputs that become constants, with the values in `options`. All three must outlive the importer.
   Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
       : model_(model), options_(options), by_value_(by_value), graph_(std::make_unique<Graph>()) {}
 
-  /// The graph; called once. Error as import_model(), but for the model's name; NeedsValues (by_value.hpp) where more
-  /// inputs must be taken by value.
+  /// Makes the graph; to be called once. Errors as import_model(), but without the model's name; throws NeedsValues
+  /// (by_value.hpp) where more inputs must be taken by value.
   [[nodiscard]] std::unique_ptr<Graph> import();
 
   // ---- For NodeContext ----
 
-  /// Nodes of a body or function, whose values are in `frame`. Error(file) beyond so many of them in all.
+  /// Converts nodes of a body or function, whose values are in `frame`. Error(file) when these are too many in all.
   void convert_again(const std::vector<ModelNode>& nodes, Frame& frame);
-  /// The item as a value of `graph`, where ops are made now; `name` is the model's.
+  /// The item as a value of `graph`, where ops are made now; `name` is its name in the model.
   [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
-  /// Forgets what is known of a body that is thrown away, and of bodies in it.
+  /// Forgets what is known of a body that is dropped, and of bodies in it.
   void forget(const Graph& body);
   /// The number that the user gave for the first dim of a value of that name.
   [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
@@ -55,10 +55,10 @@ class Importer {
   bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
   /// Makes the ops of a node that is not computed, and returns their results.
   [[nodiscard]] std::vector<Out> made(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
-  /// For a node that cannot be converted because the data decide sizes: begins the import anew if values of inputs
-  /// would do.
+  /// For a node that cannot be converted because the data decide sizes: throws NeedsValues if inputs taken by value
+  /// would help.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
-  /// The line of the ops that the node at hand makes.
+  /// The line of the ops that are made for the current node.
   [[nodiscard]] SourceLine line_of_node() const;
 
   const Model& model_;
@@ -68,7 +68,7 @@ class Importer {
   BodyConstants constants_;
   IntegerRanges ranges_;
   std::int64_t nodes_ = 0;        ///< converted by now
-  std::int64_t nodes_again_ = 0;  ///< those of functions and bodies among them
+  std::int64_t nodes_again_ = 0;  ///< converted by convert_again(), plus 1 for each call of it
 };
 
 }  // namespace ferry::onnx

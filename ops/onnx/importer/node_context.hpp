@@ -1,4 +1,4 @@
-// The Context of a node of a model: its inputs are found in a frame, and what it needs beyond them in the importer.
+// The Context of a node of a model, whose inputs are looked up in a frame, and everything else in the importer.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ namespace ferry::onnx {
 
 class NodeContext final : public Context {
  public:
-  /// Ops are made in `graph`: the import's, or one where the node is computed while importing. All outlive the context.
+  /// Ops are made in `graph`: the import's, or one in which the node is computed while importing. All arguments must
+  /// outlive the context.
   NodeContext(Importer& importer, Graph& graph, const ModelNode& node, const Frame& frame)
       : Context(graph, node, frame.opset_of(node)), importer_(importer), frame_(frame) {}
 

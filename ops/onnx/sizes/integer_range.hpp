@@ -1,4 +1,4 @@
-// Arithmetic of integers of which it is known between which numbers they are.
+// Interval arithmetic: integers of which a lower and an upper bound are known.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace ferry::onnx {
 
-/// A number with least <= number <= most. An end that is the end of 64 bits says nothing.
+/// A number with least <= number <= most. kLowest and kHighest, the ends of 64 bits, mean that there is no bound.
 struct IntegerRange {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
-  /// Set where the number is a product of sizes that a plan knows: the names of these dims, sorted, and a factor.
+  /// Set if the number is a product of the sizes of symbolic dims, which a plan knows: their names, sorted, and a
+  /// factor.
   std::vector<std::string> symbols = {};
   std::int64_t factor = 1;
 
@@ -28,7 +29,7 @@ struct IntegerRange {
 /// The range of a dim's size.
 [[nodiscard]] IntegerRange of_dim(const Dim& dim);
 
-// The ranges of an op's result for any a and b in their ranges. Where 64 bits overflow nothing is known.
+// The range of an op's result for all numbers in the ranges a and b. Where 64 bits overflow nothing is known.
 
 [[nodiscard]] IntegerRange operator+(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator-(const IntegerRange& a, const IntegerRange& b);

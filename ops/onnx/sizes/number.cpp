@@ -11,7 +11,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kLongestStep = std::int64_t{1} << 40;  // beyond every size that there is
+constexpr std::int64_t kLongestStep = std::int64_t{1} << 40;  // beyond every possible size
 
 template <class F>
 Number computed(Graph& graph, const IntegerRange& range, const Number& a, const Number& b, const F& f) {
@@ -63,7 +63,7 @@ std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& r
   const auto is_open = [](const IntegerRange& range) { return range.is_open(); };
   if (!shape.fixed() || shape.rank() > 1 || std::any_of(ranges.begin(), ranges.end(), is_open)) return std::nullopt;
   std::vector<Number> numbers;
-  const std::int64_t count = shape.count();  // ops that are made move shapes
+  const std::int64_t count = shape.count();  // now, since making ops invalidates `shape`
   const Value flat = reshape(x, {-1});
   for (std::int64_t k = 0; k < count; ++k) {
     const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];

@@ -14,19 +14,19 @@
 namespace ferry::onnx {
 
 struct Number {
-  Number(std::int64_t known) : range(IntegerRange::of(known)) {}  // NOLINT: sizes of both kinds stand side by side
+  Number(std::int64_t known) : range(IntegerRange::of(known)) {}  // NOLINT: lists have known numbers and others
   Number(IntegerRange between, const Value& scalar) : range(std::move(between)), value(scalar) {}
   IntegerRange range;
   Value value;  ///< an int64 scalar; undefined where the number is known
 
   [[nodiscard]] bool known() const { return range.is_known(); }
-  /// The name of the dims whose size the number is; empty: it is none.
+  /// The name of the symbolic dim whose size the number is; empty: it is not the size of one.
   [[nodiscard]] std::string symbol() const {
     return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
   }
-  /// Whether it is a product of sizes that a plan knows.
+  /// Whether it is a product of the sizes of symbolic dims, which is known when a plan is made.
   [[nodiscard]] bool of_plan() const { return !range.symbols.empty(); }
-  /// Whether only a step knows it.
+  /// Whether it is known only when a step runs.
   [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
   /// The number itself, if it is known.
   [[nodiscard]] std::int64_t number() const { return range.least; }
@@ -40,7 +40,7 @@ struct Number {
 [[nodiscard]] Number difference_of(Graph& graph, const Number& a, const Number& b);
 [[nodiscard]] Number smaller_of(Graph& graph, const Number& a, const Number& b);
 [[nodiscard]] Number larger_of(Graph& graph, const Number& a, const Number& b);
-/// a / step, up to the next integer; a >= 0, step >= 1.
+/// a / step, rounded up; a >= 0, step >= 1.
 [[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
 
 /// The elements of x, integers within `ranges`, in row-major order; those that are not known become ops on x. Nothing

@@ -10,8 +10,8 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostApart = 64;  // elements of a value that are told apart: sizes, axes, bounds of sizes
-constexpr int kMostDeep = 500;           // ops from one to the next; each is a call within a call
+constexpr std::int64_t kMostApart = 64;  // a value with more elements has one range for all: it is no list of sizes
+constexpr int kMostDeep = 500;           // limit of the recursion from ops to the ops of their inputs
 constexpr IntegerRange kTruth{0, 1};
 
 IntegerRange all_of(const RangeList& list) {
@@ -20,14 +20,14 @@ IntegerRange all_of(const RangeList& list) {
   return range;
 }
 
-/// The number of elements where they are told apart, else 0.
+/// The number of elements if each has a range of its own, else 0.
 std::size_t apart(const Shape& shape) {
   if (!shape.fixed()) return 0;
   const std::int64_t count = shape.count();
   return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
 }
 
-/// Element i of `n`, where the list may be of a value that is broadcast.
+/// The range of element i of `n`. A list of another length is of a value that is broadcast: then it is that of any.
 IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
 }
@@ -186,7 +186,7 @@ RangeList of_select(const Facts& facts) {
   return result;
 }
 
-/// f folded over the ranges of all elements, where these are kept apart; else nothing is known.
+/// f folded over the ranges of all elements if each has its own; else nothing is known.
 template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList folded(const Facts& facts) {
   const RangeList& x = facts.in(0);
@@ -197,7 +197,7 @@ RangeList folded(const Facts& facts) {
   return {result};
 }
 
-/// The ranges of sums, which may have no terms.
+/// The range of sums. If the number of terms is not fixed, it may be 0, so that 0 is in the range.
 RangeList of_sum(const Facts& facts) {
   const Shape& from = facts.type(0).shape;
   if (apart(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
@@ -206,7 +206,7 @@ RangeList of_sum(const Facts& facts) {
   return {either(IntegerRange::of(0), all * IntegerRange::of(from.count()))};
 }
 
-/// Places along the dim.
+/// The range of positions in any dim of the input.
 RangeList of_places(const Facts& facts) {
   const Shape& shape = facts.type(0).shape;
   std::int64_t most = 0;
@@ -221,7 +221,7 @@ RangeList of_arange(const Facts& facts) {
   return {IntegerRange{0, std::max<std::int64_t>(facts.op.attrs().get<std::int64_t>("most") - 1, 0)}};
 }
 
-/// A value from around the body; what a loop carries may be any.
+/// The range of the value that the parameter captures; of a value that a loop carries nothing is known.
 RangeList of_parameter(const Facts& facts) {
   const Graph& graph = facts.op.graph();
   const auto captured = graph.captured_by(facts.op.output(0));
@@ -291,7 +291,7 @@ IntegerRange of_dtype(DType dtype) {
   }
 }
 
-/// The range of the numbers once they are in the dtype: if one may overflow, any number of the dtype.
+/// The range of the numbers when they are stored in the dtype: if one may overflow, all numbers of the dtype.
 IntegerRange held(const IntegerRange& range, DType dtype) {
   const IntegerRange all = of_dtype(dtype);
   const IntegerRange in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};

@@ -1,4 +1,4 @@
-// The ranges of integers in the graph, as far as they can be told while a model is imported: they bound sizes that the
+// The ranges of integers in the graph, as far as they can be found while a model is imported: they bound sizes that the
 // data decide.
 #pragma once
 
@@ -19,7 +19,7 @@ class IntegerRanges {
  public:
   /// The ranges of integers and bools; nothing is known of other values.
   [[nodiscard]] const RangeList& of(const Value& value);
-  /// Forgets the values of graphs that are thrown away.
+  /// Forgets the values of graphs that are dropped.
   template <class Which>
   void forget(const Which& which) {
     std::erase_if(known_, [&](const auto& one) { return which(one.first.first); });

@@ -16,7 +16,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// A place in a dim of that size, counted from its end when negative, between `low` and `high`.
+/// The place `at` in a dim of that size, counted from its end when negative, clamped to [low, high].
 Number place_in(Graph& graph, const Number& at, const Number& size, const Number& low, const Number& high) {
   Number place = at;
   if (at.range.most < 0) {
@@ -30,7 +30,7 @@ Number place_in(Graph& graph, const Number& at, const Number& size, const Number
   return larger_of(graph, smaller_of(graph, place, high), low);
 }
 
-/// A vector as dim `dim` of `rank` dims, of which the others are 1.
+/// The vector as a value of that rank, in which it is dim `dim` and all other dims have size 1.
 Value as_dim(const Value& vector, int dim, int rank) {
   Ints axes;
   for (int d = 0; d < rank; ++d)
@@ -38,12 +38,12 @@ Value as_dim(const Value& vector, int dim, int rank) {
   return expand_dims(vector, axes);
 }
 
-/// x with `count` rows: copies of a single row; else each step checks that x has so many.
+/// x with `count` rows: a single row is repeated, otherwise each step checks that x has so many rows.
 Value with_rows(Context& c, const Value& x, const Number& count) {
   return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }
 
-/// A vector of that size, which a plan knows.
+/// A vector of that size, which is a product of symbolic sizes.
 Value of_size(Context& c, const Number& size) {
   Value vector;
   const auto take = [&](const Value& next) {
@@ -57,7 +57,7 @@ Value of_size(Context& c, const Number& size) {
   return vector;
 }
 
-/// x broadcast along those dims of `sizes` that are known before a step.
+/// x broadcast along the dims whose `sizes` are known before a step runs.
 Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Value y = x;
   const int rank = x.rank();
@@ -79,7 +79,7 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
 struct Elements {
   std::int64_t known = 1;
   std::vector<std::string> symbols;
-  bool told = true;  ///< of nothing more
+  bool told = true;  ///< false: there are also sizes that are known only in the step
   void add(const Number& size) {
     known = checked_count(Ints{known, size.known() ? size.number() : size.range.factor});
     symbols.insert(symbols.end(), size.range.symbols.begin(), size.range.symbols.end());
@@ -88,7 +88,7 @@ struct Elements {
   }
 };
 
-/// A slice that goes backwards: a slice forwards of the dim turned round, where place p is size - 1 - p.
+/// A slice with a negative step: a slice with a positive one of the flipped dim, in which place p is size - 1 - p.
 Value backwards(Context& c, const Value& x, int model_dim, std::int64_t dim, std::int64_t begin, std::int64_t end,
                 std::int64_t step) {
   const std::int64_t size = c.size(0, model_dim);

@@ -1,5 +1,5 @@
-// Values of which a dim has a size that only the step knows: cut, filled and put in order. Such a dim is the first of a
-// value of the graph, wherever the model has it (Out::perm).
+// Slicing, broadcasting and reshaping of values that have a dim whose size is known only when a step runs. In the graph
+// such a dim is always the first of its value, wherever it is in the model (Out::perm).
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@ namespace ferry::onnx {
 
 /// x with dim `axis` in front of the others.
 [[nodiscard]] Value to_front(const Value& x, int axis);
-/// A value whose first `count` dims the model has at `axis`.
+/// x as the value of the model that has the first `count` dims of x at `axis`.
 [[nodiscard]] Out first_to(const Value& x, int axis, int count = 1);
 /// Which dim of out.value each dim of the model's value is.
 [[nodiscard]] Ints order_of(const Out& out);
-/// x with dims of 1 put in at `axes`, which are sorted.
+/// x with dims of size 1 inserted at `axes`, which are sorted.
 [[nodiscard]] Out unsqueezed(const Out& x, const Ints& axes);
-/// The value with its elements in the model's order: without the dims of 1 that the model has in front of the bounded
-/// one. Error(file) where others are there.
+/// The value with its elements in the model's order, without the dims of size 1 that precede the bounded one in the
+/// model. Error(file) when other dims precede it.
 [[nodiscard]] Value in_row_order(const Out& x);
 
 /// The range that a slice takes along a dim. As in ONNX, negative places are counted from the end.
 struct RowRange {
   Number begin, end;
   std::int64_t step = 1;
-  /// Whether it ends at a size that a plan knows; x is taken to have that size.
+  /// Whether it ends at a symbolic size, which a plan knows; it is assumed that x has no fewer elements.
   [[nodiscard]] bool of_plan() const { return begin.known() && end.of_plan(); }
 };
 /// The part of x in that range along `dim`, which must be the first dim if only the step knows how long the range is.
@@ -45,20 +45,21 @@ class Slices {
   Ints order_;  ///< as Out::perm
 };
 
-/// The first `count` rows of x, which has as many.
+/// The first `count` rows of x, which must have that many.
 [[nodiscard]] Value first_rows(Context& c, const Value& x, const Number& count);
-/// 0, 1, 2 … below `count`. Error(file) where its range is open.
+/// 0, 1, 2 … below `count`. Error(file) when nothing bounds `count`.
 [[nodiscard]] Value numbers_below(Context& c, const Number& count);
 
-/// The sizes where all of them are known.
+/// The sizes as numbers, if all of them are known.
 [[nodiscard]] std::optional<Ints> all_known(const std::vector<Number>& sizes);
-/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. One of them may be a number of the step.
+/// x broadcast to these sizes as ONNX's Expand does: a 1 keeps x's dim. One size may be known only in the step.
 [[nodiscard]] Out expanded(Context& c, const Value& x, std::vector<Number> sizes);
-/// x with these sizes, some of which a plan knows; one may be -1. Or a single one is a number of the step.
+/// x reshaped to these sizes. Sizes may be symbolic, and one may be -1; or a single one is known only in the step.
 [[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
-/// x, the first dim of which is bounded, with `sizes`. The first of them is 0 (as many rows), -1 (as many as there are
-/// elements for), or a number of the step, which each step checks to be that of the rows. One of the others may be -1.
+/// x, the first dim of which is bounded, reshaped to `sizes`. The first size is 0 (as many rows as x has), -1 (as many
+/// as there are elements for), or known only in the step, which checks that there are so many rows. One of the others
+/// may be -1.
 [[nodiscard]] Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 }  // namespace ferry::onnx
