@@ -1,7 +1,7 @@
-// mesh_graphs FIRST COUNT [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, against an evaluator
-// that knows neither plans nor tasks. All entries run in turn on one session, for two rounds; their fetches must have
-// the same bits, and what each task sends must be what its plan says. No graph may be refused. Prints each seed that
-// fails, with the fewest ops with which it does, and writes that graph into FOLDER.
+// mesh_graphs FIRST COUNT [FOLDER]: compares random graphs over meshes, of COUNT seeds from FIRST on, with an evaluator
+// that knows neither plans nor tasks. All requests run in turn on one session, for two rounds; their fetches must have
+// the same bits, and what each task sends must be what its plan says. No graph may be refused that the evaluator takes.
+// Prints each seed that fails, with the fewest ops with which it does, and writes that graph into FOLDER.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -44,7 +44,7 @@ std::string difference(std::uint64_t seed, const test::MeshGraph& made) {
       const std::string error = error_of([&] { got = session.run(request); });
       const std::string expected = error_of([&] { wanted = evaluator.run(request.fetches, feeds, request.targets); });
       if (error.empty() != expected.empty()) return error.empty() ? "not refused: " + expected : error;
-      if (!error.empty()) return {};  // extents that do not fit; the session is at its end
+      if (!error.empty()) return {};  // both refuse: extents do not fit; the session has ended
       const std::string where = "round " + std::to_string(round) + ", request " + std::to_string(r) + ": ";
       for (std::size_t i = 0; i < got.size(); ++i)
         if (!got[i].same_bits(wanted[i]))
@@ -64,7 +64,7 @@ int ops_of(std::uint64_t seed) {
   return 3 + static_cast<int>(seed * 7 % 40);
 }
 
-/// The fewest ops of the seed's graph that fail.
+/// The fewest ops with which the seed's graph fails.
 int fewest(std::uint64_t seed) {
   for (int ops = 0;; ++ops)
     if (ops == ops_of(seed) || !difference(seed, ops).empty()) return ops;

@@ -1,4 +1,4 @@
-// Random graphs on several tasks against the same graphs on one.
+// Compares random graphs on several tasks with the same graphs on one.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace ferry::test {
 
-/// Runs the random graph of that seed for two steps on one task and on `tasks` tasks of this process, where every other
-/// seed joins elementwise ops into tile regions. Gives "" when all
-/// fetches have the same bits and every task's traffic is what its plan predicted, else what differs.
+/// Runs the random graph of that seed for two steps on one task and on `tasks` tasks of this process; on the latter
+/// even seeds join elementwise ops into tile regions. Gives "" when all fetches have the same bits and every task's
+/// traffic is what its plan predicted, else what differs.
 [[nodiscard]] std::string differs_from_one_task(std::uint64_t seed, int tasks);
 
 }  // namespace ferry::test
