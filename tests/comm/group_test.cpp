@@ -350,8 +350,7 @@ TEST_CASE("a collective ends with an error when a member fails") {
         if (end.task() == 0) end.abort({0, Code::numeric, "NaN"});
         member.start(collective, 0);
         const auto error = error_in([&] { finish(end, *member.call); });
-        if (end.task() == 0 && end.tasks() == 1)
-          return;  // alone it sends nothing, and is done before it looks for failures
+        if (end.task() == 0 && end.tasks() == 1) return;  // nothing to send: done before it looks for failures
         REQUIRE(error.has_value());
         CHECK(error->code() == Code::peer_lost);
       },

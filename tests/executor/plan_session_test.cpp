@@ -53,8 +53,7 @@ TEST_CASE("a plan gives what its graph gives, step after step, and its variables
       CHECK(session.run(model.request.feeds)[0].same_bits(expected));
     }
     CHECK(session.variables()["w"].same_bits(graph_session.variables()["w"]));
-    CHECK(session.run(model.request.feeds)[0].same_bits(
-        graph_session.run(model.request)[0]));  // variables() made w whole
+    CHECK(session.run(model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // w was made whole
     const RunStats stats = session.stats();
     CHECK(stats.fingerprint == graph_session.stats().fingerprint);
     for (const TaskStats& task : stats.tasks) CHECK(task.measured == task.planned);

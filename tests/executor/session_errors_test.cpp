@@ -106,8 +106,7 @@ TEST_CASE("sizes that a step decides must fit each other in that step") {
   RunRequest request;
   request.fetches = {sum};
   request.feeds = {{"x", of({1, 0, 1, 1})}, {"y", of({0, 0, 0, 1})}};
-  const Error one =
-      error_of_run(session, request);  // an extent of 1 is not broadcast: with parts on two tasks it could not be
+  const Error one = error_of_run(session, request);  // an extent of 1 is not broadcast: in parts it could not be
   CHECK(one.text().find("are 3 and 1") != std::string::npos);
 }
 
