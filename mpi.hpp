@@ -1,6 +1,6 @@
 // ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>; compile with
-// the MPI that ferry was built with. Open MPI's <mpi.h> also brings its C++ classes, removed from the MPI standard, and
-// warnings of theirs: -DOMPI_SKIP_MPICXX=1 leaves them out; ferry needs none.
+// the MPI that ferry was built with. Open MPI's <mpi.h> also includes C++ bindings, which the MPI standard has dropped
+// and compilers warn of; ferry does not use them, and -DOMPI_SKIP_MPICXX=1 leaves them out.
 #pragma once
 
 #include <mpi.h>
@@ -16,13 +16,13 @@
 namespace ferry {
 
 /// A cluster over the ranks of `comm`, which may be a part of the world. MPI must have been initialised, at any thread
-/// level, and is never finalized by ferry; ferry calls it from this thread only. The cluster may outlive `comm`, but
-/// not MPI.
+/// level, and is never finalized by ferry; ferry calls MPI from this thread only. The cluster may outlive `comm`, but
+/// must be destroyed before MPI is finalized.
 ///
 ///     MPI_Init(&argc, &argv);
 ///     auto cluster = ferry::adopt(MPI_COMM_WORLD);
 ///
-/// Errors as Cluster::connect.
+/// Errors: those of Cluster::connect().
 [[nodiscard]] inline Cluster adopt(MPI_Comm comm, ClusterOptions options = {}) {
   std::vector<std::unique_ptr<Transport>> local;
   auto over_mpi = mpi_transport_over(comm, {.threads = options.threads, .deadline = options.deadline});

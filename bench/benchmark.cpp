@@ -50,7 +50,8 @@ Figure alone(int times, const std::function<double()>& ferry) {
 
 std::vector<Benchmark> benchmarks() {
   std::vector<Benchmark> all;
-  // Start first, while this process is small: a child's peak counts what its parent held when it was made.
+  // The start benchmarks run first, while this process is small: the peak memory that the kernel reports of a child
+  // includes its parent's size when the child was started.
   for (const auto& family : {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(),
                              kernel_benchmarks(), plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(),
                              boost_benchmarks(), onnx_benchmarks(), checkpoint_benchmarks()})

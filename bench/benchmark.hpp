@@ -10,12 +10,12 @@ namespace ferry::bench {
 
 /// One line of a benchmark's result.
 struct Figure {
-  std::string part = {};                  ///< after a dot behind the benchmark's name; "" for the benchmark itself
+  std::string part = {};                  ///< added to the benchmark's name after a dot; "" for its main figure
   double ferry = 0;                       ///< in `unit`
   std::optional<double> peer_value = {};  ///< in `unit`
-  std::optional<double> ratio = {};       ///< ferry ÷ peer_value: of interleaved pairs, the median of their ratios
-  std::string unit = {};                  ///< "": the benchmark's
-  std::string peer = {};                  ///< which one, where the best of several counts; "": the benchmark's
+  std::optional<double> ratio = {};       ///< the median of ferry ÷ peer over the pairs
+  std::string unit = {};                  ///< "" means the unit of the benchmark
+  std::string peer = {};                  ///< set where the best of several peers counts; "" means the benchmark's
 };
 
 /// Thrown by a benchmark that this machine cannot run.
@@ -26,11 +26,12 @@ struct Skipped {
 struct Benchmark {
   enum class Better { lower, higher };
 
-  std::string name;  ///< as docs/performance.md lists them: "hop.4KB"
+  std::string name;  ///< as listed in docs/performance.md, such as "hop.4KB"
   std::string unit;  ///< "us", "s", "steps/s"
   Better better = Better::lower;
-  std::string peer;  ///< whom it is measured against; "": nobody
-  /// Measures. Throws Skipped. Errors: those of what is measured; Error(resource) when a peer cannot be started.
+  std::string peer;  ///< what ferry is measured against; "" for nothing
+  /// Measures. Throws Skipped where this machine cannot, Error(resource) when a program cannot be started or fails, and
+  /// whatever the measured code throws.
   std::function<std::vector<Figure>()> run;
 };
 
@@ -40,22 +41,22 @@ struct Pair {
   double peer = 0;
 };
 
-/// How often a figure is measured beside its peer.
+/// How many pairs are measured for a figure, where a benchmark has no number of its own.
 inline constexpr int kPairs = 7;
 
-/// The middle one of `values` (of an even number the upper one), which are not empty.
+/// The median of `values`, at least one; of an even number of values the upper of the two in the middle.
 [[nodiscard]] double median(std::vector<double> values);
 
-/// The medians of the pairs and of their ratios. At least one pair.
+/// The medians of both sides and of the ratios of the pairs. Takes at least one pair.
 [[nodiscard]] Figure figure_of(const std::vector<Pair>& pairs);
 
-/// Runs both sides once to warm up, then `pairs` times in turn. Each gives its figure.
+/// Runs both sides once to warm up, then `pairs` times in turn. Each call returns what it measured.
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
-/// Runs one side once to warm up, then `times` times: the median.
+/// Runs `ferry` once to warm up, then `times` times, and gives the median.
 [[nodiscard]] Figure alone(int times, const std::function<double()>& ferry);
 
-// The families.
+// The families: a function for each, in a file of its own.
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();

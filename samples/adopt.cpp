@@ -1,5 +1,5 @@
 // ferry inside an MPI program: its tasks are the ranks of a communicator. The program's own messages, here on tags 0 to
-// 10 of MPI_COMM_WORLD, are under way while ferry runs, and neither disturbs the other. MPI stays the program's.
+// 10 of MPI_COMM_WORLD, are under way while ferry runs, and neither disturbs the other. The program finalizes MPI.
 //
 //     mpirun -np 3 build/samples/adopt
 #include <ferry/ferry.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kTags = 11;
 
-/// A ring of the program's own: each rank sends a number on each tag to the next one.
+/// The program's own messages: each rank sends a number on each tag to the next rank, in a ring.
 class Ring {
  public:
   Ring() : sent_(kTags), received_(kTags), requests_(2 * kTags) {
@@ -27,7 +27,7 @@ class Ring {
       MPI_Isend(&sent_[tag], 1, MPI_INT, (rank_ + 1) % size_, tag, MPI_COMM_WORLD, &requests_[kTags + tag]);
     }
   }
-  /// How many of the numbers are those that the rank before sent.
+  /// Waits for all messages, and returns how many of the numbers are those that the rank before sent.
   int finish() {
     MPI_Waitall(2 * kTags, requests_.data(), MPI_STATUSES_IGNORE);
     int right = 0;
@@ -45,7 +45,7 @@ class Ring {
   std::vector<MPI_Request> requests_;
 };
 
-/// The sum of the squares of 0 … 99, which lie in parts on all ranks; at rank 0. The cluster must end before MPI does.
+/// The sum of the squares of 0 … 99, split over all ranks; 0 on ranks but 0. The cluster ends here, before MPI does.
 double sum_of_squares() {
   const auto cluster = ferry::adopt(MPI_COMM_WORLD);
   ferry::Tensor numbers(ferry::DType::float32, {100});
@@ -63,10 +63,10 @@ double sum_of_squares() {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  Ring ring;                                // its receives wait …
-  ring.send();                              // … its messages are on their way …
+  Ring ring;                                // the receives are posted …
+  ring.send();                              // … the messages are under way …
   const double squares = sum_of_squares();  // … ferry computes …
-  int right = ring.finish(), fewest = 0;    // … and they arrive as they were sent.
+  int right = ring.finish(), fewest = 0;    // … and the messages arrive intact.
   MPI_Reduce(&right, &fewest, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
   if (ring.rank() == 0)
     std::cout << "ferry: sum of squares " << squares << "\nMPI: " << fewest << " of " << kTags

@@ -26,7 +26,7 @@ constexpr std::int64_t kCharacters = 128, kWidth = 64, kHeads = 4, kBlocks = 2, 
 constexpr std::string_view kBegun = "  You may convey a covered work to others, if you do this under ";
 static_assert(kBegun.size() == kWindow);
 
-/// Attention to the characters before, then a layer for each character by itself; both added to what comes in.
+/// A transformer block: causal attention, then a layer for each character by itself, both with a residual connection.
 class Block {
  public:
   Block(nn::Parameters& parameters, const std::string& name)
@@ -41,7 +41,7 @@ class Block {
     up_.weights.laid({replicated(), split(1)});
   }
 
-  /// x: float32 [n,steps,width], and so the result.
+  /// x and the result: float32 [n,window,width].
   Value operator()(const Value& x) const {
     const Value attended = x + attention_(first_norm_(x), {.causal = true});
     return attended + down_(ferry::gelu(up_(second_norm_(attended))));
@@ -90,7 +90,7 @@ Value windows(const Value& text, std::int64_t from) {
   return ferry::cast(ferry::reshape(part, {count, kWindow}), DType::int32);
 }
 
-/// What the network writes behind `kBegun`: each character is drawn by its probability at this temperature.
+/// What the network writes after `kBegun`: each character is drawn by its probability at a temperature of 0.7.
 Value write(ferry::Graph& g, const Network& network) {
   ferry::Tensor begun(DType::int32, {1, kWindow});
   std::copy(kBegun.begin(), kBegun.end(), begun.mutable_data<std::int32_t>().begin());

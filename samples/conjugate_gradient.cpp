@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   const Value a = g.constant(matrix).laid({split(0)});
   const Value b = g.constant(right).laid({split(0)});
   const auto dot = [](const Value& u, const Value& v) { return ferry::sum(u * v); };
-  // x, residual, direction, squared length of the residual, steps
+  // The loop's state: x, residual, direction, squared length of the residual, steps.
   const Values end = ferry::while_loop(
       {ferry::zeros_like(b).laid({split(0)}), b, b, dot(b, b), g.constant(0.0)},
       [](const Values& s) { return s[3] > 1e-24; },

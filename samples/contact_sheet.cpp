@@ -17,7 +17,7 @@ constexpr std::array kNames{"T-shirt", "Trouser", "Pullover", "Dress", "Coat",
                             "Sandal",  "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 constexpr int kSide = 28, kScale = 3, kCell = kSide * kScale + 8, kColumns = 8, kText = 30;
 
-/// Rows of equal grey as one rectangle each: 16 levels are enough for the eye.
+/// An image as SVG: a rectangle for each run of equal pixels, in 16 levels of grey.
 std::string drawn(const std::byte* pixels, int left, int top) {
   std::string svg;
   const auto level = [&](int row, int column) { return std::to_integer<int>(pixels[row * kSide + column]) / 16; };

@@ -1,5 +1,5 @@
 // A 64-64-10 network on the 1,797 handwritten digits of UCI, data-parallel over all tasks: the first 1,437 rows train,
-// the last 360 test. Small and part of the repository: works offline.
+// the last 360 test. The data is part of the repository.
 //
 //     build/ferry run build/samples/digits.pb --data samples/data --epochs 40 --save model --tasks 2
 //     build/ferry run build/samples/digits.pb --data samples/data --entry eval --model model

@@ -15,7 +15,7 @@ namespace nn = ferry::nn;
 constexpr std::int64_t kImages = 60000, kTested = 10000, kBatch = 100, kTestBatch = 1000;
 constexpr int kEpochs = 6;
 
-/// Logits of images.
+/// The network, from images to logits.
 class Network {
  public:
   explicit Network(nn::Parameters& parameters)
@@ -38,7 +38,7 @@ class Network {
   nn::Dense hidden_, last_;
 };
 
-/// A batch of a pair of files: images by rows over the tasks, and their labels.
+/// A batch from a pair of files: images, split by rows over the tasks, and their labels.
 ferry::Values read(ferry::Graph& g, const std::string& images, const std::string& labels, std::int64_t count,
                    std::int64_t size, bool shuffle) {
   ferry::Values batch = ferry::batch(

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// A row of names: text that ends with a zero, or fills the row.
+/// A row of `names` as text: it ends with a zero byte, or fills the row.
 std::string text_of(const ferry::Tensor& names, std::int64_t row) {
   const std::int64_t columns = names.sizes()[1];
   const auto* text = reinterpret_cast<const char*>(names.bytes().data()) + row * columns;

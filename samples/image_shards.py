@@ -54,7 +54,7 @@ def squared(width, height, pixels, size):
 
 
 def folder_images(folder, size):
-    """(planes, label) of each image."""
+    """Yields (planes, label) of each image."""
     classes = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     for label, entry in enumerate(classes):
         for path in sorted(entry.glob("*.ppm")):
@@ -62,7 +62,7 @@ def folder_images(folder, size):
 
 
 def synthetic_images(count, size):
-    """Waves across (even classes) or down (odd ones)."""
+    """Yields (planes, label) of made-up images: waves across (even classes) or down (odd classes)."""
     rng = random.Random(count)
     for i in range(count):
         label = i % CLASSES
@@ -77,7 +77,7 @@ def synthetic_images(count, size):
 
 
 def write_shards(out, images, shard):
-    """Writes them; how many there are."""
+    """Writes the images, `shard` in each file, and returns their number."""
     for name in ("images", "labels"):
         (out / name).mkdir(parents=True)
     count = 0

@@ -1,6 +1,6 @@
 // Heat on a plate of 48 × 32 points, held at 1 along its upper edge and at 0 along the others: Jacobi's method, the
-// rows in blocks on several tasks. Each block needs one row of each neighbour: the program slices it where it lies,
-// ferry sends just that row. `difference` compares with the same steps on one task; it is 0, to the bit.
+// rows in blocks on several tasks. Each block needs one row of each neighbour: the program slices it, and ferry finds
+// the messages. `difference` compares with the same steps on one task; it is 0, to the bit.
 //
 //     build/samples/jacobi --tasks 3
 //     mpirun -np 3 build/ferry run build/samples/jacobi.pb

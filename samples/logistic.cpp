@@ -10,10 +10,10 @@ namespace {
 
 using ferry::Value;
 
-constexpr std::int64_t kFeatures = 127;  // indices are below
-constexpr std::int64_t kEntries = 22;    // of a row
+constexpr std::int64_t kFeatures = 127;  // indices are below it
+constexpr std::int64_t kEntries = 22;    // of a row, at most
 
-/// Weights that are read at the places of a row's entries.
+/// A weight for each feature; a row gathers the weights of its entries.
 struct Model {
   Value weights, bias;
 
@@ -28,7 +28,7 @@ Value log_loss(const Value& logits, const Value& labels) {
   return ferry::mean(ferry::softplus(logits) - labels * logits);
 }
 
-/// How many rows are on the wrong side.
+/// How many rows are classified wrongly.
 Value wrong(const Value& logits, const Value& labels) {
   const Value said = ferry::cast(logits > 0, ferry::DType::float32);
   return ferry::sum(ferry::square(said - labels));

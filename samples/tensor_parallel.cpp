@@ -30,7 +30,7 @@ class Block {
     down_ = weights(g, "down", {kHidden, kWidth}, 0);
   }
 
-  /// x: float32 [tokens, width], and so the result.
+  /// x and the result: float32 [tokens, width].
   [[nodiscard]] Value operator()(const Value& x) const {
     const Value attended = x + attention(x);
     return attended + ferry::matmul(ferry::relu(ferry::matmul(attended, up_)), down_);
@@ -43,7 +43,7 @@ class Block {
     return g.variable(name, ferry::normal(g, shape, 0, 0.1)).laid({split(cut)});
   }
 
-  /// Softmax over the tokens, head by head; the sum over the heads joins what the tasks have.
+  /// Softmax over the tokens, head by head; the sum over the heads becomes a sum over the tasks.
   [[nodiscard]] Value attention(const Value& x) const {
     const Value queries = ferry::matmul(x, queries_);  // [heads, tokens, head width]
     const Value keys = ferry::matmul(x, keys_);

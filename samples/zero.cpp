@@ -24,7 +24,7 @@ Value variable(ferry::Graph& g, const std::string& name, const Value& initial, b
   return g.variable(name, initial).laid({cut ? split(0) : replicated()});
 }
 
-/// One layer. Weights that are cut are gathered for it, and again for its gradients: nobody keeps them whole meanwhile.
+/// One layer. Weights that are cut are gathered for it and again for its gradients; in between no task has them whole.
 Value tanh_layer(ferry::Graph& g, const Value& x, const Value& weights, bool cut) {
   if (!cut) return ferry::tanh(ferry::matmul(x, weights));
   auto part = g.remade();

@@ -4,7 +4,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Open MPI refuses root without these; tests and samples start more ranks than a small machine has cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# The log and the test output in the language that the tests expect.
+# Logs and test output are in the language that the tests expect.
 export LC_ALL=C.UTF-8
 
 fail() {
@@ -29,7 +29,7 @@ packages_of() {
   done
 }
 
-# missing_packages SET…: those of them that are not installed.
+# missing_packages SET…: the packages of these sets that are not installed.
 missing_packages() {
   local package
   for package in $(packages_of "$@"); do
@@ -65,7 +65,7 @@ install_packages() {
   fi
 }
 
-# Says what was found of CUDA, and that nothing uses it.
+# Prints whether there is a CUDA toolkit, and that ferry does not use it.
 report_cuda() {
   local nvcc
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
@@ -76,7 +76,7 @@ report_cuda() {
   fi
 }
 
-# configure COMPILER FOLDER [MESON OPTION…]: a build folder, with warnings as errors.
+# configure COMPILER FOLDER [MESON OPTION…]: sets up a build folder, with warnings as errors.
 configure() {
   local compiler=$1 folder=$2
   shift 2

@@ -4,9 +4,9 @@
     install_headers.py ROOT HEADER…                for `meson install`: copies
     install_headers.py --link FOLDER ROOT HEADER…  links in FOLDER, for programs of the tree that include as users do
 
-Rooms are ours alone: ops/math/reduce.hpp is installed as <ferry/ops/reduce.hpp>. In the tree, headers include each other
-from the root ("graph/graph.hpp"). Installed they say <ferry/graph/graph.hpp>, so that a user's include path gets one name
-of ours and no folder of a user's own can stand in for one of ferry's.
+Users do not see rooms: ops/math/reduce.hpp is installed as <ferry/ops/reduce.hpp>. In the tree, headers include each other
+from the root ("graph/graph.hpp"). Installed they say <ferry/graph/graph.hpp>, so that ferry adds a single name to a user's
+include path, and a user's own folder `graph` is never taken for ferry's.
 """
 import os
 import re
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path, PurePath
 
 QUOTED = re.compile(r'^(\s*#\s*include\s*)"([^"]+)"', re.MULTILINE)
-# Rooms that users see.
+# The exceptions: rooms that users do see.
 SHOWN = ["ops/onnx"]
 
 
@@ -27,7 +27,7 @@ def installed(header):
 
 
 def installed_paths(headers):
-    """{path from the root: path in include/ferry}; no two lie at one place."""
+    """{path from the root: path in include/ferry}. Ends the program if two headers would have the same path."""
     paths = {header: installed(header) for header in headers}
     if len(set(paths.values())) != len(paths):
         raise SystemExit("two public headers have one name: " + ", ".join(sorted(paths)))

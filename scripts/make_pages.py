@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Man pages and completion for bash, of what `ferry --help` and `ferry COMMAND --help` say: make_pages.py FERRY VERSION FOLDER
+"""Makes man pages and bash completion from what `ferry --help` and `ferry COMMAND --help` print: make_pages.py FERRY VERSION FOLDER
 
 Writes ferry.1, ferry-COMMAND.1 for each command, and ferry.bash.
 """
@@ -16,7 +16,7 @@ def helped(ferry, *words):
 
 
 def sections(text):
-    """The first line, the usage, and what stands below each heading."""
+    """The first line, and {heading: the lines below it}."""
     about, rest = text.split("\n", 1)
     found, heading = {}, None
     for line in rest.splitlines():
@@ -29,7 +29,7 @@ def sections(text):
 
 
 def entries(lines):
-    """(what, text) of the lines of a section: two columns, or the text below."""
+    """[option or command, its text] for each entry of a section; the text is a second column or indented lines below."""
     result = []
     for line in lines:
         if line.startswith("   "):
@@ -41,7 +41,7 @@ def entries(lines):
 
 
 def shown(what):
-    """Without what only the parser of options means by it."""
+    """Removes what the option parser writes and a reader does not need, such as TEXT and REQUIRED."""
     return re.sub(r"\{\d+\}|\bTEXT:?| REQUIRED", "", what).replace("  ", " ").strip()
 
 
@@ -76,7 +76,7 @@ def options_of(found):
 
 
 def completion(commands):
-    """Options of the command at hand; a set's members, files or folders where an option takes them."""
+    """A bash script that completes the options of each command, and after an option a set's members, files or folders."""
     text = ["# Completion of ferry for bash; made of its help by scripts/make_pages.py.", "_ferry() {",
             '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"',
             f'  local commands="{" ".join(commands)}" options=""', "  compopt -o default", "  COMPREPLY=()",

@@ -9,7 +9,7 @@
 set -e
 export PATH="$PATH:/usr/sbin:/sbin"
 hosts="1 2 3"
-# They end with this process. A private /run holds the names of the namespaces and what the ssh servers keep there.
+# The namespaces end with this process. A private /run has the names of the namespaces and the files of the ssh servers.
 namespaces="setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc"
 private_run="mount -t tmpfs tmpfs /run && mkdir /run/sshd /run/netns"
 
@@ -24,8 +24,8 @@ missing() {
   said=$($namespaces sh -c "$private_run && $probe" 2>&1) || echo "no network namespaces here: ${said##*$'\n'}"
 }
 
-# on HOST COMMAND…: runs it there, with a host name, /dev/shm and processes of that host, so that Open MPI takes them for
-# several and no task reaches another's memory.
+# on HOST COMMAND…: runs the command in that host's network namespace, with a host name, /dev/shm and process ids of its own,
+# so that Open MPI sees several hosts and no task reaches the memory of one on another host.
 on() {
   local host=$1
   shift
@@ -51,7 +51,7 @@ serve_ssh() {
 }
 
 up() {
-  rm -f "$dir"/{key,key.pub,hostkey,hostkey.pub,hostfile,sshd*}  # of hosts that ended
+  rm -f "$dir"/{key,key.pub,hostkey,hostkey.pub,hostfile,sshd*}  # left by an earlier run
   ssh-keygen -q -t ed25519 -N '' -f "$dir/key"
   ssh-keygen -q -t ed25519 -N '' -f "$dir/hostkey"
   ip link add hosts type bridge

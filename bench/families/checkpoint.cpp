@@ -1,5 +1,5 @@
-// The cost of checkpoints for a training run: its steps with one saved every second, compared with the same run
-// without.
+// The cost of checkpoints: steps per second of a training run that saves one every second, beside the same run without
+// checkpoints.
 #include <cmath>
 
 #include "base/system/clock.hpp"
@@ -19,7 +19,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr double kMeasuredSeconds = 3;  // of a measurement
+constexpr double kMeasuredSeconds = 3;  // the length of one measurement
 constexpr std::int64_t kImages = 64;
 
 /// 784-512-512-10 with momentum SGD: 5.4 MB of variables.

@@ -1,4 +1,5 @@
-// Two tasks of one host against hand-written MPI: what a message and a sum cost, how small tasks may be.
+// Two tasks on one host beside hand-written MPI: the cost of waiting, of a message and of an all-reduce, and how small
+// the tasks of a graph may be before overhead takes half the time (METG).
 #include <algorithm>
 
 #include "bench/benchmark.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int kWaits = 5, kSweeps = 5, kGloos = 3;
 
-/// How Open MPI may be tuned for one host. The best of them counts.
+/// Tunings of Open MPI for one host. All are measured, and the fastest counts.
 const std::vector<Tuning>& tunings() {
   static const std::vector<std::string> eager = {"--mca", "btl_vader_eager_limit", "32768"};
   static const std::vector<std::string> small = {"--mca", "btl_vader_eager_limit", "4096"};
@@ -45,7 +46,7 @@ Figure against_mpi(const std::string& what, std::int64_t bytes) {
   return against_best({.what = what, .number = bytes}, ranks(2), tunings());
 }
 
-/// Microseconds of a round by gloo; nothing where PyTorch, which brings it, is not installed.
+/// Microseconds of one all-reduce by gloo; nullopt where PyTorch, which includes gloo, is not installed.
 std::optional<double> round_by_gloo(std::int64_t bytes) {
   const std::int64_t rounds = std::clamp<std::int64_t>((std::int64_t{1} << 28) / bytes, 8, 500);
   const std::string micros = run_program({"python3", "-W", "ignore", beside_this_program("allreduce.py"),
@@ -71,7 +72,7 @@ struct Size {
   std::int64_t bytes;
 };
 
-/// Task Bench's patterns on one thread, two threads and two tasks, against MPI on as many cores.
+/// METG of Task Bench's patterns on one thread, two threads and two tasks, beside MPI on as many cores.
 std::vector<Benchmark> metg_benchmarks() {
   std::vector<Benchmark> all;
   for (const std::string_view pattern : patterns()) {

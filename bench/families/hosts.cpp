@@ -12,7 +12,7 @@ std::vector<std::string> tcp(const char* eager, const char* fragment, const char
           "--mca", "btl_tcp_flags",       flags};
 }
 
-/// How Open MPI may be tuned for TCP. The best of them counts.
+/// Tunings of Open MPI for TCP. All are measured, and the fastest counts.
 const std::vector<Tuning>& tcp_tunings() {
   static const std::vector<Tuning> all = {
       {"default", tcp("65536", "131072", "send,put,inplace")},

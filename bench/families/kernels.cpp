@@ -1,4 +1,5 @@
-// Large kernels, each alone in the step of a session: products of matrices, convolutions, a chain of elementwise ops.
+// Large kernels, each the only work of a session's step: matrix products, convolutions, a chain of elementwise ops,
+// softmax, norms, reductions and a transpose.
 #include <cstring>
 #include <memory>
 
@@ -20,10 +21,10 @@
 namespace ferry::bench {
 namespace {
 
-/// A session whose step computes one op from variables, or a few.
+/// A session whose step computes one op, or a few, from variables.
 class OneOp {
  public:
-  /// `make`: the op's output, from variables of these sizes with random numbers.
+  /// `make` gives the op's output from variables of these sizes, which have random contents.
   OneOp(const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int threads, int steps) {
     Values inputs;
     for (const Ints& size : sizes)
@@ -47,7 +48,7 @@ class OneOp {
   std::unique_ptr<Session> session_;
 };
 
-// ---- Products of matrices, beside OpenBLAS with as many threads of its own ----
+// ---- Matrix products, beside OpenBLAS with as many threads of its own ----
 
 std::vector<Figure> matmuls(std::int64_t n, int threads) {
   const auto steps = static_cast<int>(std::max<std::int64_t>(3, (std::int64_t{1} << 31) / (n * n * n)));
@@ -55,7 +56,7 @@ std::vector<Figure> matmuls(std::int64_t n, int threads) {
       {{n, n}, {n, n}}, [](const Values& x) { return matmul(x[0], x[1]); }, threads, steps);
   const double gigaflops = 2e-9 * static_cast<double>(n * n * n);
   const auto ferry = [&] {
-    static_cast<void>(product.run());  // threads that sleep wake, as OpenBLAS's do before it is timed
+    static_cast<void>(product.run());  // wakes the threads before the timing, as is done for OpenBLAS
     return gigaflops / product.run();
   };
   const auto openblas = product_by_openblas(static_cast<int>(n), threads, steps);
@@ -70,7 +71,7 @@ struct ConvShape {
   std::int64_t stride, padding;
 };
 
-/// Parts: forward, and the gradients of the image and the filter.
+/// Three figures: the convolution itself, the gradient of its image and that of its filter.
 std::vector<Figure> convolutions(const ConvShape& shape) {
   constexpr int kSteps = 10;
   const Sliding sliding{.strides = {shape.stride, shape.stride}, .padding = {shape.padding, shape.padding}};
@@ -111,18 +112,18 @@ std::vector<Figure> convolutions(const ConvShape& shape) {
 
 // ---- Elementwise ops, beside memcpy ----
 
-/// Ten ops that do little for each element.
+/// Ten cheap elementwise ops.
 Value ten_ops(const Value& x) {
   const Value a = maximum(x * 0.5 + 1.0, -1.0);
   const Value b = relu(-(square(a - 0.25) * 2.0) + 3.0);
   return minimum(b, 2.0);
 }
 
-/// memcpy of so many floats, on one thread.
+/// memcpy of this many floats, on one thread.
 class Copying {
  public:
   explicit Copying(std::int64_t elements) : from_(static_cast<std::size_t>(elements), 1), to_(from_.size(), 2) {}
-  /// Milliseconds of one.
+  /// Milliseconds of one copy.
   double operator()() {
     constexpr int kSteps = 5;
     const TimePoint begin = system_clock().now();
@@ -134,9 +135,9 @@ class Copying {
   std::vector<float> from_, to_;
 };
 
-/// Parts: on one and two threads.
+/// Two figures: on one thread and on two.
 std::vector<Figure> chains() {
-  constexpr std::int64_t kElements = 64 << 18;  // of 4 bytes
+  constexpr std::int64_t kElements = 64 << 18;  // 64 MiB of float32
   Copying copy(kElements);
   std::vector<Figure> figures;
   for (int threads : {1, 2}) {
@@ -150,7 +151,7 @@ std::vector<Figure> chains() {
   return figures;
 }
 
-// ---- What memory limits, beside memcpy of the input ----
+// ---- Kernels that memory bandwidth limits, beside memcpy of the input ----
 
 struct OfMatrix {
   std::string name;

@@ -1,4 +1,4 @@
-// Models as they are, whole programs against whole programs.
+// ONNX models, unchanged, run by `ferry run` and by onnxruntime, each in a process of its own.
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ struct Model {
   int steps;
 };
 
-/// Numbers that are all alike would make neither faster; these are any from 0 to 255.
+/// Pseudorandom numbers from 0 to 255, the same in each run.
 Tensor feed_of(const Model& model) {
   Tensor feed(model.dtype, model.sizes);
   std::uint32_t number = 1;
@@ -41,7 +41,7 @@ double by_ferry(const Model& model, const std::string& feed, const std::string& 
   return nlohmann::json::parse(file)["step_seconds"]["median"].get<double>() * 1e3;
 }
 
-/// Milliseconds of a step by onnxruntime; nothing where it is not installed.
+/// Milliseconds of a step by onnxruntime; nullopt where it is not installed.
 std::optional<double> by_onnxruntime(const Model& model, const std::string& feed, int threads) {
   const std::string ms =
       run_program({"python3", "-W", "ignore", beside_this_program("onnx.py"), beside_this_program(model.name + ".onnx"),

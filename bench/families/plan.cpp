@@ -1,4 +1,4 @@
-// Time and memory from the making of a large graph to its plan, on four tasks.
+// Time and memory for building, saving, loading and planning a large graph, on four tasks.
 #include <malloc.h>
 
 #include <fstream>
@@ -20,10 +20,10 @@ namespace {
 constexpr int kChainOps = 1'000'000;
 constexpr int kRandomOps = 100'000;
 constexpr int kTasks = 4;
-/// The tasks take turns: each this many ops.
+/// The ops are cut into this many blocks of equal size; the blocks are placed on the tasks in turn.
 constexpr int kBlocks = 100;
 
-/// Builds ops one after another, in blocks on the tasks; `next` makes one.
+/// Calls `next`, which builds one op, `ops` times, and places each block of ops on the next task.
 template <class Next>
 void in_blocks(Graph& g, int ops, const Next& next) {
   for (int block = 0; block < kBlocks; ++block) {
@@ -38,8 +38,8 @@ Value chain(Graph& g, const Value& x) {
   return sum;
 }
 
-/// Maxima of the last value and an earlier one, chosen by the linear congruential generator of Knuth's MMIX: so that
-/// the last one needs them all.
+/// Each op is the maximum of the last value and an earlier one, drawn by the linear congruential generator of Knuth's
+/// MMIX. So the last op needs all others.
 Value random_maxima(Graph& g, const Value& x) {
   Values made{x};
   std::uint64_t state = 1;
@@ -50,7 +50,7 @@ Value random_maxima(Graph& g, const Value& x) {
   return made.back();
 }
 
-/// The value of that field in /proc/self/status, in bytes; 0 where there is none.
+/// The field `wanted` of /proc/self/status, in bytes; 0 where it is missing.
 double status_bytes(const std::string& wanted) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -60,7 +60,7 @@ double status_bytes(const std::string& wanted) {
   return 0;
 }
 
-/// Starts the high-water mark of resident memory anew, and returns the bytes that are resident now.
+/// Resets the peak of resident memory (VmHWM), and returns the bytes that are resident now.
 double begin_peak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -100,7 +100,7 @@ std::vector<Figure> plan_case(int ops, Value (*build)(Graph&, const Value&)) {
   const double before = begin_peak();
   begin = system_clock().now();
   {
-    // Infer, place, cut, order and lay out; then prove.
+    // The main figure is the time of all planning passes and of the proof by the verifier.
     const PlanResult planned = make_plan(*graph, signature, Topology::local(kTasks), AllKernels());
     require_verified(planned.plan);
     Figure all = figure("", std::chrono::duration<double>(system_clock().now() - begin).count());

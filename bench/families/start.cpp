@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRuns = 11;
 
-/// `ferry run` of c = a + b on one task, from exec to its end.
+/// `ferry run` of c = a + b on one task: time from the start of the process to its end, and its peak resident memory.
 std::vector<Figure> first_result() {
   const ScratchFolder folder;
   const std::string file = folder.file("add.pb");

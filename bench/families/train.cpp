@@ -1,4 +1,4 @@
-// Training steps of a network, whole programs against whole programs.
+// Training steps of a network by `ferry run` and by PyTorch, each in processes of its own.
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr std::int64_t kBatch = 64;  // of each process
+constexpr std::int64_t kBatch = 64;  // rows for each process
 
 /// Processes, and threads of each.
 struct Setting {
@@ -29,7 +29,7 @@ struct Setting {
   [[nodiscard]] std::string str() const { return std::to_string(processes) + "x" + std::to_string(threads); }
 };
 
-/// A network in the making: its variables, and the images or what its layers have made of them.
+/// A network that is being built: the output of its last layer (at first the images), and its variables so far.
 struct Network {
   Graph& graph;
   Value x;
@@ -78,7 +78,7 @@ struct Training {
   int steps;
 };
 
-/// Saves the graph of a training with momentum SGD; every process has its rows of one batch.
+/// Saves the graph of a training step with momentum SGD; the rows of a batch are split over the processes.
 void save_training(const std::string& file, const Training& training, int processes) {
   Graph g;
   const auto everywhere = g.on(g.mesh("dp"));
@@ -103,7 +103,7 @@ double by_ferry(const std::string& graph, const std::string& stats, Setting sett
   return 1 / nlohmann::json::parse(file)["step_seconds"]["median"].get<double>();
 }
 
-/// Steps per second by PyTorch; nothing where it is not installed.
+/// Steps per second by PyTorch; nullopt where it is not installed.
 std::optional<double> by_pytorch(const Training& training, Setting setting) {
   const std::string steps =
       run_program({"python3", "-W", "ignore", beside_this_program("train.py"), training.name,

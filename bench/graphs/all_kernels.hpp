@@ -1,11 +1,11 @@
-// AllKernels: kernels for planning where nothing is run.
+// AllKernels: stands for a device's kernels where a graph is planned and never run.
 #pragma once
 
 #include "kernels/traits.hpp"
 
 namespace ferry::bench {
 
-/// The CPU has kernels for all ops, without workspace; they may work in place on their first two inputs.
+/// Says that the CPU has a kernel for every op, without workspace, which may work in place on its first two inputs.
 class AllKernels final : public KernelLookup {
  public:
   [[nodiscard]] const Kernel* find(std::string_view, DeviceKind kind) const override {

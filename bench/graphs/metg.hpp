@@ -12,8 +12,8 @@ struct Grain {
   [[nodiscard]] double efficiency() const { return ideal / taken; }
 };
 
-/// The smallest granularity that keeps half of the peak: that of the first grain which does, or less by a straight line
-/// to the one before. `grains`: from fine to coarse. Infinity where none keeps half.
+/// The smallest granularity with an efficiency of one half: interpolated linearly between the first grain that reaches
+/// it and the finer one before. `grains` go from fine to coarse. Infinity where none reaches one half.
 [[nodiscard]] double metg(std::span<const Grain> grains);
 
 }  // namespace ferry::bench

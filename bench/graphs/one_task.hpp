@@ -8,12 +8,12 @@
 
 namespace ferry::bench {
 
-/// Nothing(x, …): the shape of x. Opaque: it is neither fused nor folded away, and its kernel does nothing.
+/// Nothing(x, …): has the shape of x. Planning neither fuses it nor folds it away, and its kernel does nothing.
 extern const OpDef kNothing;
-/// Sink(x): a scalar. The value is needed, and its kernel does nothing with it.
+/// Sink(x): a scalar. It makes a step compute x without fetching it, and its kernel does nothing.
 extern const OpDef kSink;
 
-/// A session of one in-process task with so many threads, whose kernels are the CPU's and those of the ops above. The
+/// A session of one in-process task with this many threads, whose kernels are the CPU's and those of the ops above. The
 /// graph must outlive it.
 [[nodiscard]] std::unique_ptr<Session> one_task_session(const Graph& graph, int threads);
 

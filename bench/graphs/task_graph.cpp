@@ -20,7 +20,7 @@ std::int64_t iterations_of_a_task = 0;
 
 constexpr AttrDef kPointAttrs[] = {{"timestep", "int"}, {"timesteps", "int"}, {"point", "int"}, {"before", "ints"}};
 
-/// A task. Its work is only known when it runs; the planner is told of half a microsecond.
+/// A task of Task Bench. Its work is known only when it runs; to the planner it is half a microsecond of flops.
 constexpr OpDef kPoint{.name = "Point",
                        .types = "T...->T",
                        .attrs = kPointAttrs,
@@ -87,13 +87,13 @@ std::vector<std::int64_t> points_before(std::string_view pattern, std::int64_t t
 }
 
 void compute(std::int64_t iterations) {
-  // Computes in blocks that stay in registers: stores would wait behind those of messages.
+  // The numbers are computed in blocks that stay in registers: stores would queue behind the stores of messages.
   using Two = double __attribute__((vector_size(16)));
   constexpr std::size_t kInRegisters = 8;
   for (std::size_t block = 0; block < 64; block += 2 * kInRegisters) {
     std::array<Two, kInRegisters> values;
     values.fill(Two{1.2345, 1.2345});
-    for (Two& value : values) asm volatile("" : "+x"(value));  // any numbers, for all that the compiler knows
+    for (Two& value : values) asm volatile("" : "+x"(value));  // so that the compiler does not know the values
     for (std::int64_t k = 0; k < iterations; ++k)
       for (Two& value : values) value = value * value + value;
     for (Two& value : values) asm volatile("" : : "x"(value));

@@ -1,6 +1,6 @@
-"""The sums of `ferry bench allreduce` by gloo, as in PyTorch: allreduce.py BYTES ROUNDS
+"""The all-reduces of `ferry bench allreduce` by PyTorch's gloo: allreduce.py BYTES ROUNDS
 
-Two processes of one thread each. In each round a process makes floats from the last sums, and gets the sums of both.
+Two processes of one thread each. In each round each process halves its floats, and gets the sums over both.
 Prints microseconds a round; nothing where PyTorch is not installed.
 """
 import os
@@ -36,7 +36,7 @@ def work(rank, port):
         print((time.perf_counter() - begin) / ROUNDS * 1e6, flush=True)
     assert values[0] == 1
     job.barrier()
-    os._exit(0)  # gloo's threads sometimes abort a process that takes itself down in order
+    os._exit(0)  # at a regular exit gloo's threads sometimes abort the process
 
 
 def free_port():

@@ -13,7 +13,7 @@ try:
     import scipy.sparse
     import xgboost
 except ImportError:
-    sys.exit(0)  # not here: nothing is printed
+    sys.exit(0)  # not installed: nothing is printed
 
 FOLDER, THREADS, TIMES = sys.argv[1:]
 labels, values, indices, offsets = [], [], [], [0]

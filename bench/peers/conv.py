@@ -8,7 +8,7 @@ import time
 try:
     import torch
 except ImportError:
-    sys.exit(0)  # not here: nothing is printed
+    sys.exit(0)  # not installed: nothing is printed
 
 PART = sys.argv[1]
 STRIDE, PADDING, *SIZES = map(int, sys.argv[2:])

@@ -13,7 +13,7 @@
 namespace ferry::bench {
 namespace {
 
-/// The functions of the library that ferry's kernels have loaded.
+/// Functions of OpenBLAS, from the copy of the library that ferry's kernels have loaded.
 struct Library {
   void* handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   decltype(&cblas_sgemm) sgemm = reinterpret_cast<decltype(&cblas_sgemm)>(dlsym(handle, "cblas_sgemm"));
@@ -21,7 +21,7 @@ struct Library {
       reinterpret_cast<decltype(&openblas_set_num_threads)>(dlsym(handle, "openblas_set_num_threads"));
 };
 
-/// Time to wait until its threads sleep: they look for more work for some 2^28 cycles, on cores that the next
+/// Time to wait until OpenBLAS's threads sleep: they spin for some 2^28 cycles first, on cores that the next
 /// measurement needs.
 constexpr std::chrono::milliseconds kTillAsleep{400};
 

@@ -1,12 +1,12 @@
-// OpenBLAS with threads of its own, to be measured against; ferry itself calls it with one.
+// OpenBLAS with threads of its own, as a peer. (ferry's kernels call it with one thread.)
 #pragma once
 
 #include <functional>
 
 namespace ferry::bench {
 
-/// Computes a product of two n x n matrices in float32 `times` times by `threads` threads of OpenBLAS and gives the
-/// seconds of one (openblas.cpp); an empty function where ferry was built without OpenBLAS (no_openblas.cpp).
+/// A function that computes a product of two n x n matrices in float32 `times` times by `threads` threads of OpenBLAS
+/// and returns the seconds of one (openblas.cpp); empty where ferry was built without OpenBLAS (no_openblas.cpp).
 [[nodiscard]] std::function<double()> product_by_openblas(int n, int threads, int times);
 
 }  // namespace ferry::bench

@@ -1,6 +1,6 @@
 """The networks of `ferry bench train` in PyTorch: train.py mlp|cnn PROCESSES THREADS STEPS
 
-Prints steps a second. Several processes: DistributedDataParallel over gloo, with a batch of 64 in each.
+Prints steps a second. Each process has a batch of 64; several processes use DistributedDataParallel over gloo.
 """
 import os
 import sys
@@ -9,7 +9,7 @@ import time
 try:
     import torch
 except ImportError:
-    sys.exit(0)  # not here: nothing is printed
+    sys.exit(0)  # not installed: nothing is printed
 
 NETWORK = sys.argv[1]
 PROCESSES, THREADS, STEPS = map(int, sys.argv[2:])
@@ -46,7 +46,7 @@ def train(rank, port):
         print(STEPS / (time.perf_counter() - begin), flush=True)
     if PROCESSES > 1:
         torch.distributed.barrier()
-        os._exit(0)  # gloo's threads sometimes abort a process that takes itself down in order
+        os._exit(0)  # at a regular exit gloo's threads sometimes abort the process
 
 
 def free_port():

@@ -31,7 +31,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
   return all;
 }
 
-/// Starts it with its stdout going to `output`.
+/// Starts a program whose stdout is the file descriptor `output`.
 pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& settings, int output) {
   std::vector<std::string> words = arguments, environment = environment_with(settings);
   posix_spawn_file_actions_t files;
@@ -54,7 +54,7 @@ std::string all_of(int file) {
   return text;
 }
 
-/// "ended with exit code 3", of what wait4() says.
+/// How a program ended, such as "ended with exit code 3", from the status that wait4() gave.
 std::string end_of(int status) {
   return WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status))
                              : "ended with exit code " + std::to_string(WEXITSTATUS(status));

@@ -1,4 +1,4 @@
-// Benchmarks between two ranks, each of which runs ferry and hand-written MPI in turn: ferry-bench-tasks under mpirun.
+// Runs ferry-bench-tasks under mpirun: benchmarks of one or two ranks, which run ferry and hand-written MPI in turn.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace ferry::bench {
 
-/// Which benchmark of ferry-bench-tasks, and how often.
+/// Which benchmark of ferry-bench-tasks to run, and how many pairs to measure.
 struct RankPair {
   std::string what;
   std::int64_t number = 4;  ///< bytes of a message, or threads of a task
   int pairs = 15;
 };
 
-/// How Open MPI may be tuned.
+/// One way to tune Open MPI.
 struct Tuning {
   std::string name;
   std::vector<std::string> options;  ///< of mpirun
 };
 
-/// The times of both sides. `mpirun` is the beginning of the command: mpirun, or a program that starts it, and options.
+/// Measures both sides. `mpirun` is the beginning of the command: mpirun, or a program that starts it, and its options.
 [[nodiscard]] std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun);
 
-/// Measures in one job for each tuning; the job in which the peer was fastest counts.
+/// Measures in one job for each tuning, and returns the figure of the job in which the peer was fastest.
 [[nodiscard]] Figure against_best(const RankPair& wanted, const std::vector<std::string>& mpirun,
                                   const std::vector<Tuning>& tunings);
 

@@ -1,11 +1,11 @@
-// ScratchFolder: for the files of a benchmark.
+// ScratchFolder: a temporary folder for the files of a benchmark.
 #pragma once
 
 #include <string>
 
 namespace ferry::bench {
 
-/// A new folder, gone with all in it when this ends. Error(resource) when there is no place for one.
+/// A new folder, which the destructor removes with all that is in it. Error(resource) when it cannot be created.
 class ScratchFolder {
  public:
   ScratchFolder();

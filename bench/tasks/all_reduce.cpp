@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kHalf = 0.5F;
 
-/// The hand-written side: the faster of MPI_Allreduce in place and from one buffer to another.
+/// The hand-written side: MPI_Allreduce, in place or from one buffer to another.
 struct Sums {
   explicit Sums(std::int64_t count) : mine(static_cast<std::size_t>(count), 1.0F), all(mine.size(), 1.0F) {}
 
@@ -33,7 +33,8 @@ struct Sums {
 
 }  // namespace
 
-/// In each round each member halves the last sums, which uses them, and the halves are summed over the members.
+/// In each round each task halves the sums of the round before, and the halves are summed over the tasks. The faster of
+/// MPI's two ways counts.
 Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   const Work work = work_for(bytes);
   const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));

@@ -8,7 +8,7 @@
 namespace ferry::bench {
 namespace {
 
-/// A hop's hand-written side: the data goes to and fro between two buffers on each rank.
+/// The hand-written side: the data goes back and forth; each rank has a buffer to receive into and one to send from.
 struct Hops {
   explicit Hops(std::int64_t count) : in(static_cast<std::size_t>(count)), out(static_cast<std::size_t>(count)) {}
 

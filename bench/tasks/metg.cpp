@@ -13,14 +13,14 @@
 namespace ferry::bench {
 namespace {
 
-/// Timesteps of ferry's graph, which is run step after step; and steps that are timed, after one that is not.
+/// How many timesteps one step of ferry's graph has; and how many steps are timed, after one that is not.
 constexpr std::int64_t kUnrolled = 102, kSteps = 5;
-/// Times that a grain is measured; the fastest counts. One time slice that goes to somebody else would be the METG.
+/// How often a grain is measured; the fastest counts, as one time slice lost to another process would spoil the METG.
 constexpr int kTimes = 3;
 constexpr std::array<std::int64_t, 20> kIterations = {1,  2,  3,  4,   6,   8,   12,  16,  24,   32,
                                                       48, 64, 96, 128, 192, 256, 384, 512, 1024, 4096};
 
-/// A barrier in which a rank that waits leaves its core to the others, as MPI_Barrier would not.
+/// A barrier that sleeps while it waits, so that the core is free for other ranks; MPI_Barrier would spin.
 void quiet_barrier() {
   MPI_Request request;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -30,20 +30,20 @@ void quiet_barrier() {
   }
 }
 
-/// The peak that either side has reached.
+/// The peak rate of a core, the higher of what the two sides have reached.
 struct Peak {
   double cores = 1;
-  double micros = 1e9;  ///< of an iteration
+  double micros = 1e9;  ///< of one iteration of a task, at the peak
 };
 
-/// One side: tasks of all sizes.
+/// Measures one side with tasks of all sizes.
 class Sweep {
  public:
-  /// `timestep`: the microseconds of one, with so many iterations in each task.
+  /// `timestep` gives the microseconds of a timestep with `iterations` iterations in each task.
   Sweep(std::shared_ptr<Peak> peak, std::function<double(std::int64_t iterations)> timestep)
       : peak_(std::move(peak)), timestep_(std::move(timestep)) {}
 
-  /// The METG, which means something on rank 0 alone. The first call only warms up, with the coarsest grain.
+  /// The METG, valid on rank 0 only. The first call only warms up, with the coarsest grain.
   double run() {
     std::vector<Grain> grains;
     const std::size_t first = std::exchange(warm_, true) ? 0 : kIterations.size() - 1;
@@ -73,7 +73,7 @@ std::shared_ptr<Job> job_of(const std::string& pattern, const Cluster& cluster) 
   return job;
 }
 
-/// The job on one task with so many threads; the other ranks have nothing to do.
+/// The job on one task with this many threads, in this process; the other ranks have nothing to do.
 std::shared_ptr<Job> job_of_threads(const std::string& pattern, std::int64_t threads) {
   ClusterOptions options;
   options.tasks = 1;

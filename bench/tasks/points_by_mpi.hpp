@@ -1,4 +1,4 @@
-// Task graphs by hand-written MPI, in the way of Task Bench's MPI program with nonblocking messages.
+// Task graphs by hand-written MPI, done as in Task Bench's MPI program with nonblocking messages.
 #pragma once
 
 #include <mpi.h>
@@ -12,23 +12,23 @@
 namespace ferry::bench {
 
 /// The points are dealt out to the ranks in equal blocks. In each timestep a rank starts a receive and a send for each
-/// payload that a task takes from a task of another rank, waits for all, and runs its tasks one after the other. The
-/// partners of each rank are found once, before.
+/// payload that a task takes from a task of another rank, waits for all, and runs its tasks one after the other. Which
+/// payloads go where is computed once, in the constructor.
 class PointsByMpi {
  public:
   explicit PointsByMpi(const std::string& pattern);
-  /// Runs so many timesteps, with so many iterations of work in each task. All ranks call it.
+  /// Runs this many timesteps, with this many iterations of work in each task. All ranks must call it.
   void run(std::int64_t timesteps, std::int64_t iterations);
 
  private:
   /// A payload on its way between two points.
   struct Edge {
     std::int64_t from = 0, to = 0;
-    std::size_t slot = 0;  ///< of the receiver's inputs
+    std::size_t slot = 0;  ///< index among the receiver's inputs
   };
   struct Timestep {
     std::vector<Edge> local, received, sent;
-    std::vector<std::vector<std::int64_t>> before;  ///< of each point
+    std::vector<std::vector<std::int64_t>> before;  ///< for each point those whose payloads it takes
   };
   [[nodiscard]] Timestep timestep(const std::string& pattern, std::int64_t number) const;
   [[nodiscard]] int rank_of(std::int64_t point) const { return static_cast<int>(point * ranks_ / kPoints); }

@@ -13,10 +13,10 @@ namespace ferry::bench {
 namespace {
 
 constexpr int kMessages = 60;
-constexpr std::chrono::milliseconds kPause{1};  // between messages: the other task waits in it
+constexpr std::chrono::milliseconds kPause{1};  // between messages, while the other task waits
 constexpr std::chrono::milliseconds kAlone{40};
 
-/// Computes on a thread of its own until it ends.
+/// Computes on a thread of its own until it is destroyed.
 class Computing {
  public:
   Computing() : thread_([this] { work(); }) {}
@@ -45,13 +45,14 @@ double seconds_since(TimePoint begin) {
   return std::chrono::duration<double>(system_clock().now() - begin).count();
 }
 
-/// The figures of one side while both ranks computed.
+/// The figures of one side, taken while both ranks computed.
 struct Waited {
-  double micros = 0;   ///< of a message that the other rank waited for, the median
-  double percent = 0;  ///< of the computing done without messages
+  double micros = 0;   ///< the median time of a message that the other rank waited for
+  double percent = 0;  ///< the speed of computing, of that without messages
 };
 
-/// `messages` sends kMessages to and fro, a pause before each, and gives the microseconds of each one way.
+/// `messages` sends kMessages messages there and back with a pause before each, and gives half the microseconds that
+/// each took; on rank 1 nothing.
 Waited measured(const std::function<std::vector<double>()>& messages) {
   const Computing computing;
   MPI_Barrier(MPI_COMM_WORLD);

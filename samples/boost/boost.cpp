@@ -1,4 +1,4 @@
-// Gradient-boosted trees over all tasks, as XGBoost grows them: the rows of a LibSVM file are cut over the tasks, and
+// Gradient-boosted trees over all tasks, as XGBoost grows them: the rows of a LibSVM file are split over the tasks, and
 // the histograms of their gradients are summed by ferry's all-reduce, called directly, without a graph.
 //
 //     build/samples/boost samples/data --depth 2 --eta 1 --rounds 2 --save model.txt
@@ -42,9 +42,9 @@ and of the options of `ferry run`: --deadline, --threads, --transport. More task
 
 struct Options {
   std::string train, test;  ///< LibSVM files; either may be empty
-  std::string model;        ///< given: nothing is trained
+  std::string model;        ///< a file to load; if given, nothing is trained
   std::string save;
-  int times = 0;  ///< given: trained so often, for `ferry bench boost`
+  int times = 0;  ///< if given, training is timed this often, for `ferry bench boost`
   boost_sample::Settings settings;
 };
 
@@ -61,7 +61,7 @@ T number(const std::string& option, const std::string& text, T least, T most) {
   return value;
 }
 
-/// The one or two files, or the folder of both.
+/// Sets `train` and `test` from the arguments: one or two files, or the folder of both.
 void set_files(Options& options, const std::vector<std::string>& files) {
   if (files.empty()) refuse("no folder or file with data is given");
   if (files.size() > 2) refuse("one file more than to train and to test: " + ferry::in_quotes(files[2]));
@@ -122,7 +122,7 @@ struct Fit {
 };
 
 Fit fit_of(const boost_sample::Model& model, const boost_sample::Rows& rows, const ferry::Cluster& cluster) {
-  constexpr double kUnit = 1099511627776.0;  // 2^40: as integers, the losses' sum does not depend on the tasks
+  constexpr double kUnit = 1099511627776.0;  // 2^40: a sum of integers does not depend on the number of tasks
   std::int64_t sums[2] = {0, 0};
   const std::vector<float> margins = boost_sample::margins(model, rows.part);
   for (std::size_t row = 0; row < margins.size(); ++row) {

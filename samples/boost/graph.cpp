@@ -1,10 +1,10 @@
-// Gradient-boosted trees as a graph: a step of the entry `train` grows one tree on rows that are cut over all tasks.
-// For rows that have a property or lack it; `boost.cpp` takes any values, and grows trees without a graph.
+// Gradient-boosted trees as a graph: a step of the entry `train` grows one tree on rows that are split over all tasks.
+// Features are binary: a row has one or lacks it. (`boost.cpp` takes any values, and grows trees without a graph.)
 //
 //     mpirun -np 2 build/ferry run build/samples/boost.pb --data samples/data --steps 10 --print-every 1 --save model
 //     build/ferry run build/samples/boost.pb --entry eval --data samples/data --model model
 //
-// The entries `shallow` and `shallow_eval` are of 2 trees of depth 2. See docs/samples/boost.md.
+// The entries `shallow` and `shallow_eval` train and test 2 trees of depth 2. See docs/samples/boost.md.
 #include <ferry/ferry.hpp>
 #include <ferry/runner/run_main.hpp>
 
@@ -17,7 +17,7 @@ using ferry::Value;
 using ferry::Values;
 
 constexpr std::int64_t kFeatures = 127;  // 1 to 126; all rows have feature 0
-constexpr std::int64_t kEntries = 22;    // of a row
+constexpr std::int64_t kEntries = 22;    // of a row, at most
 constexpr double kLambda = 1, kLeastWeight = 1, kLeastGain = 1e-6;
 // Derivatives are multiples of 1 / kUnits, so that float64 adds those of all rows without rounding, in any order.
 constexpr double kUnits = 0x1p39;
@@ -40,32 +40,32 @@ Value log_loss(const Value& margins, const Value& labels) {
   return ferry::mean(ferry::softplus(margins) - labels * margins);
 }
 
-/// How many rows are on the wrong side.
+/// How many rows are classified wrongly.
 Value wrong(const Value& margins, const Value& labels) {
   return ferry::sum(ferry::square(ferry::cast(margins > 0, DType::float32) - labels));
 }
 
-/// By how much a leaf lowers the loss (twice that), from the sums of its rows' derivatives.
+/// Twice the amount by which a leaf lowers the loss, from the sums of its rows' derivatives.
 Value worth(const Value& gradients, const Value& hessians) {
   return ferry::cast(ferry::square(gradients), DType::float32) / ferry::cast(hessians + kLambda, DType::float32);
 }
 
-/// -log(1 / p - 1) of the labels' mean p.
+/// The margin -log(1 / p - 1) of the labels' mean p.
 Value margin_of(const Value& labels) {
   const Value mean = ferry::cast(ferry::mean(ferry::cast(labels, DType::float64)), DType::float32);
   return -ferry::log(1.0F / mean - 1.0F);
 }
 
-/// Where rows are after one more level: `features` is the one that parts each node. Those that have it go to 2 * node
-/// + 1.
+/// The node of each row one level deeper. `features` has the feature that splits each node; rows that have it go to
+/// 2 * node + 1, the others to 2 * node.
 Value descend(const Rows& rows, const Value& nodes, const Value& features) {
   const Value feature = ferry::gather(features, nodes);
   const Value has = ferry::gather_elements(rows.has, ferry::expand_dims(feature, {1}), 1);
   return nodes * 2 + ferry::cast(ferry::reshape(has, {-1}), DType::int64);
 }
 
-/// The trees of an entry, complete to their depth: a node that is not parted has feature 0, so that all rows go one
-/// way.
+/// The trees of an entry, complete to their depth: a node that is not split has feature 0, which all rows have, so that
+/// all go the same way.
 class Trees {
  public:
   Trees(ferry::Graph& g, const std::string& name, int depth, int rounds)
@@ -74,7 +74,7 @@ class Trees {
         features_(g.variable(name + "/features", g.constant(ferry::Tensor(DType::int64, {rounds, (1 << depth) - 1})))),
         leaves_(g.variable(name + "/leaves", g.constant(ferry::Tensor(DType::float32, {rounds, 1 << depth})))) {}
 
-  /// Grows one more, and fetches how good they are on the rows together.
+  /// Adds an entry whose step grows one more tree and fetches the loss and the errors of all trees together on `rows`.
   void train(ferry::Graph& g, const std::string& name, const Rows& rows, double eta) {
     base_ = g.variable(name + "/base", margin_of(rows.labels));
     const Value margins = g.variable(name + "/margins", ferry::zeros_like(rows.labels) + margin_of(rows.labels));
@@ -99,7 +99,7 @@ class Trees {
     g.fetch(name, "wrong", wrong(grown, rows.labels));
   }
 
-  /// What all of them say of rows.
+  /// Adds an entry that fetches the loss and the errors of all trees together on `rows`.
   void evaluate(ferry::Graph& g, const std::string& name, const Rows& rows) const {
     Value margins = ferry::zeros_like(rows.labels) + base_;
     for (int tree = 0; tree < rounds_; ++tree) {
@@ -114,7 +114,7 @@ class Trees {
   }
 
  private:
-  /// Of the loss by each row's margin: float64 [rows, 1].
+  /// The first and second derivatives of the loss by each row's margin: float64 [rows, 1].
   struct Derivatives {
     Value gradients, hessians;
   };
@@ -127,7 +127,7 @@ class Trees {
     return {in_units(p - labels), in_units(ferry::maximum(p * (1.0F - p), 1e-16F))};
   }
 
-  /// For each node (`inside`: float64 [rows, nodes], 1 where a row is), the feature that parts its rows best.
+  /// The feature that splits each node's rows best. `inside`: float64 [rows, nodes], 1 where a row is in the node.
   static Value best_features(const Derivatives& derivatives, const Rows& rows, const Value& inside) {
     const auto sums = [&](const Value& of_rows) { return ferry::matmul(inside * of_rows, rows.has, true); };
     const Value gradients = sums(derivatives.gradients), hessians = sums(derivatives.hessians);
@@ -140,7 +140,7 @@ class Trees {
     return ferry::argmax(gains, 1) * ferry::cast(parts, DType::int64);
   }
 
-  /// The values of leaves.
+  /// The values of the leaves, float32 [leaves].
   static Value weights(const Derivatives& derivatives, const Value& inside) {
     const Value gradients = ferry::sum(inside * derivatives.gradients, {0});
     return ferry::cast(-gradients / (ferry::sum(inside * derivatives.hessians, {0}) + kLambda), DType::float32);

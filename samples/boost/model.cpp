@@ -33,7 +33,7 @@ class Reader {
   [[noreturn]] void fail(const std::string& why) const {
     throw ferry::Error(ferry::Code::file, ferry::escaped(name_) + ":" + std::to_string(at_) + ": " + why);
   }
-  /// The words of the next line, which begins with `first` and has so many.
+  /// The words of the next line, which must begin with `first` and have this many words.
   std::vector<std::string_view> next(std::string_view first, std::size_t words) {
     if (at_ == lines_.size() || lines_[at_++].empty()) fail("the file is cut short");
     auto found = ferry::split(lines_[at_ - 1], ' ');
@@ -85,7 +85,7 @@ Node read_node(Reader& reader, std::int32_t at, std::int32_t nodes) {
   return node;
 }
 
-/// What the trees add to one row, given as all its features.
+/// The margin of one row, given as the values of all its features, NaN where it lacks one.
 float sum_of(const Model& model, std::span<const float> row) {
   float margin = model.base_margin();
   for (const Tree& tree : model.trees) {

@@ -11,11 +11,11 @@
 
 namespace boost_sample {
 
-/// A node asks whether a feature's value is below a threshold, or is a leaf. Children come after it.
+/// A leaf, or a test whether a feature's value is below a threshold (then left). A tree has children after parents.
 struct Node {
   std::int32_t feature = -1;  ///< -1: a leaf
   float threshold = 0;
-  bool missing_left = false;  ///< where rows go that lack the feature
+  bool missing_left = false;  ///< whether rows without the feature go left
   std::int32_t left = 0, right = 0;
   float value = 0;  ///< of a leaf
 };
@@ -26,7 +26,7 @@ struct Model {
   float base_score = 0.5F;  ///< the probability without trees
   std::vector<Tree> trees;
 
-  /// What a tree adds up from: log(p / (1 - p)) of the base score.
+  /// The margin that the trees add to: log(p / (1 - p)) of the base score p.
   [[nodiscard]] float base_margin() const;
 };
 
@@ -36,9 +36,9 @@ struct Model {
 /// The margin of each row.
 [[nodiscard]] std::vector<float> margins(const Model& model, const ferry::LibsvmRows& rows);
 
-/// A text: a line for each node, numbers so that they are read as they were. The file is replaced whole.
+/// Writes text with a line for each node; its numbers are read back bit for bit. The file is replaced as a whole.
 void save(const Model& model, ferry::FileSystem& files, const std::string& path);
-/// Error(file) with the line, for whatever save() has not written so.
+/// Error(file) names the line, where the file is not one that save() would write.
 [[nodiscard]] Model load(ferry::FileSystem& files, const std::string& path);
 
 }  // namespace boost_sample

@@ -22,7 +22,7 @@ struct Counted {
   std::int64_t count;
 };
 
-/// Those of several tasks sorted, equal ones joined.
+/// Sorts the values of several tasks, and joins equal ones by adding their counts.
 std::vector<Counted> joined(std::vector<Counted> values) {
   std::sort(values.begin(), values.end(), [](const Counted& a, const Counted& b) {
     return std::tuple(a.feature, a.value) < std::tuple(b.feature, b.value);
@@ -38,7 +38,7 @@ std::vector<Counted> joined(std::vector<Counted> values) {
   return values;
 }
 
-/// The values of each feature together, and where each feature's end.
+/// The values of a part grouped by feature, and where the group of each feature ends.
 struct ByFeature {
   explicit ByFeature(const ferry::LibsvmRows& part) : values(part.values.size()) {
     for (const std::int32_t index : part.indices) {
@@ -54,7 +54,7 @@ struct ByFeature {
   std::vector<std::ptrdiff_t> ends;
 };
 
-/// The different values of the part, sorted.
+/// The distinct values of each feature in the part, sorted and counted.
 std::vector<Counted> values_of(const ferry::LibsvmRows& part) {
   ByFeature by(part);
   std::vector<Counted> different;
@@ -89,7 +89,7 @@ std::vector<Counted> values_of_all(const ferry::LibsvmRows& part, const ferry::C
   return joined(std::move(all));
 }
 
-/// The cuts of one feature: at its values but the smallest, or, of too many, at those that part them evenly.
+/// The cuts of one feature: one at each value but the smallest, or at quantiles if they are too many; one above all.
 void add_cuts(std::vector<float>& cuts, std::span<const Counted> values) {
   std::int64_t total = 0, passed = 0, bins = 1;
   for (const Counted& v : values) total += v.count;

@@ -1,4 +1,4 @@
-// Sparse rows with labels, as trees are grown from them: each value as the number of a bin of its feature.
+// Sparse rows with labels, and the cuts that map each value to a bin of its feature; trees are grown from the bins.
 #pragma once
 
 #include <ferry/base/libsvm.hpp>
@@ -13,26 +13,26 @@ namespace boost_sample {
 /// A file's rows, of which this task has a part.
 struct Rows {
   ferry::LibsvmRows part;
-  std::int64_t first = 0;  ///< of the part
-  std::int64_t all = 0;    ///< of the file
+  std::int64_t first = 0;  ///< the number of the part's first row
+  std::int64_t all = 0;    ///< the number of rows in the file
 };
 
-/// The rows of a LibSVM file that are this task's, whose labels must be 0 or 1. Error(file) names the place.
+/// This task's rows of a LibSVM file. Labels must be 0 or 1, values finite. Error(file) names the row.
 [[nodiscard]] Rows read_rows(const std::string& path, const ferry::Cluster& cluster);
 
-/// Where the values of each feature are cut into bins: bin b holds the values from the cut before it to below cuts[b].
-/// At most 256 a feature; with fewer different values each has a bin of its own, as in XGBoost's histograms.
+/// How the values of each feature fall into bins: bin b holds the values from the cut before it to below cuts[b].
+/// A feature has at most 256 bins; with no more distinct values each has a bin of its own, as in XGBoost's histograms.
 struct Cuts {
   std::vector<float> cuts;            ///< of all features, one after another
-  std::vector<std::uint32_t> begins;  ///< of each feature's, and the end of the last one's
-  std::vector<float> below;           ///< of each feature: below its first bin
+  std::vector<std::uint32_t> begins;  ///< where each feature's cuts begin, and where the last one's end
+  std::vector<float> below;           ///< for each feature a value below all in its first bin
 
   [[nodiscard]] std::uint32_t bins() const { return begins.back(); }
   [[nodiscard]] std::int32_t features() const { return static_cast<std::int32_t>(below.size()); }
   [[nodiscard]] std::uint32_t bin_of(std::int32_t feature, float value) const;
 };
 
-/// Cuts from the values of all tasks: the same on every task, for any number of them.
+/// Makes cuts from the values of all tasks: the same cuts on every task, and for any number of tasks.
 [[nodiscard]] Cuts make_cuts(const ferry::LibsvmRows& part, const ferry::Cluster& cluster);
 
 }  // namespace boost_sample

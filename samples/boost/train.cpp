@@ -13,8 +13,8 @@ namespace {
 constexpr double kLambda = 1, kLeastWeight = 1;
 constexpr float kLeastGain = 1e-6F;
 
-/// First and second derivatives of the loss, summed, in units of 1 / Scale::unit: sums of integers do not depend on
-/// their order.
+/// Sums of the loss's first and second derivatives, as integers in units of 1 / Scale::unit, since a sum of integers
+/// does not depend on the order of its terms.
 struct Sum {
   std::int64_t gradient = 0, hessian = 0;
 
@@ -27,7 +27,7 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-/// As fine as sums over all rows allow in 63 bits; a row's derivatives are at most 1.
+/// The units of Sum: as fine as sums over all rows allow in 63 bits, as a row's derivatives are at most 1.
 struct Scale {
   explicit Scale(std::int64_t rows)
       : unit(std::ldexp(1.0, 62 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows))))),
@@ -40,23 +40,23 @@ struct Scale {
   double unit, inverse;
 };
 
-/// The best way to part a node's rows that has been found.
+/// The best split of a node's rows that has been found.
 struct Split {
   float gain = 0;
   std::int32_t feature = -1;
-  std::uint32_t bin = 0;  ///< rows below its end go left; -1 (all bits): only those that lack the feature
+  std::uint32_t bin = 0;  ///< its rows and those of lower bins go left; kNoBin: only rows without the feature
   bool missing_left = false;
   Sum left, right;
 };
 
 constexpr std::uint32_t kNoBin = 0xffffffffU;
 
-/// A node whose rows may be parted further.
+/// A node whose rows may be split further.
 struct Open {
   std::int32_t node = 0;
   Sum total;
   std::int64_t begin = 0, end = 0;  ///< of this task's rows, in Trainer::order_
-  std::size_t histogram = 0;        ///< in Trainer::histograms_, its first bin
+  std::size_t histogram = 0;        ///< where its bins begin in Trainer::histograms_
 };
 
 class Trainer {
@@ -79,7 +79,7 @@ class Trainer {
   }
 
  private:
-  // ---- What tasks know together ----
+  // ---- Sums over the tasks ----
 
   float mean_label() {
     std::int64_t ones = std::count(rows_.part.labels.begin(), rows_.part.labels.end(), 1.0F);
@@ -134,7 +134,7 @@ class Trainer {
     }
   }
 
-  /// Parts the nodes of a level, and gives those of the next one that may be parted, with their histograms.
+  /// Splits the nodes of a level, and returns the nodes of the next level that may be split, with their histograms.
   std::vector<Open> part(Tree& tree, const std::vector<Open>& level, bool further) {
     std::vector<Open> next;
     std::vector<std::size_t> parents;  // histograms of each pair of siblings in `next`
@@ -180,7 +180,7 @@ class Trainer {
             {.node = left + 1, .total = split.right, .begin = middle, .end = open.end}};
   }
 
-  /// Moves the rows that go left before those that go right, each in their order; gives where the latter begin.
+  /// Moves the rows that go left before those that go right, keeping their order; returns where the latter begin.
   std::int64_t part_rows(const Open& open, const Split& split) {
     const auto feature = static_cast<std::size_t>(split.feature);
     const std::uint32_t begin = cuts_.begins[feature], end = cuts_.begins[feature + 1];
@@ -203,7 +203,7 @@ class Trainer {
     return split.bin != kNoBin && *found <= split.bin;
   }
 
-  /// Of two siblings the lighter one is summed from its rows, the other is what that leaves of their parent.
+  /// The lighter of two siblings is summed from its rows; the other one is the difference to their parent.
   void add_histograms(std::vector<Open>& next, const std::vector<std::size_t>& parents) {
     const std::size_t bins = cuts_.bins(), pairs = parents.size();
     const std::size_t first = histograms_.size();
@@ -240,7 +240,7 @@ class Trainer {
     return best;
   }
 
-  /// Bins up to each one go left, rows that lack the feature go right. Gives the sum of all bins.
+  /// Tries a split after each bin, with the rows that lack the feature on the right. Returns the sum of all bins.
   Sum try_upwards(const Open& open, std::int32_t feature, std::uint32_t begin, std::uint32_t end, float before,
                   Split& best) const {
     Sum left;
@@ -251,7 +251,7 @@ class Trainer {
     return left;
   }
 
-  /// Bins from each one on go right, rows that lack the feature go left.
+  /// Tries a split before each bin, with the rows that lack the feature on the left.
   void try_downwards(const Open& open, std::int32_t feature, std::uint32_t begin, std::uint32_t end, float before,
                      Split& best) const {
     Sum right;
@@ -272,11 +272,11 @@ class Trainer {
   const Settings& settings_;
   const ferry::Cluster& cluster_;
   const Scale scale_;
-  std::vector<std::uint32_t> bins_;  // of the part's entries
-  std::vector<float> margins_;       // of the part's rows
-  std::vector<Sum> derivatives_;     // of the part's rows
+  std::vector<std::uint32_t> bins_;  // of each entry of the part
+  std::vector<float> margins_;       // of each row of the part
+  std::vector<Sum> derivatives_;     // of each row of the part
   std::vector<std::uint32_t> order_, kept_;
-  std::vector<Sum> histograms_;  // of a tree's nodes, as they are needed
+  std::vector<Sum> histograms_;  // of the current tree's open nodes so far
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Growing boosted trees over all tasks: each sums the gradients of its rows into histograms, and one sum over the tasks
-// gives all of them what a single task would have.
+// Growing boosted trees over all tasks: each sums the gradients of its rows into histograms, and an all-reduce gives
+// all tasks the histograms of all rows.
 //
 // The algorithm and its arithmetic are those of XGBoost's `hist` (T. Chen, C. Guestrin: "XGBoost: A Scalable Tree
 // Boosting System", 2016), for the logistic loss, with its defaults: lambda 1, min_child_weight 1, 256 bins.

@@ -7,8 +7,8 @@
 
 namespace {
 
-// What it is. A letter is a dim: two vectors of one length give a third. So ferry knows how to check it, what it gives,
-// and that it can be split over tasks.
+// What it is. In `index` a letter is a dim: two vectors of one length give a third. From this ferry checks the inputs,
+// infers the output's shape, and knows that the op can be split over tasks.
 constexpr ferry::OpDef kHypot{.name = "Hypot",
                               .types = "T,T->T",
                               .T = ferry::kFloats,

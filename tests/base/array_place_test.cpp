@@ -1,4 +1,4 @@
-// Where arrays lie in files, from their headers alone: what the whole file would be refused for is refused.
+// Finding where arrays lie in files, from headers alone. It refuses what reading the whole file would refuse.
 #include "base/files/array_place.hpp"
 
 #include <doctest/doctest.h>

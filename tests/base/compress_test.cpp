@@ -99,7 +99,7 @@ TEST_CASE("compress: cut or flipped anywhere, it is refused or gives no more tha
     CHECK(text_or_part.size() <= 1000);
   };
   for (const std::string& good : {gzipped(text), zstd(text, true)}) {
-    // What is left of one that is cut before its magic ends is not packed, but plain.
+    // A file that is cut within its magic number is not recognised as packed, and is read as plain.
     CHECK(test::cut_everywhere(good, read) <= 4);
     test::flip_everywhere(good, read);
   }

@@ -16,7 +16,7 @@ TEST_CASE("waiting for what has happened returns at once") {
 }
 
 TEST_CASE("no wake-up is missed between two threads that take turns") {
-  // Each turn waits for the other's; one that is missed costs an hour.
+  // Each turn waits for the other thread; a missed wake-up costs an hour.
   constexpr int kTurns = 5000;
   EventCount events;
   std::atomic<int> turn{0};

@@ -28,7 +28,7 @@ std::atomic<int> syncs_until_failure{-1};
 std::function<void()> after_next_rename;
 }  // namespace
 
-// Stands in for the C library's, to play a disk that fails.
+// Replaces the C library's fsync(), to simulate a disk that fails.
 extern "C" int fsync(int descriptor) {
   if (syncs_until_failure >= 0 && syncs_until_failure-- == 0) {
     errno = EIO;
@@ -37,7 +37,7 @@ extern "C" int fsync(int descriptor) {
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 
-// Likewise, to play another process that sees the new name at once.
+// Replaces the C library's rename(), to do what another process might do as soon as it sees the new name.
 extern "C" int rename(const char* from, const char* to) noexcept {
   const int result = ::renameat(AT_FDCWD, from, AT_FDCWD, to);
   if (const auto then = std::exchange(after_next_rename, nullptr)) then();

@@ -16,7 +16,7 @@ namespace {
 
 using test::error_of;
 
-// A version 1 file with any header and any content.
+// A file with any header and any content, of version 1 unless another is given.
 std::string file_of(const std::string& header, const std::string& content, char version = 1) {
   std::string file = "\x93NUMPY";
   file += {version, 0, static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};

@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// What is said of it; "" when nothing is.
+/// The text of the error that `read` throws; "" when it throws none.
 std::string refusal(const std::function<void()>& read) {
   try {
     read();

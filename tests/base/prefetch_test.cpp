@@ -56,7 +56,7 @@ TEST_CASE("prefetch: an error comes with its step, and later steps are there") {
   CHECK(number_in(blocks.take(4)) == 4);
 }
 
-/// In a process of its own, which may make no threads: 0 when that is said as it should be.
+/// Makes a Prefetcher in a child process that may not create threads; returns 0 when the error says so.
 int exit_without_threads() {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A file with rows, as it is on the disk.
+/// A file with rows on the disk.
 class Text {
  public:
   explicit Text(const std::string& content) {

@@ -3,7 +3,7 @@
 //     instructions walk|hop|take TIMES
 //
 // walk: a chain of ops that do nothing, on one thread. hop, take: one task's side of a chain that alternates between
-// two tasks, over a transport whose messages are all there at once; with take it has them without a receive.
+// two tasks, over a transport whose messages have always arrived; hop has them by receive(), take by take().
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -18,7 +18,7 @@ using namespace ferry;
 
 namespace {
 
-/// The other task, which has always sent and received everything already.
+/// The transport of task 0; task 1, which does not exist, seems to have sent and received everything already.
 class Scripted final : public Transport {
  public:
   explicit Scripted(bool takes) : takes_(takes) {}
@@ -53,7 +53,7 @@ void walk(int times) {
   for (int i = 0; i < times; ++i) static_cast<void>(run());
 }
 
-/// 500 ops on each task.
+/// Runs task 0's side of a chain of 1000 ops, 500 on each task.
 void hop(int times, bool takes) {
   constexpr int kHops = 1000;
   Graph g;

@@ -3,8 +3,8 @@
 
     instructions.py [--renew] PROGRAM BASELINE COMPILER
 
-A count may grow by 5 %. Valgrind counts the same on every machine, for one compiler: of each there is a list of its own.
---renew writes this compiler's list anew (ninja -C build renew-baseline). Skipped (77) without valgrind or without a list.
+A count may grow by 5 %. Valgrind counts the same on every machine, but not for every compiler: the baseline has a list for
+each. --renew replaces this compiler's list (ninja -C build renew-baseline). Skipped (77) without valgrind or without a list.
 """
 import argparse
 import json
@@ -13,14 +13,14 @@ import shutil
 import subprocess
 import sys
 
-# What the program is asked for, and how many ops it runs at each time.
+# The program's cases, and how many ops each runs per repetition.
 CASES = {"walk": 20 * 1000, "hop": 500, "take": 500}
 FEW, MANY = 2, 12
 MAY_GROW = 1.05
 
 
 def instructions(program, case, times):
-    """All that the program runs, its start included."""
+    """The number of instructions that the program executes for `times` repetitions, its start included."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, case, str(times)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
@@ -30,7 +30,7 @@ def instructions(program, case, times):
 
 
 def counted(program):
-    """Instructions for each op, by case: what more of them cost."""
+    """Instructions for each op, by case: the difference of two runs, which leaves out the program's start."""
     counts = {}
     for case, ops in CASES.items():
         more = instructions(program, case, MANY) - instructions(program, case, FEW)

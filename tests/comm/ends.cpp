@@ -11,7 +11,7 @@ void run_end(Transport& end, const std::function<void(Transport&)>& body) {
   } catch (const std::exception& e) {
     end.abort({end.task(), Code::bug, e.what()});
     throw;
-  } catch (...) {  // doctest's, of a failed REQUIRE
+  } catch (...) {  // thrown by a failed REQUIRE
     end.abort({end.task(), Code::bug, "a test failed"});
     throw;
   }

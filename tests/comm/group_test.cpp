@@ -47,7 +47,7 @@ class Case {
     }
   }
 
-  /// The same, for members that reach into each other's memory.
+  /// The same collective, carried out by `via`.
   Case by(Via via) const {
     Case same = *this;
     same.schedule_.via = via;
@@ -60,7 +60,7 @@ class Case {
     return values_of(member, schedule_.input_elements(parts_, member), round);
   }
 
-  /// Part `part` of what `member` has.
+  /// Part `part` of the input of `member`.
   std::vector<float> piece(int member, int part, int round) const {
     const auto all = input(member, round);
     const PartRange at = schedule_.input_part(parts_, member, part);
@@ -111,7 +111,7 @@ class Case {
   std::vector<std::int64_t> parts_;
 };
 
-/// Buffers and the call of this task.
+/// This task's buffers and call for a collective.
 struct Member {
   Member(Transport& end, const Case& of, std::uint32_t channel, std::vector<std::int32_t> group, bool in_place = false)
       : tasks(std::move(group)),
@@ -145,7 +145,7 @@ struct Member {
   int index;
   std::vector<float> in, out;
   std::vector<std::byte> staging;
-  std::shared_ptr<std::byte> shared;  ///< in its place, where others reach
+  std::shared_ptr<std::byte> shared;  ///< used in place of `staging` where other members reach into it
   std::unique_ptr<GroupCall> call;
 };
 
@@ -192,7 +192,7 @@ TEST_CASE("collectives give the bits of a fold in the order of the members, run 
   });
 }
 
-/// Schedules that are not direct, for `n` members on hosts of two.
+/// Schedules that are not direct, for `n` members: two on each host, or one if `n` is odd.
 std::vector<Schedule> others(int n) {
   std::vector<std::int32_t> hosts(static_cast<std::size_t>(n));
   for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = n % 2 == 0 ? m / 2 : m;
@@ -221,7 +221,7 @@ TEST_CASE("other schedules give the same values, run after run, with the traffic
       }
       const std::vector<float> expected = collective.expected(member.index, 0);
       REQUIRE(member.out.size() == expected.size());
-      for (std::size_t i = 0; i < expected.size(); ++i)  // folded in another order
+      for (std::size_t i = 0; i < expected.size(); ++i)  // folded in another order, so with other roundings
         CHECK_MESSAGE(std::abs(member.out[i] - expected[i]) <= 1.0F, member.out[i] << " is not " << expected[i]);
       const auto size = static_cast<std::int64_t>(sizeof(float));
       CHECK(member.call->moved() ==
@@ -233,7 +233,7 @@ TEST_CASE("other schedules give the same values, run after run, with the traffic
   });
 }
 
-/// Of the ways in which `end` reaches the others, those that the schedule knows.
+/// The ways to carry out `schedule` over `end`: messages, and put or get where it reaches the others' memory.
 std::vector<Via> ways(const Transport& end, const Schedule& schedule) {
   std::vector<Via> all{Via::messages};
   if (end.tasks() > 1 && end.lends((end.task() + 1) % end.tasks())) all.push_back(schedule.whole ? Via::put : Via::get);
@@ -313,7 +313,7 @@ TEST_CASE("several collectives are under way at once, on channels of their own")
       members.push_back(std::make_unique<Member>(end, cases[i], static_cast<std::uint32_t>(i), everybody(end)));
     }
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      // Tasks begin with different ones.
+      // Each task begins with another collective.
       const std::size_t at = (i + static_cast<std::size_t>(end.task())) % cases.size();
       members[at]->start(cases[at], 1);
       (void)members[at]->call->progress();
@@ -350,7 +350,7 @@ TEST_CASE("a collective ends with an error when a member fails") {
         if (end.task() == 0) end.abort({0, Code::numeric, "NaN"});
         member.start(collective, 0);
         const auto error = error_in([&] { finish(end, *member.call); });
-        if (end.task() == 0 && end.tasks() == 1) return;  // nothing to send: done before it looks
+        if (end.task() == 0 && end.tasks() == 1) return;  // nothing to send: done before it looks for failures
         REQUIRE(error.has_value());
         CHECK(error->code() == Code::peer_lost);
       },

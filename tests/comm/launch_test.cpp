@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kNames[] = {
     "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMI_RANK", "PMI_SIZE"};
 
-/// Exactly these launcher variables, until it goes.
+/// Of the environment variables of launchers, sets exactly these; the destructor removes them.
 class Launcher {
  public:
   Launcher(std::initializer_list<std::pair<const char*, const char*>> variables) {
@@ -56,7 +56,7 @@ TEST_CASE("a shell within an allocation is no launch") {
 }
 
 TEST_CASE("what MPI sets as it is initialized is no launcher's") {
-  const pid_t child = ::fork();  // what is kept is kept for good
+  const pid_t child = ::fork();  // because keep_mpi_launch() cannot be undone
   if (child == 0) {
     const Launcher none{};
     keep_mpi_launch();

@@ -1,5 +1,5 @@
-// ferry inside an MPI program: over a part of the world, beside the program's own messages with the same
-// tags, twice, and without touching MPI's end. Of three ranks or more. Exits with 0, or says what was wrong.
+// ferry inside an MPI program: over a part of the world, beside the program's own messages with the same tags, twice,
+// and without finalizing MPI. For three ranks or more. Exits with 0, or says what was wrong.
 #include <iostream>
 #include <vector>
 
@@ -23,7 +23,8 @@ void wait(Transport& end, Ticket ticket) {
   while (!end.done(ticket)) end.idle(std::chrono::milliseconds(1));
 }
 
-/// The program's own ring, on tags 0 to 10 of its communicator, around `between`.
+/// Posts receives for messages of the program's own, on tags 0 to 10 of `comm`, calls `between`, sends the messages
+/// around a ring and checks them.
 template <class F>
 void with_own_traffic(MPI_Comm comm, F between) {
   int rank = 0, size = 1;
@@ -135,7 +136,7 @@ int main(int argc, char** argv) {
     end->close();
     run_session();
     call_directly();
-  } catch (const Error& error) {  // messages of its own may be under way, which nothing could go on beside
+  } catch (const Error& error) {  // messages may be under way still, so the program cannot go on
     require(false, error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }

@@ -1,5 +1,5 @@
-// Ends of MPI jobs that are not tests of a suite: each mode ends the processes in its own way, and mpirun's exit code
-// and time tell what became of it. mpi_exit MODE
+// How MPI jobs end, mpi_exit MODE: each mode ends the processes in its own way; the test that starts it by mpirun
+// checks the exit code, the output and the time.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ void wait(Transport& end, Ticket ticket) {
   while (!end.done(ticket)) end.idle(std::chrono::milliseconds(1));
 }
 
-/// On a thread that is gone when the process ends.
+/// Uses MPI on a thread that has ended before the process ends.
 int act_on_a_thread() {
   std::thread([] {
     const auto end = mpi_transport();
@@ -30,7 +30,7 @@ int act_on_a_thread() {
   return 0;
 }
 
-/// What this task does; the last one is the one that goes wrong.
+/// What this task does, and its exit code; where a mode has something go wrong, it does so on the last task.
 int act(std::string_view mode) {
   if (mode == "well_on_a_thread") return act_on_a_thread();
   const auto end = mpi_transport();
@@ -46,7 +46,7 @@ int act(std::string_view mode) {
     leave_mpi(Code::numeric, "loss: NaN");
     std::_Exit(static_cast<int>(Code::numeric));
   }
-  if (mode == "early_return" && culprit) return 0;  // the end goes without close
+  if (mode == "early_return" && culprit) return 0;  // destroys `end` without close()
   if (mode == "fails_beside_a_stuck_task" && end->task() == 0) {
     for (;;) pause();  // in the program's own code, deaf to ferry: only a signal ends it
   }

@@ -1,6 +1,6 @@
-// Messages that come when the job of their receiver has failed: they are not written into memory that it may have
-// freed. Two ranks. They tell each other by means of MPI and by signals when to go on, of which ferry, and so the rank
-// that has not heard of the failure, knows nothing. Exits with 0, or says what was wrong.
+// Messages that arrive after the job of their receiver has failed: they must not be written into memory that it may
+// have freed. For two ranks. They tell each other when to go on by MPI and by signals, past ferry, so that ferry on the
+// other rank has not heard of the failure when it sends. Exits with 0, or says what was wrong.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ void fail(Transport& end) {
   end.abort({end.task(), Code::numeric, "loss: NaN"});
 }
 
-/// Both tasks begin anew.
+/// Waits until the failure is known; then both tasks begin a new job, and close both.
 void begin_anew(Transport& end) {
   while (!end.failure()) {
   }
@@ -60,7 +60,7 @@ void begin_anew(Transport& end) {
   next->close();
 }
 
-/// Sent when the receive has been withdrawn.
+/// The message is sent after its receive has been withdrawn.
 void sent_late(Transport& end, std::size_t bytes) {
   Bytes in(bytes, kBefore);
   const Bytes out(bytes, kSent);
@@ -78,7 +78,8 @@ void sent_late(Transport& end, std::size_t bytes) {
   require(all_are(in, kBefore), "a message was written after its receiver had failed", bytes);
 }
 
-/// On its way when the job fails, with a sender who moves it on only after that: when the job begins anew it has come.
+/// The message is under way when the job fails, and its sender makes progress only after that: it must have arrived
+/// when the job begins anew.
 void arrives_late(Transport& end, std::size_t bytes) {
   const auto processes = end.exchange(std::to_string(getpid()), {system_clock(), std::chrono::seconds(20)});
   Bytes in(bytes, kBefore);
@@ -106,7 +107,7 @@ void arrives_late(Transport& end, std::size_t bytes) {
 }  // namespace
 
 int main() {
-  // A message is copied by its sender, in pieces, as between hosts; not by its receiver alone.
+  // Messages are copied by the sender, in pieces, as between hosts, not by the receiver alone in one copy.
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
   const sigset_t set = only_usr1();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);

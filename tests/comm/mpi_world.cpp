@@ -12,7 +12,7 @@ void on_jobs(const std::function<void(Transport&)>& body, bool closes) {
     } catch (const std::exception& e) {
       end->abort({end->task(), Code::bug, e.what()});
       throw;
-    } catch (...) {  // doctest's, of a failed REQUIRE
+    } catch (...) {  // thrown by a failed REQUIRE
       end->abort({end->task(), Code::bug, "a test failed"});
       throw;
     }

@@ -10,7 +10,7 @@
 namespace ferry::test {
 namespace {
 
-/// Bytes in memory that the neighbours can write.
+/// Memory of this task that its peers can reach.
 struct Shared {
   Shared(Transport& end, std::size_t bytes) : owner(end.memory(bytes, "a test")), span(owner.get(), bytes) {}
   std::shared_ptr<std::byte> owner;
@@ -48,7 +48,7 @@ float term(int task, int round, std::int64_t i) {
   return static_cast<float>((i * 2654435761 + task * 40503 + round * 977) % 1'000'003) * (task % 2 == 0 ? 1e-3F : 1e3F);
 }
 
-/// Comes last: when all others are on their way.
+/// A barrier for the task `last` alone: it returns there when all others have called it.
 void come_last(Transport& end, int last) {
   constexpr std::uint32_t kChannel = 10;
   std::byte word{};
@@ -57,7 +57,7 @@ void come_last(Transport& end, int last) {
     if (task != last) finish(end, end.receive(task, kChannel, {&word, 1}));
 }
 
-/// Rounds over the same buffers, to which members come last in turn.
+/// Checks several rounds of an all-reduce over the same buffers; in each round another task starts last.
 void all_reduce_shared(Transport& end, const Schedule& schedule, std::int64_t count, bool in_place) {
   const int tasks = end.tasks();
   std::vector<std::int64_t> parts;
@@ -203,7 +203,7 @@ TEST_CASE("long messages of another size than their receives are errors") {
   }
 }
 
-/// Waits until the next message of the channel has come.
+/// Waits until the next message of the channel has come, and takes it.
 void take(Transport& end, int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   const Deadline deadline = seconds(20);
   while (!end.take(peer, channel, bytes)) {

@@ -32,7 +32,7 @@ struct AllToAll {
         }
       }
     }
-    // Half of the receives are there before the sends, half after.
+    // Half of the receives are posted before the sends, half after.
     const auto start = [&](std::size_t i, bool sends) {
       const int peer = static_cast<int>(i / (channels * static_cast<std::size_t>(count)));
       const auto channel = static_cast<std::uint32_t>(i / static_cast<std::size_t>(count) % channels);
@@ -99,7 +99,7 @@ TEST_CASE("channels may be served in any order") {
   });
 }
 
-/// A message that the receiver takes where the transport has it without a receive, as plans do.
+/// A message on channel 0, received as plans do it: by take() where the transport offers that, else by receive().
 class Arrival {
  public:
   Arrival(Transport& end, int peer, std::span<std::byte> bytes) : end_(end), peer_(peer), bytes_(bytes) {
@@ -120,7 +120,7 @@ TEST_CASE("plans whose messages differ in size take turns on a channel") {
     const std::array<std::size_t, 6> sizes{0, 3, 48, 49, 1456, 20'000};
     const int next = (end.task() + 1) % end.tasks(), before = (end.task() + end.tasks() - 1) % end.tasks();
     int number = 0;
-    // One plan after the other sends and waits for all of its messages.
+    // A step of one plan: it sends, receives, and waits for all of its messages.
     const auto step = [&](std::size_t bytes, bool sender_first, bool shared) {
       const Bytes out = message(end.task(), next, 0, ++number, bytes);
       const auto memory = shared && bytes > 0 ? end.memory(bytes, "what arrives") : nullptr;
@@ -129,7 +129,7 @@ TEST_CASE("plans whose messages differ in size take turns on a channel") {
       Bytes signal(1);
       const Ticket signalled = end.receive(before, kSignal, signal);
       std::optional<Ticket> sending;
-      if (sender_first) {  // what has no receive yet must say so
+      if (sender_first) {  // the message is sent before its receive is posted
         sending = end.send(next, 0, out);
         finish(end, end.send(next, kSignal, Bytes(1)));
         finish(end, signalled);
@@ -246,7 +246,7 @@ TEST_CASE("a failed job begins anew, where it can, without the messages of the f
           for (int peer = 0; peer < job.tasks(); ++peer)
             static_cast<void>(error_in([&] { (void)job.send(peer, 0, old); }));
           Bytes in(8);
-          if (job.task() == who) {  // once the others are done with what came before
+          if (job.task() == who) {  // fails once the others are done with what came before
             for (int peer = 0; peer < who; ++peer) finish(job, job.receive(peer, 7, in));
             job.abort({who, Code::numeric, "loss: NaN"});
           } else {

@@ -1,5 +1,5 @@
-// Jobs for the transport tests. The suite is written once; each program that runs it brings its own kind of job
-// (inproc_world.cpp: threads of one process, mpi_world.cpp: the processes that mpirun started).
+// Jobs for the transport tests. The suite is written once; each program that runs it links a file that makes its kind
+// of job (inproc_world.cpp: threads of one process, mpi_world.cpp: the processes that mpirun started, and others).
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,8 +13,8 @@
 
 namespace ferry::test {
 
-/// Runs `body` on every task of fresh jobs: of 1 to 4 tasks as threads, or on this process's task under MPI, there also
-/// with small chunks. A body that throws ends its job. With `closes`, the world closes the ends after the body.
+/// Runs `body` on every task of new jobs: where threads stand for tasks, of jobs of several sizes; under MPI, on the
+/// tasks of this process. A body that throws ends its job. With `closes`, closes the ends after the body.
 void on_jobs(const std::function<void(Transport&)>& body, bool closes = true);
 
 inline Deadline seconds(int n) {
@@ -30,7 +30,7 @@ inline void finish(Transport& end, Ticket ticket) {
   }
 }
 
-/// Bytes that tell who sent them, on what channel, as which message.
+/// Bytes that differ for each sender, receiver, channel and number of the message.
 inline std::vector<std::byte> message(int from, int to, std::uint32_t channel, int number, std::size_t bytes) {
   std::vector<std::byte> data(bytes);
   std::uint32_t state = static_cast<std::uint32_t>(from * 31 + to * 17 + number * 7 + 1) + channel * 101;

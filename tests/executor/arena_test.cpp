@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Of this process's address space.
+/// The number of pages in this process's address space.
 std::uint64_t pages() {
   std::uint64_t all = 0;
   std::ifstream("/proc/self/statm") >> all;

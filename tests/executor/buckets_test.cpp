@@ -1,4 +1,4 @@
-// Sums in buckets against the same sums alone: the same bits, the traffic that was planned, fewer messages.
+// Sums in buckets have the same bits as each sum alone, the traffic that was planned, and fewer messages.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -71,7 +71,7 @@ TEST_CASE("a network that is trained in buckets of any size has the same bits") 
   }
 }
 
-/// The trace's lines of task 0.
+/// Runs the request on two tasks, and gives the lines of task 0 in the trace.
 std::vector<std::string> trace_of(const Graph& graph, const RunRequest& request,
                                   std::optional<std::int64_t> bucket_bytes = {}) {
   const test::TempFolder folder;

@@ -40,7 +40,7 @@ TensorMap undisturbed(int tasks) {
   return session.variables();
 }
 
-/// Runs up to `steps` of the request, from what `options` say.
+/// Runs the request up to step `steps`, with checkpoints as `options` say. Gives the variables after kSteps, else none.
 TensorMap run_to(std::int64_t steps, int tasks, CheckpointOptions options) {
   Walk walk;
   Session session(walk.graph, cluster_of(tasks));

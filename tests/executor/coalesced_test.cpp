@@ -1,5 +1,4 @@
-// Plans with joined messages against the same plans without: the same bits, the traffic that was planned, fewer
-// messages.
+// Plans with joined messages have the same bits as plans without, the traffic that was planned, and fewer messages.
 #include <doctest/doctest.h>
 
 #include <cstdint>

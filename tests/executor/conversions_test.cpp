@@ -1,5 +1,5 @@
-// From every layout on a mesh of two axes to every other: the values of one task, whether sizes divide or not, and
-// also of bounded values, whose extents go along.
+// Conversions from every layout on a mesh of two axes to every other give the values of one task, whether sizes divide
+// or not; also for bounded values, whose extents travel with them.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ Tensor numbered(std::vector<std::int64_t> sizes) {
   return tensor;
 }
 
-/// Ones and, `every` elements, a zero.
+/// Ones, but each `every`-th element is a zero.
 Tensor mask_of(std::int64_t size, std::int64_t every) {
   Tensor tensor(DType::float32, {size});
   for (std::int64_t i = 0; i < size; ++i)
@@ -45,7 +45,7 @@ std::vector<Layout> all_layouts() {
   return layouts;
 }
 
-/// The fetches of `build` are the same on one task, where nothing is laid, and on `grid`.
+/// Checks that the fetches of `build` have the same bits on one task, without layouts, and on the mesh `grid`.
 void same_as_on_one_task(const Grid& grid, const std::function<Values(Graph&, bool laid)>& build) {
   const auto run = [&](bool laid) {
     Graph g;
@@ -67,7 +67,7 @@ void same_as_on_one_task(const Grid& grid, const std::function<Values(Graph&, bo
   }
 }
 
-/// `x` laid one way, then another; for each pair of ways.
+/// `x` in one layout and then in another, for each pair of layouts.
 Values converted(const Value& x, bool laid) {
   Values ends;
   const std::vector<Layout> layouts = all_layouts();
@@ -80,7 +80,7 @@ Values converted(const Value& x, bool laid) {
   return ends;
 }
 
-/// [<=size, columns]: the rows of a table that a mask leaves.
+/// A bounded value [<=size, columns]: the rows of a table that a mask keeps.
 Value rows_left(Graph& g, std::int64_t size, std::int64_t columns, std::int64_t every) {
   const Value rows = reshape(nonzero(g.constant(mask_of(size, every))), {-1});
   return gather(g.constant(numbered({size, columns})), rows, 0);

@@ -1,4 +1,4 @@
-// Batches out of files in sessions: the same rows on any number of tasks, little memory, errors that name the file.
+// Batches from files in sessions: the same rows on any number of tasks, little memory, errors that name the file.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -50,7 +50,7 @@ std::vector<Tensor> steps_on(int count, const test::TempFolder& folder, std::int
   return all;
 }
 
-/// Bytes that the process has held at most since reset_peak().
+/// The peak of the process's resident memory since reset_peak(), in bytes; -1 if it is not known.
 std::int64_t peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

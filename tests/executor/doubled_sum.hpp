@@ -1,4 +1,4 @@
-// A graph over two tasks: x, fed, is doubled on one and summed on the other.
+// A graph over two tasks: the input x is doubled on one and summed on the other.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace ferry::test {
 
 struct DoubledSum {
-  /// Devices of the two ops.
+  /// Takes the devices of the two ops.
   DoubledSum(const std::string& doubling, const std::string& summing) {
     const Value x = graph.input("x", DType::float32, {"n"});
     {

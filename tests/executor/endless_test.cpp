@@ -25,7 +25,7 @@ using test::says;
 
 constexpr OpDef kTick{.name = "Tick", .types = "T->T", .T = kFloats, .index = "n->n"};
 
-/// What the op does, besides handing its input on.
+/// What Tick does besides passing its input on.
 std::function<void()> on_tick;
 
 void tick(KernelRun& run) {
@@ -35,7 +35,8 @@ void tick(KernelRun& run) {
 
 constexpr Kernel kTicks[] = {{.op = "Tick", .run = tick}};
 
-/// A loop whose condition stays true, on one task or over all, beside an op on task 0 that waits for its result.
+/// A loop whose condition stays true, on the last task or (`together`) over all, and an op on task 0 that waits for its
+/// result.
 struct Endless {
   explicit Endless(int tasks, bool together = false) {
     kernels.add(kTicks);
@@ -80,7 +81,8 @@ void names_the_loop(const Error& error) {
   CHECK(says(error, "endless_test.cpp:"));
 }
 
-/// One task, a loop beside a task that waits, and one that all are in, with messages.
+/// Runs `body` for a loop on the only task, for one that another task waits for, and for one that all tasks are in,
+/// with messages.
 template <class F>
 void on_all_kinds(const F& body) {
   struct Kind {

@@ -1,5 +1,5 @@
-// What follows a product or a convolution runs on each piece of its output: the bits of the same ops one after another,
-// on any number of threads. Values that are joined are made where they are to lie; constant filters are packed once.
+// Epilogues of products and convolutions give the bits of the same ops run one after another, on any number of threads.
+// The inputs of a concat are made in their places in its output; constant filters are packed once.
 #include "executor/run/epilogue.hpp"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,8 @@ RunRequest fetching(std::vector<Value> fetches) {
   return request;
 }
 
-/// The same bits as with every op alone, on one and two threads; the instructions that a step has then.
+/// Checks that a step with epilogues has the same bits as with every op alone, on one and two threads, and the planned
+/// traffic. Returns the kernels of its plan.
 std::string same_bits(const Graph& g, const RunRequest& request) {
   const std::vector<Tensor> expected = session_on(g, 1, 0)->run(request);
   std::string kernels;
@@ -62,7 +63,7 @@ TEST_CASE("bias, activation and what is added run on the pieces of a convolution
   CHECK(same_bits(g, fetching({y})) == "Conv2D+Add+Add+Relu");
   const Value apart = relu(conv2d(x, w, {.strides = {2, 2}}) + bias);
   CHECK(same_bits(g, fetching({apart})) == "Conv2D+Add+Relu");
-  const Value few = drawn(g, "few", {3, 8, 1, 1});  // too few channels for the direct way
+  const Value few = drawn(g, "few", {3, 8, 1, 1});  // too few channels for a direct convolution
   CHECK(same_bits(g, fetching({relu(conv2d(x, few))})) == "Conv2D+Relu");
   const Value grouped = drawn(g, "grouped", {32, 2, 1, 1});
   CHECK(same_bits(g, fetching({sigmoid(conv2d(x, grouped, {}, 4))})) == "Conv2D+Sigmoid");

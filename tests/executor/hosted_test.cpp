@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// Calls body(process, transport, options) in two processes; both have --invariant=`shards`.
+/// Calls body(process, transport, options) in two threads that stand for processes, both with --invariant=`shards`.
 template <class Body>
 void in_two(int shards, const Body& body) {
   auto ends = inproc_transports(2);

@@ -25,7 +25,7 @@ std::unique_ptr<Graph> saved_and_loaded(const Graph& graph) {
 
 /// The fetches of an entry after one step.
 std::vector<Tensor> run_entry(const Graph& graph, std::string_view entry, const TensorMap& feeds, int n) {
-  auto& loaded = const_cast<Graph&>(graph);  // handles to its values, no more
+  auto& loaded = const_cast<Graph&>(graph);  // only to get handles of its values
   RunRequest request;
   for (const auto& fetch : loaded.entry(entry).fetches) request.fetches.push_back(loaded.value(fetch.value));
   request.feeds = feeds;

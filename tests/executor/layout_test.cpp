@@ -29,7 +29,8 @@ Tensor counted(std::vector<std::int64_t> sizes) {
   return tensor;
 }
 
-/// Builds on a mesh over all tasks; the fetches must be the same on 1 to 4 of them, and the traffic as planned.
+/// Checks that what `build` fetches on a mesh over all tasks has the same bits on 1 to 4 tasks, and that the traffic is
+/// as planned. The targets of an entry "train" are run, too.
 void same_on_all(const std::function<Values(Graph&)>& build, int steps = 1) {
   std::vector<Tensor> expected;
   for (int n = 1; n <= 4; ++n) {
@@ -229,7 +230,8 @@ TEST_CASE("a product of any two layouts, its partial sums joined into any third"
   }
 }
 
-/// A value goes from `server` to the workers, a mesh of these axes, laid in every way, and back from there.
+/// Checks that a value goes from the device `server` to every layout on a mesh of workers with these axes, and back.
+/// `among_workers`: whether the server is one of them.
 void goes_out_and_back(const std::vector<std::int64_t>& axes, const std::string& server, bool among_workers) {
   CAPTURE(server);
   const Tensor x = counted({7, 5});
@@ -270,7 +272,8 @@ TEST_CASE("a value goes from one task to every layout of a mesh and back, the ta
   }
 }
 
-/// A value goes from a mesh of these axes to one of others, laid in every way here and there.
+/// Checks that a value goes from every layout on a mesh with the axes `from` to every layout on a mesh of other tasks
+/// with the axes `to`.
 void goes_across(const std::vector<Mesh::Axis>& from, const std::vector<Mesh::Axis>& to) {
   const Tensor x = counted({7, 5});
   const auto tasks_of = [](const std::vector<Mesh::Axis>& axes) {

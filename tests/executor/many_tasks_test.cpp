@@ -1,5 +1,5 @@
-// Many tasks: what they have alike is there once, so that planning and running cost what the tasks do, not what their
-// number squared would.
+// Many tasks: what they have in common is stored once, so that planning and running cost time and memory in proportion
+// to the number of tasks, not to its square.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -25,7 +25,7 @@
 namespace ferry {
 namespace {
 
-/// A graph and what is asked of it.
+/// A graph and a request for it.
 struct Asked {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   RunRequest request;
@@ -60,13 +60,13 @@ Cluster cluster_of(int tasks) {
   return Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""});
 }
 
-/// Made and verified by a session of its own.
+/// The plan for the request, made and verified by a new session.
 Plan planned(const Asked& asked, int tasks) {
   Session session(*asked.graph, cluster_of(tasks));
   return session.plan(asked.request).plan;
 }
 
-/// Bytes that were asked for to do it.
+/// How many bytes `f` allocates.
 template <class F>
 std::int64_t bytes_for(const F& f) {
   const std::int64_t before = test::allocated_bytes();
@@ -79,7 +79,7 @@ std::ptrdiff_t threads_now() {
   return std::distance(begin(threads), end(threads));
 }
 
-/// The addresses that this process may have, while it lives: those it has, and so many more.
+/// While it lives, limits this process's address space to its present size plus `bytes`.
 class MoreAddresses {
  public:
   explicit MoreAddresses(std::uint64_t bytes) {
@@ -118,7 +118,7 @@ TEST_CASE("65,536 tasks are planned and verified in less than 500 MB") {
 
 TEST_CASE("what planning allocates grows as the tasks do") {
   for (const Asked& asked : {add(), training()}) {
-    static_cast<void>(planned(asked, 64));  // what is made once
+    static_cast<void>(planned(asked, 64));  // makes what a process makes only once
     const std::int64_t few = bytes_for([&] { static_cast<void>(planned(asked, 2048)); });
     const std::int64_t many = bytes_for([&] { static_cast<void>(planned(asked, 8192)); });
     CHECK(many < 5 * few);
@@ -167,7 +167,7 @@ TEST_CASE("1,024 tasks run in one process") {
       CHECK(task.measured == task.planned);
       messages += task.measured.sent_messages;
     }
-    // Sums over 512 rows take nine rounds, those over two tasks one or two.
+    // Sums over the 512 tasks along dp take nine rounds, those over the two along tp one or two.
     CHECK(messages < 64 * tasks);
     return loss;
   };
@@ -181,7 +181,7 @@ TEST_CASE("what a run allocates grows as the tasks do, but for words between all
     static_cast<void>(session.run(asked.request));
   };
   run(64);
-  // What all say to all when a session begins are n^2 texts, of 32 bytes and what they say.
+  // When a session begins, every task gets a text of every task: n^2 texts, of 32 bytes each and their contents.
   const std::int64_t few = bytes_for([&] { run(128); });
   const std::int64_t many = bytes_for([&] { run(512); });
   CHECK(many < 6 * few);

@@ -49,7 +49,7 @@ std::string difference(std::uint64_t seed, const test::MeshGraph& made) {
       const std::string error = error_of([&] { got = session.run(request); });
       const std::string expected = error_of([&] { wanted = evaluator.run(request.fetches, feeds, request.targets); });
       if (error.empty() != expected.empty()) return error.empty() ? "not refused: " + expected : error;
-      if (!error.empty()) return {};  // extents that do not fit; the session is at its end
+      if (!error.empty()) return {};  // both refuse: extents do not fit; the session has ended
       const std::string where = "round " + std::to_string(round) + ", request " + std::to_string(r) + ": ";
       for (std::size_t i = 0; i < got.size(); ++i)
         if (!got[i].same_bits(wanted[i]))
@@ -69,7 +69,7 @@ int ops_of(std::uint64_t seed) {
   return 3 + static_cast<int>(seed * 7 % 40);
 }
 
-/// The fewest ops of the seed's graph that fail.
+/// The fewest ops with which the seed's graph fails.
 int fewest(std::uint64_t seed) {
   for (int ops = 0;; ++ops)
     if (ops == ops_of(seed) || !difference(seed, ops).empty()) return ops;

@@ -1,5 +1,5 @@
-// A session over MPI tasks that do not all say the same. Every task prints what it found; the exit code is 0 when all
-// is as it should be.
+// Sessions over MPI tasks that do not all feed, request or see the same. Every task prints the checks that failed; the
+// exit code is 0 if none did.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -31,7 +31,7 @@ void check(bool holds, const char* what, int rank) {
   std::printf("task %d: %s: failed\n", rank, what);
 }
 
-/// x is known to task 0 alone, and has another size in each run.
+/// x is fed on task 0 alone, with another size in each run.
 void feed_at_task_0(Session& session, const Value& total, int rank) {
   for (std::int64_t batch = 1; batch < 6; ++batch) {
     TensorMap feeds;
@@ -60,7 +60,7 @@ void fetch_at_task_2(Session& session, const Cluster& cluster, const Value& tota
   check(seen == (is_here ? 3 : 0), "on_step where the fetch arrives", cluster.rank());
 }
 
-/// Task `other` asks for something else: all learn it, and the session can still be used.
+/// Task `other` requests another fetch: all tasks get an error, and the session can still be used.
 void other_fetches(Session& session, const Value& total, const Value& doubled, int rank, int other) {
   TensorMap feeds;
   feeds["x"] = Tensor::of<float>({1}, {3.0F});
@@ -89,7 +89,7 @@ bool says(const Error& error, const char* part) {
   return error.text().find(part) != std::string::npos;
 }
 
-/// What variables() gave, which is on task 0 alone, goes back as it is.
+/// restore() takes what variables() gave, although only task 0 has it.
 void restore_as_it_was(const Cluster& cluster) {
   Graph g;
   Value w, doubled;
@@ -111,8 +111,8 @@ void restore_as_it_was(const Cluster& cluster) {
   now(6);
 }
 
-/// A run fails on all tasks, or on task 0 alone, after the others are done with it: sessions that are made after it
-/// run, over the same cluster. Not where a process has several tasks.
+/// A run fails on all tasks, or on task 0 alone after the others are done with it: sessions that are made later over
+/// the same cluster can run. Where a process has several tasks they are refused.
 void sessions_after_failures(const Cluster& cluster) {
   const int rank = cluster.rank();
   Graph g;
@@ -169,11 +169,11 @@ constexpr Kernel kCountedKernels[] = {
      .run = [](KernelRun& run) { run.outputs[0].as<double>()[0] = run.inputs[0].as<double>()[0]; },
      .prepare = [](const KernelSetup&) -> std::unique_ptr<KernelState> { return std::make_unique<Counted>(); }}};
 
-/// Between hosts MPI may still use the buffers of a run that has failed: they are there until the job begins anew, and
+/// Between hosts MPI may still use the buffers of a run that has failed: they must live until the job begins anew, and
 /// no longer.
 void buffers_of_failed_runs() {
   std::vector<std::unique_ptr<Transport>> end;
-  end.push_back(mpi_transport());  // without memory that is shared
+  end.push_back(mpi_transport());  // without shared memory
   const Cluster cluster = Cluster::over(std::move(end), {.threads = 1, .jobs = ""});
   KernelTable kernels = cpu_kernels();
   kernels.add(kCountedKernels);
@@ -192,7 +192,7 @@ void buffers_of_failed_runs() {
     const auto everywhere = g.on(g.mesh("dp"));
     x = uniform(g, {3, 4}).laid({split(0)});
     const Value v = g.variable("v", uniform(g, {4, 4})), w = g.variable("w", uniform(g, {4, 4}));
-    request.targets = sgd(sum(square(matmul(matmul(x, v), w))), {v, w}, 0.1);  // in one message, or two: to be tuned
+    request.targets = sgd(sum(square(matmul(matmul(x, v), w))), {v, w}, 0.1);  // two gradients: tune() has a choice
   }
   request.feeds["index"] = Tensor::of<std::int32_t>({1}, {9});
   for (const bool tunes : {false, true}) {

@@ -1,4 +1,4 @@
-// Random graphs on several tasks against the same graphs on one.
+// Compares random graphs on several tasks with the same graphs on one.
 #pragma once
 
 #include <cstdint>

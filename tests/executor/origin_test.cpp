@@ -1,4 +1,4 @@
-// Which code a run ends with whose kernel was given a value that it cannot work on, and whom it blames.
+// With which code a run ends when a kernel gets a value that it cannot work on, and where the error says it came from.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -25,7 +25,7 @@
 namespace ferry {
 namespace {
 
-/// A graph that picks from three rows, and what a run of it ends with.
+/// A graph with three rows and two fed indices, of which one is out of range; and the error that a run ends with.
 struct Picked {
   Graph g;
   Value fed = g.input("fed", DType::int64, {2});

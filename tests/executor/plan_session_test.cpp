@@ -18,7 +18,7 @@ Cluster tasks(int count, int threads = 1) {
   return Cluster::connect(options);
 }
 
-/// y = x w over a mesh, then w += 1; x is split, w split too.
+/// y = x w over a mesh, then w += 1; w is split by rows, and so x by columns.
 struct Model {
   Graph g;
   Value x, w, y;
@@ -36,7 +36,7 @@ struct Model {
   }
 };
 
-/// The model's plan, as a file would bring it.
+/// The model's plan, encoded and decoded as when it is a file.
 Plan saved_plan(const Model& model, int count, int threads = 1) {
   Session session(model.g, tasks(count, threads));
   return decode_plan(encode_plan(session.plan(model.request).plan), "memory");
@@ -53,7 +53,7 @@ TEST_CASE("a plan gives what its graph gives, step after step, and its variables
       CHECK(session.run(model.request.feeds)[0].same_bits(expected));
     }
     CHECK(session.variables()["w"].same_bits(graph_session.variables()["w"]));
-    CHECK(session.run(model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // laid anew
+    CHECK(session.run(model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // w was made whole
     const RunStats stats = session.stats();
     CHECK(stats.fingerprint == graph_session.stats().fingerprint);
     for (const TaskStats& task : stats.tasks) CHECK(task.measured == task.planned);

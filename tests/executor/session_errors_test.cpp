@@ -1,5 +1,5 @@
-// What a session says of wrong feeds and fetches, of kernels that fail, and of being closed or destroyed; entries C, 78
-// and 86 of docs/faults. Also what variables do when plans that lay them differently take turns.
+// Errors of a session: wrong feeds and fetches, sizes that do not fit in a step, jobs that do not fit, being closed or
+// destroyed during a run. The numbers are those of tests/faults/README.md. Also: plans that lay a variable differently.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -106,7 +106,7 @@ TEST_CASE("sizes that a step decides must fit each other in that step") {
   RunRequest request;
   request.fetches = {sum};
   request.feeds = {{"x", of({1, 0, 1, 1})}, {"y", of({0, 0, 0, 1})}};
-  const Error one = error_of_run(session, request);  // 1 is not broadcast: of parts on two tasks it could not be
+  const Error one = error_of_run(session, request);  // an extent of 1 is not broadcast: in parts it could not be
   CHECK(one.text().find("are 3 and 1") != std::string::npos);
 }
 
@@ -399,7 +399,7 @@ TEST_CASE("a size that is not known may be 1 where another value has more") {
   const Value gradient = gradients(loss, Values{p})[0];
   CHECK(gradient.shape().str() == p.shape().str());
   Session session(g, tasks(1));
-  // Of max(p, q) p, summed over the rows of q: max(p, q), and p where p is the greater.
+  // The gradient of max(p, q) p is max(p, q), and p more where p is the greater; it is summed over the rows of q.
   const std::vector<Tensor> one = session.run({loss, gradient}, {{"p", Tensor::of<double>({1, 3}, {3, 3, 3})}});
   CHECK(one[0].data<double>()[0] == 3 * (3 + 3 + 3 + 4 + 5 + 6));
   CHECK(one[1].sizes() == std::vector<std::int64_t>{1, 3});

@@ -33,7 +33,7 @@ TEST_CASE("times of many steps keep the least and the most, and a median of some
     CHECK(times.count() == count);
     CHECK(times.least() == 1);
     CHECK(times.most() == count);
-    // Each of those that are kept stands for the same number of steps, but for the last.
+    // Each time that is kept stands for the same number of steps, except the last.
     const auto stride = static_cast<double>(2 * (count / StepTimes::kKept + 1));
     CHECK(times.median() > static_cast<double>(count) / 2 - stride);
     CHECK(times.median() < static_cast<double>(count) / 2 + stride);

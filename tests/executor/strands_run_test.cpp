@@ -1,4 +1,4 @@
-// Plans placed on threads run, and give the bits of one thread.
+// Plans whose instructions are placed on several threads give the bits of one thread.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kElements = 48;
 
-/// Layers of small ops that take values of the layer before at random, of two variables and of an input.
+/// Layers of small ops: the first takes an input and two variables, the others take random values of the layer before.
 struct Layers {
   Graph graph;
   Signature signature;

@@ -53,7 +53,7 @@ class Job {
     const auto& error = errors_[static_cast<std::size_t>(task)];
     return error ? &*error : nullptr;
   }
-  /// What each task did is what its plan says.
+  /// Checks that each task's traffic is what its plan says.
   void check_traffic() const {
     for (std::size_t t = 0; t < executors_.size(); ++t) {
       const auto runs = executors_[t]->region_runs();
@@ -64,7 +64,7 @@ class Job {
     }
   }
   [[nodiscard]] const Plan& plan() const { return plan_; }
-  std::vector<std::int64_t> allocated;  ///< of task 0, in each step
+  std::vector<std::int64_t> allocated;  ///< allocations of task 0 in each step
 
  private:
   void run_task(int task, std::int64_t steps, std::span<const Tensor> feeds) {
@@ -108,7 +108,7 @@ Plan three_machines(Graph& g) {
   return test::planned(g, {c}, 3);
 }
 
-/// A chain of adds, dealt out to two threads in turn, each waiting for the other.
+/// Deals the kernels of a chain out to two threads in turn; each instruction waits for the one before on the other.
 Plan on_two_threads(Plan plan) {
   PlanClass& role = plan.classes[0];
   role.threads = 2;
@@ -197,7 +197,7 @@ TEST_CASE("what a kernel throws names op, task and line, and reaches the other t
 TEST_CASE("a plan that gives a kernel too little scratch is refused") {
   Graph g;
   const Value x = g.constant(Tensor(DType::int8, {1000}));
-  Job job(test::planned(g, {matmul(reshape(x, {10, 100}), reshape(x, {100, 10}))}, 1));  // for kernels that need none
+  Job job(test::planned(g, {matmul(reshape(x, {10, 100}), reshape(x, {100, 10}))}, 1));  // for kernels without scratch
   job.run(1);
   REQUIRE(job.error(0) != nullptr);
   CHECK(job.error(0)->code() == Code::plan);

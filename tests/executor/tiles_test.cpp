@@ -1,4 +1,5 @@
-// Elementwise ops run tile by tile: the bits of the same ops one after another, on any number of threads and tasks.
+// Elementwise ops that run tile by tile give the bits of the same ops one after another, on any number of threads and
+// tasks.
 #include "executor/run/tiles.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kMany = 100'003;  // tiles of other sizes at the end
+constexpr std::int64_t kMany = 100'003;  // the last tile is smaller
 
 std::unique_ptr<Session> session_on(const Graph& g, int tasks, int threads, std::int64_t fuse_from) {
   SessionOptions options;
@@ -40,7 +41,8 @@ std::size_t tile_regions(Session& session, const RunRequest& request) {
   return found;
 }
 
-/// What a run gives with every op alone on one thread; the same bits must come tile by tile, on one and two threads.
+/// Checks that a run with `regions` tile regions, on one and two threads, has the same bits as with every op alone on
+/// one thread.
 void check_same(const Graph& g, const RunRequest& request, std::size_t regions, int tasks = 1) {
   const std::vector<Tensor> expected = session_on(g, 1, 1, 0)->run(request);
   for (int threads : {1, 2})
@@ -121,7 +123,7 @@ TEST_CASE("normalisations have the same bits row by row, and so do their gradien
   }
 }
 
-/// Ops at random on whole values, on one for each row and on one for each column, none of which grows.
+/// Random ops on whole values, on one number for each row and on one for each column. None makes numbers grow.
 Values random_rows(Graph& g, std::uint64_t seed) {
   test::Dice dice(seed);
   const std::int64_t rows = 40 + dice.below(20), columns = dice.one_in(4) ? rows : 400 + dice.below(400);
@@ -179,7 +181,7 @@ TEST_CASE("ops at random on rows have the same bits tile by tile") {
   CHECK(regions > 60);
 }
 
-/// Checks the updates of an optimizer: in so many passes over a variable, besides norms.
+/// Checks that an optimizer's updates are `passes` passes over a variable (tile regions), not counting its norms.
 void check_passes(std::size_t passes, const std::function<Values(const Gradients&)>& optimizer) {
   Graph g;
   const Value w = g.variable("w", normal(g, {kMany}));

@@ -1,4 +1,4 @@
-// Session::tune: what it chooses by a clock that the test winds, and that nothing but the choice is left of it.
+// Session::tune: what it chooses by a clock that the test sets, and that it leaves nothing behind but its choice.
 #include "executor/session/tuner.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@
 namespace ferry {
 namespace {
 
-/// Between its readings, two by two, pass the given milliseconds.
+/// A clock on which the given milliseconds pass between the first and the second reading, the third and the fourth, …
 class WoundClock final : public Clock {
  public:
   explicit WoundClock(std::vector<int> milliseconds) : milliseconds_(std::move(milliseconds)) {}
@@ -91,7 +91,7 @@ TEST_CASE("tune measures each plan once and takes the fastest for all later runs
     WoundClock clock(times);
     const Tuned tuned = session.tune(training.request, {.steps = 2, .rounds = 1, .clock = &clock});
     CHECK(clock.measured() == 3);
-    REQUIRE(tuned.sizes.size() == 3);  // 8 KiB for each of the weights: by the links all share a message
+    REQUIRE(tuned.sizes.size() == 3);  // each weight has 8 KiB: with buckets sized by the links, all share one
     CHECK(tuned.sizes[0].bucket_bytes == std::nullopt);
     CHECK(tuned.sizes[1].bucket_bytes == 0);
     CHECK(tuned.sizes[2].bucket_bytes == 1 << 14);
@@ -130,13 +130,14 @@ TEST_CASE("tune takes as many steps as take 20 ms, at least one and at most 1000
   }
 }
 
-/// Two runs of a session, perhaps with a search before the first and between them.
+/// What two runs of a session gave.
 struct Outcome {
   std::string printed, trace;
   std::vector<Tensor> fetched;
   TensorMap variables;
 };
 
+/// `tunes`: whether tune() is called before each run.
 Outcome outcome(bool tunes) {
   const test::TempFolder folder;
   Outcome outcome;

@@ -17,7 +17,7 @@ WorkersOptions crowd(int threads) {
   return {.threads = threads, .crowded = true, .on_start = {}};
 }
 
-/// A sum whose bits depend on the order of its additions: folded in chunk order.
+/// A sum whose bits depend on the order of its additions: of each chunk, and then of the chunks' sums in order.
 float chunked_sum(Workers& workers, const std::vector<float>& values, std::int64_t grain) {
   const auto n = static_cast<std::int64_t>(values.size());
   std::vector<float> sums(static_cast<std::size_t>((n - 1) / grain + 1));
@@ -152,7 +152,7 @@ TEST_CASE("a walker that waits helps the one it waits for") {
       workers.wait([&] { return done.load(); });
       return;
     }
-    // Chunk 0 ends only once another chunk has run: so somebody else must run it.
+    // Chunk 0 ends only once chunk 1 has run: so the other walker must run that.
     workers.for_each(2, 1, [&](std::int64_t begin, std::int64_t) {
       if (begin == 1) helped = true;
       while (!helped) std::this_thread::yield();

@@ -14,7 +14,7 @@
 namespace ferry {
 namespace {
 
-/// Two tasks with two collectives (rows, columns), then a question and its answer.
+/// Two tasks with two collectives (rows, columns), then a message of task 1 (the question) and its answer by task 0.
 Plan good_plan() {
   Graph g;
   const MeshId dp = g.mesh("dp");
@@ -46,14 +46,14 @@ PlanClass& class_of(Plan& plan, int task) {
   return plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
 }
 
-/// The k-th instruction of that kind.
+/// The k-th instruction with that opcode, from 0.
 Instructions::iterator nth(PlanClass& c, Opcode what, int k = 0) {
   for (auto at = c.instructions.begin(); at != c.instructions.end(); ++at)
     if (at->what == what && k-- == 0) return at;
   throw Error(Code::bug, "the plan has too few of " + std::string(name_of(what)));
 }
 
-/// Takes the first instruction of that kind out.
+/// Removes the first instruction with that opcode.
 void drop(PlanClass& c, Opcode what) {
   test::erase_instruction(c, static_cast<std::size_t>(nth(c, what) - c.instructions.begin()));
 }
@@ -63,7 +63,7 @@ void one_place_for_all(Plan& plan) {
     if (buffer.space == Buffer::Space::step) buffer.offset = 0;
 }
 
-/// What task 1 sends second has the tag of what it sent first.
+/// The second send of task 1 has the channel of its first one.
 void one_tag_for_two(Plan& plan) {
   PlanClass& c = class_of(plan, 1);
   nth(c, Opcode::send, 1)->target = nth(c, Opcode::send)->target;

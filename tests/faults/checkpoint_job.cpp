@@ -1,5 +1,5 @@
-// The walk of tests/support/walk.hpp as a program that takes the options of `ferry run`. It prints a line a step on
-// stderr.
+// The graph of tests/support/walk.hpp as a program that takes the options of `ferry run`. It prints a line on stderr in
+// each step.
 #include "runner/run/run_main.hpp"
 #include "tests/support/walk.hpp"
 

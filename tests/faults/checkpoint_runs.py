@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs that save checkpoints, killed, told to stop, and gone on with: checkpoint_runs.py JOB FERRY DISK_FAULTS TRAINING_JOB
+"""Runs that save checkpoints and are killed, told to stop, and resumed: checkpoint_runs.py JOB FERRY DISK_FAULTS TRAINING_JOB [CASE…]
 
-JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp), TRAINING_JOB tests/support/training_job.cpp. A case compares the variables with those of
-a run that was not disturbed, so it does not matter at which moment a signal comes. Prints a line for each case; ends with 1
-if one fails.
+JOB is checkpoint_job.cpp, DISK_FAULTS a library to preload (disk_faults.cpp), TRAINING_JOB tests/support/training_job.cpp. A
+case compares the variables with those of a run that was not disturbed, so it does not matter at which moment a signal comes.
+Runs the cases whose names begin with one of CASE, all if none is given. Prints a line for each; ends with 1 if one fails.
 """
 import fcntl
 import os
@@ -25,7 +25,7 @@ from training_data import write_training_data
 
 JOB, FERRY, DISK_FAULTS, TRAINING_JOB = sys.argv[1:5]
 MPIRUN = shutil.which("mpirun")
-SECONDS = 120  # for a command that hangs; no case waits for it
+SECONDS = 120  # limit for a command that hangs; none takes as long otherwise
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-checkpoints-"))
 LONG = 1000000000000  # steps of a run that never ends by itself
 
@@ -37,12 +37,12 @@ class Failed(Exception):
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "SLURM_"))}
     env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LD_PRELOAD="", FERRY_TEST_SYNC="",
-               ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")  # what is preloaded comes before it
+               ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")  # other libraries are preloaded before ASan's
     return dict(env, **more)
 
 
 def command(tasks, *words):
-    """The job on `tasks` tasks: a number, of this process, or "mpi N"."""
+    """The command of the job; `tasks` is a number of tasks in one process, or "mpi N" for N processes."""
     if isinstance(tasks, int):
         return [JOB, "--threads", "1", "--tasks", str(tasks), *words]
     return [MPIRUN, "--oversubscribe", "-np", tasks.split()[1], "-x", "LD_PRELOAD", "-x", "FERRY_TEST_SYNC", JOB, "--threads", "1",
@@ -71,7 +71,7 @@ def fresh(name):
 
 
 def saved(tasks, steps, *words):
-    """Runs to the end; the bytes of all variables."""
+    """Runs the job to its end, and returns the bytes of all variables."""
     model = fresh("model")
     expect(run(command(tasks, "--steps", str(steps), "--save", model, *words)), 0)
     return Path(model, "variables.safetensors").read_bytes()
@@ -88,7 +88,7 @@ def start(tasks, *words):
 
 
 def after_lines(job, count):
-    """Returns when the job has printed so many lines; False when it ended before."""
+    """Waits until the job has printed `count` lines; False if it ended before."""
     return all(job.stderr.readline() for _ in range(count))
 
 
@@ -156,11 +156,11 @@ def unread_bytes(pipe):
 
 
 def case_081_sigterm_when_nobody_reads():
-    """As mpirun, which reads no more of its ranks once it was told to end them: a run that prints is not kept from saving."""
+    """mpirun stops reading from its ranks once it was told to end them: that must not keep a run that prints from saving."""
     folder = fresh("unread")
     job = start(2, "--steps", str(LONG), "--checkpoint", folder)
     fcntl.fcntl(job.stderr, F_SETPIPE_SZ, 8192)
-    while job.poll() is None and unread_bytes(job.stderr) < 4000:  # of two pages, the second one is begun next
+    while job.poll() is None and unread_bytes(job.stderr) < 4000:  # the first of the pipe's two pages is nearly full
         pass
     job.send_signal(signal.SIGTERM)
     try:
@@ -194,7 +194,7 @@ def case_082_sigterm_during_checkpoints():
 
 
 def killed_at_random(tasks, kills, steps, kill, *words):
-    """As many times as `kills`, at a moment that depends on the machine: what comes of it must not."""
+    """Kills the job `kills` times, at moments that depend on the machine; the result must not depend on them."""
     dice = random.Random(7)
     folder = fresh("killed")
     for _ in range(kills):
@@ -220,7 +220,7 @@ def evaluations(said):
 
 
 def case_060_killed_between_evaluations():
-    """Epochs of data that is read by rows; no evaluation is left out, and each says what it says undisturbed."""
+    """Training in epochs on a data file: no evaluation is left out, and each gives what it gives in an undisturbed run."""
     data = Path(fresh("data"))
     data.mkdir()
     write_training_data(data)
@@ -254,7 +254,7 @@ def case_090_killed_between_the_saves_of_two_tasks():
     if MPIRUN is None:
         return "no mpirun here"
     wanted = saved("mpi 2", 9)
-    # The probe takes two, each checkpoint two for the shard and two for what the process says of it.
+    # The probe for a writable folder takes two syncs, each checkpoint two for the shard and two for the list of its parts.
     for at in (3, 7, 9):
         folder = fresh("between")
         words = ["--checkpoint", folder, "--checkpoint-every", "2", "--checkpoint-keep", "9", "--resume"]

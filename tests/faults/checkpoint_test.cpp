@@ -1,4 +1,4 @@
-// Faults of checkpoints, by their numbers: the one before always stays loadable.
+// Faults of checkpoints, by their numbers in README.md: the checkpoint before can always be loaded.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,7 +18,8 @@ namespace {
 std::atomic<int> syncs_until_failure{-1};
 }  // namespace
 
-// Stands in for the C library's, to play a disk that fails. It takes no time otherwise: no power is cut here.
+// Replaces the C library's fsync(), to simulate a disk that fails. Otherwise it does nothing, to save time: these tests
+// cut no power.
 extern "C" int fsync(int) {
   if (syncs_until_failure < 0 || syncs_until_failure-- != 0) return 0;
   errno = EIO;
@@ -39,7 +40,7 @@ using test::Walk;
 
 constexpr std::int64_t kSteps = 9;
 
-/// What is said on the log while it lives.
+/// Collects what is logged while it lives.
 class Log {
  public:
   Log()
@@ -56,7 +57,7 @@ class Log {
   LogSink before_;
 };
 
-/// Runs to the end, from what the folder has, saving every two steps; keeps two.
+/// Runs to step kSteps, from the newest checkpoint in the folder if there is one. Saves every two steps and keeps two.
 TensorMap run_all(const std::string& folder, FileSystem& files, int tasks = 2) {
   Walk walk;
   Session session(walk.graph, cluster_of(tasks));
@@ -128,7 +129,7 @@ TEST_CASE("087 the disk is full at any change: exit code 7, nothing incomplete s
     const Error error = error_of([&] { run_all(folder.path(), files); });
     if (!files.broken()) break;
     ++failures;
-    // What is left of an old checkpoint is no failure, and is said.
+    // If only an old checkpoint cannot be removed, the run does not fail, and the log says so.
     const bool pruned = error.code() == Code::ok;
     CHECK((pruned ? log.text.find("an old checkpoint stays") != std::string::npos : error.code() == Code::resource));
     sound(folder.path());
@@ -195,7 +196,7 @@ TEST_CASE("091 any byte of a checkpoint changed: refused by name, or harmless") 
       const std::vector<CheckpointFacts> all = checkpoints_in(saved.folder.path(), local_files());
       REQUIRE(all.size() == 1);
       if (all[0].problem.empty()) {
-        // Spaces between the fields.
+        // The byte is a space between fields.
         std::int64_t step = 0;
         CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
         continue;

@@ -3,7 +3,7 @@
 
 BROKEN_PLANS writes plan files (broken_plans.cpp), JUMPING_CLOCK is a library to preload (jumping_clock.cpp), ENDLESS_LOOP
 runs a loop that does not end (endless_loop.cpp), THROWING_OPS is a library of ops that throw (throwing_ops.cpp).
-Each case has the number it has in the list of faults, gives the command bad input, and checks the exit code, the text on
+Each case has its number in the table of README.md, gives the command bad input, and checks the exit code, the text on
 stderr, and that no output file was touched. Prints a line for each case; ends with 1 if one fails.
 """
 import os
@@ -21,7 +21,7 @@ from npy import npy
 
 FERRY, BROKEN_PLANS, JUMPING_CLOCK, ENDLESS_LOOP, THROWING_OPS = sys.argv[1:6]
 MPIRUN = shutil.which("mpirun")
-SECONDS = 60  # for a command that hangs; no case waits for it
+SECONDS = 60  # limit for a command that hangs; none takes as long otherwise
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-faults-"))
 
 
@@ -86,7 +86,7 @@ def expect(result, code, *parts):
 
 
 def refused(code, parts, *words, env=None):
-    """The command fails as it should and touches no output."""
+    """Checks that the command fails with this code and these parts in its text, and writes no output."""
     out, stats = FOLDER / "out", FOLDER / "stats.json"
     expect(run("run", *words, "--out", str(out), "--stats", str(stats), env=env), code, *parts)
     if out.exists() or stats.exists():
@@ -101,7 +101,7 @@ def broken_plan(name):
 
 
 def plan_refused(code, name, *parts):
-    """`ferry check` says why; the plan that is not broken passes."""
+    """Checks that `ferry check` refuses the broken plan with this code and text, and passes the good one."""
     expect(run("check", broken_plan("good")), 0)
     expect(run("check", broken_plan(name)), code, *parts)
 
@@ -119,7 +119,7 @@ def case_031_big_endian_feed():
 
 
 def caret_under(errors, text, column):
-    """The line `text` stands in the message, and below it a caret under that column."""
+    """Checks that the message has the line `text`, and below it a caret under that column."""
     lines = errors.splitlines()
     at = next((i for i, line in enumerate(lines) if line.strip() == text), None)
     if at is None or lines[at + 1].strip() != "^" or lines[at + 1].index("^") - lines[at].index(text) != column:
@@ -195,7 +195,7 @@ def case_042_more_memory_than_there_is():
 
 
 def two_files(one, other, settings=((), ())):
-    """mpirun of two tasks with a file and settings of the environment each: exit code, stdout, stderr."""
+    """Runs two tasks by mpirun, each with its own file and environment variables. Gives exit code, stdout, stderr."""
     tasks = [["-np", "1", "env", *setting, FERRY, "run", file] for setting, file in zip(settings, (one, other))]
     done = subprocess.run([MPIRUN, "--oversubscribe", *tasks[0], ":", *tasks[1]],
                           capture_output=True, text=True, timeout=SECONDS, env=environment())
@@ -227,7 +227,7 @@ def case_044_products_by_different_code():
 
 
 def case_046_no_launcher():
-    """MPI without a launcher sets some of a launcher's variables itself."""
+    """Without a launcher MPI itself sets some of a launcher's variables, which must not be taken for a launcher's."""
     if not MPIRUN:
         return "no mpirun here"
     bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME", "LSAN_OPTIONS") if name in os.environ}
@@ -320,12 +320,12 @@ def case_078_kernel_throws():
     refused(4, ["error: Gather", "picked", "index 7", "3", 'input 1 comes from the constant "i" at model.cpp:1', "model.cpp:6", "task 1"], path, "--tasks", "2")
     if "[task" in run("run", path, "--tasks", "2")[2]:
         raise Failed("virtual tasks speak as one of them")
-    if MPIRUN:  # the tasks that hear of it end with its code
+    if MPIRUN:  # the tasks that are told of the error end with its code
         expect(two_files(path, path), 4, "task 1 failed first", "index 7")
 
 
 def case_079_wall_clock_jumps():
-    """By a year, at every look; --deadline would notice at once."""
+    """The clock jumps by a year at every reading; if the deadline were by that clock, it would expire at once."""
     path = write("steps.pbtxt", add("/task:0", "/task:1", "/task:0"))
     preload = {"LD_PRELOAD": JUMPING_CLOCK, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
     result = run("run", path, "--tasks", "2", "--steps", "2000", "--deadline", str(SECONDS), env=preload)
@@ -352,7 +352,7 @@ def case_109_file_larger_than_allowed():
 
 
 def case_110_no_memory_for_products_of_matrices():
-    """OpenBLAS would ask for ever."""
+    """OpenBLAS alone would try for ever to get its memory."""
     if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
         return "a sanitizer needs more addresses"
     path = write("product.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", 64, 64)), op("c", "MatMul", ["a", "a"]), fetches=["c"]))
@@ -360,7 +360,7 @@ def case_110_no_memory_for_products_of_matrices():
     if "openblas" not in run("doctor")[1]:
         return "no OpenBLAS here"
     expect(run(*words), 0)
-    for megabytes in range(1000, 100, -40):  # the first limit that is too small
+    for megabytes in range(1000, 100, -40):  # finds the largest of these limits that is too small
         done = subprocess.run(["sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh", FERRY, *words],
                               capture_output=True, text=True, timeout=SECONDS, env=environment())
         if done.returncode != 0:
@@ -370,9 +370,9 @@ def case_110_no_memory_for_products_of_matrices():
 
 
 def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
-    """128 MiB for each thread that multiplies, which no plan counts."""
+    """OpenBLAS maps 128 MiB for each thread that multiplies, which no plan counts: it must touch little of that."""
     def peak_of(size):
-        shape = (2, size, size)  # two products: those of one are computed without OpenBLAS where they are large
+        shape = (2, size, size)  # a batch of two: a single large product is computed without OpenBLAS
         path = write("products.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", *shape)), op("c", "MatMul", ["a", "a"]), fetches=["c"]))
         words = ["run", path, "--threads", "1", "--feed", "a=" + write("a.npy", npy("<f4", shape, bytes(8 * size * size)))]
         child = subprocess.Popen([FERRY, *words], stdout=subprocess.DEVNULL, env=environment())
@@ -387,7 +387,7 @@ def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
 
 
 def case_114_more_tasks_than_threads():
-    """What only plans takes no thread for a task, and little memory."""
+    """A run is refused; `check`, which only plans, needs no thread for a task, and little memory."""
     path = write("many.pbtxt", add())
     tasks = ["--tasks", "65536", "--threads", "1"]
     expect(run("run", path, *tasks), 7, "65536 tasks in one process need a thread each", "mpirun")
@@ -400,7 +400,7 @@ def case_114_more_tasks_than_threads():
 
 
 def case_114_no_memory_for_threads():
-    """Wherever the addresses of the process end: in the making of a thread, or before it, or behind."""
+    """With limits of the address space that are reached before, while or after a thread is created."""
     if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
         return "a sanitizer needs more addresses"
     path = write("small.pbtxt", add())
@@ -448,7 +448,7 @@ def case_033_fifo_as_a_library_of_ops():
 
 
 def interrupted(command, sig, ready=None):
-    """Runs the command until it catches the signal, or until ready(its process), and sends it: exit code, "", what it says."""
+    """Runs the command until it has a handler for the signal, or until ready(pid), and sends it. Gives exit code, "", stderr."""
     ready = ready or (lambda pid: catches(pid, sig))
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     while not ready(job.pid) and job.poll() is None:
@@ -472,7 +472,7 @@ def case_080_interrupted():
 
 
 def case_081_many_tasks_are_stopped():
-    """While they begin, and while they run: by then there is a thread for each."""
+    """Stopped while the tasks begin, and while they run, when there is a thread for each."""
     command = [FERRY, "run", write("many.pbtxt", add()), "--tasks", "500", "--threads", "1", "--steps", "1000000000000"]
     expect(interrupted(command, signal.SIGTERM), 130, "interrupted")
     expect(interrupted(command, signal.SIGTERM, ready=lambda pid: len(os.listdir(f"/proc/{pid}/task")) >= 500), 130, "interrupted")

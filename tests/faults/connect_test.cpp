@@ -1,4 +1,4 @@
-// Faults of tasks that meet, by their numbers.
+// Faults while tasks connect, by their numbers in README.md.
 #include <doctest/doctest.h>
 
 #include <exception>
@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// An end whose texts of the exchange are changed on their way: a task that runs another ferry.
+/// A transport that changes the texts its task exchanges, to simulate a task that runs another build of ferry.
 class Foreign final : public Transport {
  public:
   using Change = std::function<std::string(std::string)>;
@@ -55,7 +55,7 @@ Error connected(std::unique_ptr<Transport> end) {
   }
 }
 
-/// What the tasks of a job of three say when task 2 introduces itself otherwise.
+/// The errors of the three tasks of a job in which `change` changes how task 2 introduces itself.
 std::vector<Error> with_foreign_task(const Foreign::Change& change) {
   auto ends = inproc_transports(3);
   ends[2] = std::make_unique<Foreign>(std::move(ends[2]), change);

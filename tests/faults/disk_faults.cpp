@@ -1,5 +1,5 @@
-// Preloaded into a process, breaks one fsync of it: the variable FERRY_TEST_SYNC is "fail N" or "kill N", and counts
-// them from 1; "kill N R" only in rank R of mpirun.
+// A library to preload that breaks one fsync() of a process. The environment variable FERRY_TEST_SYNC is "fail N" (the
+// N-th fails, from 1) or "kill N" (at the N-th the process is killed); a third word R limits that to rank R of mpirun.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 FERRY, ROOT = sys.argv[1], Path(sys.argv[2])
 FILES = ROOT / "tests" / "faults" / "formats"
-# Where the newest version of each format stands, and what its files are called.
+# For each format, the file and the constant that have its newest version, and the names of its test files.
 VERSIONS = {
     "graph": ("graph/file/graph_file.hpp", "kGraphVersion", ["graph_{}.pb", "graph_{}.pbtxt"]),
     "plan": ("placement/plan/plan.hpp", "kPlanVersion", ["plan_{}.plan"]),
@@ -20,7 +20,7 @@ VERSIONS = {
 
 
 def ferry(*words, code=0):
-    """What the command says, which must end with `code`."""
+    """Runs the command, which must end with `code`; gives its stdout, or its stderr where that is not 0."""
     done = subprocess.run([FERRY, *map(str, words)], capture_output=True, text=True, timeout=60)
     if done.returncode != code:
         raise AssertionError(f"{words}: exit {done.returncode}, not {code}\n{done.stdout}{done.stderr}")

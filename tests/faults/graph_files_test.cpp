@@ -1,4 +1,5 @@
-// FAULTS.md part A for graph files: each bad file is refused with code 3, by a message that names file and reason.
+// Faults of graph files, by their numbers in README.md: each bad file is refused with code 3, by a message that names
+// file and reason.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ std::string refusal(const std::string& content, GraphFormat format) {
   return "accepted";
 }
 
-/// What a text file with these ops in its main graph is told.
+/// The error for a text file with these ops in its main graph, "accepted" where there is none.
 std::string refused_ops(const std::string& ops, const std::string& rest = "") {
   return refusal("version: 1 graph { " + ops + " } " + rest, GraphFormat::text);
 }
@@ -53,13 +54,13 @@ std::string small_file() {
   return encode_graph(graph, GraphFormat::binary).content;
 }
 
-/// With the right head, as a forger would.
+/// Writes the head that fits the content, as a forger would.
 std::string framed(std::string content) {
   write_graph_head(content);
   return content;
 }
 
-/// While over `inner` as body, on a constant.
+/// A file with a While on a constant; `body_of_op` has the attributes that name its bodies, `body` the bodies.
 std::string loop_file(const std::string& body_of_op, const std::string& body) {
   return "version: 1 graph { " + kA + " op { name: 'while' op: 'While' input: 'a' attr { name: 'carried' int: 1 } " +
          body_of_op + " } } " + body;
@@ -145,7 +146,7 @@ TEST_CASE("007 over the size limit") {
 
 TEST_CASE("008 nested over the limit: refused when loading and when saving") {
   std::string deep = small_file();
-  deep += std::string(200, '\x4b') + std::string(200, '\x4c');  // groups within groups
+  deep += std::string(200, '\x4b') + std::string(200, '\x4c');  // protobuf groups within groups
   CHECK(has(refusal(framed(deep), GraphFormat::binary), "nested more than"));
   CHECK(refusal("version: 1 graph { op { attr { " + std::string(10000, '{'), GraphFormat::text) != "accepted");
   std::string bodies = "version: 1 graph { } ";

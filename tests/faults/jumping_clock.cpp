@@ -1,4 +1,5 @@
-// Preloaded into a process, makes its wall clock jump by a year at every look, to and fro. The monotonic clock goes on.
+// A library to preload that makes the wall clock of a process jump by a year at every reading, forward and back in
+// turn. The monotonic clock is as it was.
 #include <sys/time.h>
 #include <time.h>
 

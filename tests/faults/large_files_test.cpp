@@ -1,4 +1,4 @@
-// Files of gigabytes, without data, that are not what they are given as: nothing but their heads is read.
+// Sparse files of gigabytes that are not of the format they are given as: only their heads are read.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kHuge = std::uint64_t{10} << 30;
 
-/// Files of which nobody reads the whole.
+/// A file system in which it is an error to read a whole file.
 class Heads final : public test::FaultyFiles {
  public:
   Heads() : FaultyFiles(std::numeric_limits<int>::max(), Fault::full) {}
@@ -31,7 +31,7 @@ class Heads final : public test::FaultyFiles {
   }
 };
 
-/// A file that begins so, and goes on with a hole.
+/// A file that begins with `begin` and goes on with a hole.
 std::string huge(const test::TempFolder& folder, const std::string& name, std::string_view begin,
                  std::uint64_t size = kHuge) {
   const std::string path = folder / name;

@@ -19,7 +19,7 @@ class NoTanhOnGpu final : public KernelLookup {
   }
 };
 
-/// What planning tanh(x) on `device` says, over two tasks of which the second has two GPUs.
+/// The error of planning tanh(x) on `device`, for two tasks of which the second has two GPUs.
 Error refusal(std::string_view device) {
   Graph g;
   const Value x = g.constant({1.0, 2.0});

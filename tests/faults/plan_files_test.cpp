@@ -1,4 +1,4 @@
-// FAULTS.md part A for plan files.
+// Faults of plan files, by their numbers in README.md.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -33,7 +33,7 @@ void put(Bytes& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-/// The right length and hash for what is there, as a forger would make.
+/// Writes the length and the hash that fit the bytes into their head, as a forger would.
 Bytes framed(Bytes bytes) {
   const std::span<const std::byte> body = std::span<const std::byte>(bytes).subspan(kPlanHeadBytes);
   put<std::uint64_t>(bytes, 16, body.size());

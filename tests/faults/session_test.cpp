@@ -1,4 +1,4 @@
-// Faults of a session's caller, by their numbers.
+// Faults of programs that use a session, by their numbers in README.md.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,7 +118,7 @@ TEST_CASE("078 after a kernel threw the session refuses to run and to save") {
 
 constexpr OpDef kOwn{.name = "Own", .types = "T->T", .T = kFloats, .index = "n->n"};
 
-/// What the op does, besides handing its input on.
+/// What the op does besides passing its input on.
 std::function<void()> own_code;
 
 void own(KernelRun& run) {

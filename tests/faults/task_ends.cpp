@@ -1,6 +1,6 @@
-// A job of three processes of which the second leaves in the middle, in the way that MODE says: FAULTS D. mpirun's exit
-// code and what the others print tell what became of it. With the mode `graph` they all end before there is
-// a job; with `op` and `callback` it is code of the user's that throws, called by ferry. task_ends MODE [--invariant=S]
+// task_ends MODE [--invariant=S]: a job of three processes of which the second leaves in the middle, in the way that
+// MODE says; the tests check mpirun's exit code and what the others print. With the mode `graph` all processes end
+// before there is a job; with `op` and `callback` code of the user's that ferry calls throws.
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace ferry;
 
-/// False when the task is to return.
+/// Leaves in the way of `mode`; false where that is to return from main().
 bool go_on(std::string_view mode) {
   if (mode == "exit") std::exit(0);
   if (mode == "error") throw Error(Code::numeric, "loss: NaN");

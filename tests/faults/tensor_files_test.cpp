@@ -1,4 +1,4 @@
-// FAULTS.md part A for tensors beside a graph: safetensors and npy.
+// Faults of tensor files (safetensors and npy), by their numbers in README.md.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 
 using ferry::test::has;
 
-/// A graph file with a constant large enough to lie beside it, in `folder`; its path.
+/// Saves a graph with a constant so large that it lies beside the graph's file; gives the path of that file.
 std::string saved(const test::TempFolder& folder) {
   Graph graph;
   Tensor large(DType::float32, {600, 512});
@@ -30,7 +30,7 @@ std::string saved(const test::TempFolder& folder) {
   return folder / "m.pb";
 }
 
-/// What loading m.pb says once the file beside it is this.
+/// The error of loading m.pb when the file beside it has this header and `data_bytes` zeros; "accepted" without one.
 std::string refusal(const std::string& header, std::size_t data_bytes) {
   const test::TempFolder folder;
   const std::string path = saved(folder);

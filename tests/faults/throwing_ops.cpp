@@ -1,4 +1,5 @@
-// A library of ops that throw: ferry run --ops. With FERRY_TEST_OPS=no it throws when its ops are asked for.
+// A library of ops that throw, for ferry run --ops. With the environment variable FERRY_TEST_OPS it throws already when
+// it is asked to add its ops.
 #include <cstdlib>
 #include <stdexcept>
 

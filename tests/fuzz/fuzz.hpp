@@ -1,4 +1,4 @@
-// What all fuzzers share: seeds in turn, each a good file changed at random, and what becomes of it.
+// What the fuzzers of protobuf files share: for each seed a good file is changed at random, and its reader is judged.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -15,13 +15,14 @@ namespace ferry::test {
 
 enum class Outcome { refused, taken, wrong };
 
-/// `read` takes a file (then it says whether all is well with what it took) or throws an Error of one of these codes,
-/// of one screen. Any other exception is wrong; that is printed.
+/// Calls `read`, which takes a file and returns whether what it took is right, or throws. An Error with one of the
+/// codes `refusals` and a text of at most one screen is `refused`. False and any other exception are `wrong`; the
+/// exception is printed.
 [[nodiscard]] Outcome outcome_of(const std::function<bool()>& read, std::initializer_list<Code> refusals);
 
-/// FUZZER … FIRST COUNT: for each seed a random one of `files`, read into `message`, mutated and handed to `judge`.
-/// Prints the seeds that are wrong, and a count. Gives the exit code: 0 when none is wrong, some are taken and some
-/// not.
+/// For each of `count` seeds from `first` on (numbers as text), parses a random one of `files` into `message`, mutates
+/// it, and calls `judge`. Prints the seeds that are wrong, and a count. Gives the exit code: 0 when none is wrong, some
+/// are taken and some are not.
 [[nodiscard]] int fuzz(const char* first, const char* count, const std::vector<std::string>& files,
                        google::protobuf::Message& message, const std::function<Outcome()>& judge);
 

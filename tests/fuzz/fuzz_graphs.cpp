@@ -1,6 +1,6 @@
 // fuzz_graphs FIRST COUNT: changes graph files at random and reads them, so that all that a file can say reaches the
 // reader and the shape inference of each op. A file must be refused with a reason, or be taken; what is taken must be
-// written and read again as the same graph. Begun from the graphs of the op cases, loops and branches, and random
+// written and read again as the same graph. It starts from the graphs of the op cases, loops and branches, and random
 // graphs.
 #include <cstdio>
 #include <string>
@@ -53,7 +53,7 @@ std::vector<std::string> seeds() {
   return files;
 }
 
-/// Taken: what was read is written as it was read.
+/// Reads the file; whether the graph is written and read again as the same.
 bool read_and_written(const std::string& content) {
   const std::string again = encode_graph(*read(content), GraphFormat::binary).content;
   return encode_graph(*read(again), GraphFormat::binary).content == again;
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return std::fputs("usage: fuzz_graphs FIRST COUNT\n", stderr), 2;
   ferry::file::GraphFile message;
   return fuzz(argv[1], argv[2], seeds(), message, [&] {
-    message.set_magic(0);  // the head is put right, as a forger would
+    message.set_magic(0);  // then a head is written that fits, as a forger would
     message.set_hash(0);
     std::string content = message.SerializeAsString();
     ferry::write_graph_head(content);

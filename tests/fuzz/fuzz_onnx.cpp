@@ -1,6 +1,6 @@
-// fuzz_onnx CASES FIRST COUNT: changes ONNX models at random, reads and imports them for the shapes that they say. A
-// model must be refused with a reason, or give a legal graph. Begun from the small models in the folder CASES: ONNX's
-// own tests.
+// fuzz_onnx CASES FIRST COUNT: changes ONNX models at random, reads them, and imports them with the input shapes that
+// they declare. A model must be refused with a reason, or give a legal graph. It starts from the small models in the
+// folder CASES: ONNX's own tests.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

@@ -1,9 +1,9 @@
-// fuzz_plans FIRST COUNT: changes plans at random, as a forger would who makes the hash anew, and runs what the reader
-// and the verifier take, in a process of its own. It must end by itself: with its results, or with an Error of which
-// the user is to blame. A death by a signal, a bug, tasks that wait for one another and a run without an end are wrong;
-// but for the last two where there are loops or branches: whether a loop ends, and whether tasks read equal conditions,
-// nobody can say of a plan.
-// Begun from plans of the op cases, of random graphs on meshes with loops and branches, and of random graphs.
+// fuzz_plans FIRST COUNT: changes plans at random, as a forger would who also writes the hash that fits, and runs those
+// that the reader and the verifier accept, each in a child process. A run must end by itself, with its results or with
+// an Error that is not ferry's fault. Wrong are: a death by a signal, Code::bug, tasks that wait for one another, and a
+// run without an end. The last two are allowed of plans with loops or branches: from a plan nobody can tell whether a
+// loop ends, or whether all tasks read equal conditions. It starts from plans of the op cases, of random graphs on
+// meshes with loops and branches, and of random graphs.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -32,9 +32,9 @@
 namespace ferry::test {
 namespace {
 
-constexpr std::chrono::milliseconds kDeadline{10000};  // of tasks that wait for one another
-constexpr int kPatience = 30000;                       // milliseconds for a run
-constexpr std::uint64_t kMemory = 1 << 28;             // bytes that the plan of a task may want
+constexpr std::chrono::milliseconds kDeadline{10000};  // tasks that wait longer count as stalled
+constexpr int kPatience = 30000;                       // milliseconds that a run may take
+constexpr std::uint64_t kMemory = 1 << 28;             // bytes that a task may need by its plan
 constexpr std::int64_t kSteps = 3;
 
 struct Sample {
@@ -99,7 +99,7 @@ Tensor some_tensor(Type type, Dice& dice) {
   return tensor;
 }
 
-/// What the run ends with.
+/// Runs the plan with random feeds and variables. Gives 0, or throws what the run throws.
 int run(Plan plan, std::uint64_t seed) {
   Dice dice(seed);
   ClusterOptions options;
@@ -121,7 +121,8 @@ int run(Plan plan, std::uint64_t seed) {
   return 0;
 }
 
-/// In the child: 0 when the plan ran, 1 for what is wrong, 2 for other errors, 3 when tasks wait; says why to `out`.
+/// The exit code of the child: 0 when the plan ran, 1 for what is wrong, 2 for errors that may be, 3 when tasks waited
+/// for one another. Writes the reason to `out`.
 int judge(const Plan& plan, std::uint64_t seed, int out) {
   const auto say = [&](const std::string& text) {
     static_cast<void>(!write(out, text.data(), std::min<std::size_t>(text.size(), 2000)));
@@ -147,7 +148,7 @@ bool has_conditions(const Plan& plan) {
   });
 }
 
-/// Runs it in a child.
+/// Runs the plan in a child process; `said` gets what it says.
 Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Error(Code::resource, "pipe");
@@ -155,7 +156,7 @@ Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
   if (child == 0) {
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take terabytes of addresses
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take terabytes of addresses
     constexpr rlim_t kSpace = rlim_t{8} << 30;
     const rlimit space{kSpace, kSpace};
     setrlimit(RLIMIT_AS, &space);

@@ -75,7 +75,7 @@ std::string odd_string(const Parts& parts, Dice& dice) {
   return text;
 }
 
-/// Sets one value of `field` (element `at` of a repeated one; -1: a new one) to something else of its type.
+/// Sets a value of `field` (of a repeated field: element `at`, or a new one for -1) to something else of its type.
 class Setter {
  public:
   Setter(Message& message, const FieldDescriptor* field, int at, const Parts& parts, Dice& dice)
@@ -119,7 +119,7 @@ class Setter {
       (reflection_.*fresh)(&message_, field_, value);
   }
 
-  /// Another of its class, from elsewhere; by way of a copy, for it may hold this very message.
+  /// Sets it to another message of its type, from elsewhere; by way of a copy, since that may contain this message.
   void set_message() {
     std::vector<const Message*> alike;
     for (const Message* other : parts_.messages)

@@ -41,7 +41,7 @@ class PlanMutator {
     return all[dice_.below(all.size())];
   }
 
-  /// Another number: mostly `other`, which stands at such a place elsewhere.
+  /// Changes a number: most often to `other`, which is the same field's elsewhere.
   template <class T>
   void number(T& x, T other, std::string_view what) {
     note(what);
@@ -209,7 +209,7 @@ class PlanMutator {
     }
   }
 
-  /// Another op, of the plan or of all.
+  /// Another op: one of the plan's, or any that ferry has.
   void change_op(Instruction& i, const Instruction& other) {
     if (dice_.one_in(2)) return number(i.op, other.op, "an op");
     note("an op");

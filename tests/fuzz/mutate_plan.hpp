@@ -7,9 +7,9 @@
 
 namespace ferry::test {
 
-/// Changes one to three fields anywhere in `plan`: a number becomes another, most often one that stands at such a place
-/// elsewhere; dims are permuted, joined or resized with the bytes to fit; attributes get other values, also of other
-/// kinds; instructions are exchanged, doubled or left out. Gives the names of what was changed, for messages.
+/// Changes one to three fields anywhere in `plan`: a number becomes another, most often the same field's elsewhere;
+/// dims are permuted, joined or resized with the bytes to fit; attributes get other values, also of other kinds;
+/// instructions are exchanged, duplicated or left out. Gives the names of what was changed, for messages.
 std::string mutate(Plan& plan, Dice& dice);
 
 }  // namespace ferry::test

@@ -1,4 +1,4 @@
-// Dtypes: 16-bit floats to the bit, what two dtypes give together, and tensors of each in every file.
+// Dtypes: the rounding of 16-bit floats, the promotion of two dtypes, and tensors of every dtype in every file format.
 #include "graph/types/dtype.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ double number(std::uint16_t bits) {
   return static_cast<double>(T::from_bits(bits));
 }
 
-/// Every number of the format, and those beside the middle between neighbours.
+/// Checks the rounding of every number of the format, of the middle between two, and of the doubles beside that.
 template <class T>
 void check_rounding() {
   const std::uint16_t endless = std::numeric_limits<T>::infinity().bits();
@@ -51,7 +51,7 @@ void check_rounding() {
   CHECK(wrong == 0);
 }
 
-/// Numbers at the ends of the range.
+/// The lowest number of the dtype, 1, and the largest.
 Tensor extremes(DType dtype) {
   Tensor tensor(dtype, {3});
   dispatch(dtype, [&](auto zero) {

@@ -49,7 +49,7 @@ void same(const Graph& a, const Graph& b) {
   for (std::uint32_t i = 0; i < a.subgraphs(); ++i) same(a.subgraph({i}), b.subgraph({i}));
 }
 
-/// Uses all that a file can hold.
+/// Fills the graph with all that a graph file can hold.
 void fill(Graph& g) {
   const MeshId mesh = g.mesh({{"dp", Mesh::kOpen}, {"tp", 2}}, "/job:worker/task:*");
   const Value x = g.input("x", DType::float32, {"batch", 4});

@@ -1,6 +1,7 @@
-// Preloaded into the tasks of an MPI job, counts what they send, through MPI's profiling interface: no code of ferry's.
-// When a task calls MPI_Finalize it writes FOLDER/RANK, FOLDER being the environment's COUNT_SENDS: a line for each
-// communicator and destination, "NAME,DESTINATION,MESSAGES,BYTES".
+// A library to preload into the tasks of an MPI job. It counts what they send by MPI's profiling interface, without any
+// code of ferry's. When a task calls MPI_Finalize, it writes a file named by its rank into the folder that the
+// environment variable COUNT_SENDS names: a line "NAME,DESTINATION,MESSAGES,BYTES" for each communicator and
+// destination.
 #include <mpi.h>
 
 #include <cstdint>

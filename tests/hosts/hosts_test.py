@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
-SECONDS = 100  # for a job that hangs; no case waits for it
+SECONDS = 100  # limit for a job that hangs; none takes as long otherwise
 HOSTS = 3
 MPI = [NETNS, "mpi", "-np", str(HOSTS), "--mca", "mpi_yield_when_idle", "1"]  # more hosts than cores
 
@@ -36,7 +36,7 @@ graph {{
 entry {{ name: "run" fetch {{ name: "shown" value: "shown" }} }}
 """
 
-# Two values of one task that another one needs together.
+# Task 1 needs two values of task 0 together, so that they can share a message; task 2 needs a third.
 TOGETHER = f"""
 version: 1
 graph {{
@@ -65,7 +65,7 @@ class Cases:
         self.count_sends, self.folder = count_sends, folder
 
     def run_counted(self, steps, *words):
-        """Output of `ferry run`, its counters, and of each task what MPI was given to send to each other task."""
+        """The output of `ferry run`, its counters, and for each task what MPI was given to send to each other task."""
         stats, counts = self.folder / "stats.json", self.folder / "counts"
         shutil.rmtree(counts, ignore_errors=True)
         counts.mkdir()
@@ -81,7 +81,7 @@ class Cases:
         return output, tasks, [sends((counts / str(task)).read_text()) for task in range(HOSTS)]
 
     def check_sends(self, *words):
-        """In each step MPI is given the messages and bytes that ferry counts and planned, and nothing else."""
+        """Checks that in each step MPI is given the messages and bytes that ferry counts and planned, and nothing else."""
         _, tasks, few = self.run_counted(4, *words)
         output, _, more = self.run_counted(24, *words)
         each = [{peer: [(b - a) / 20 for a, b in zip(few[task]["ferry data"].get(peer, [0, 0]), sent)]
@@ -120,7 +120,7 @@ class Cases:
         assert output.count("Status: SUCCESS!") == HOSTS, output
 
     def cut_link(self):
-        """A task on this side of the cut names the one on the other, and so ends the job. mpirun itself does not notice."""
+        """When a host is cut off, a task on this side names the task on the other and so ends the job. mpirun does not notice."""
         graph = self.folder / "steps.pbtxt"
         graph.write_text(STEPS)
         command = [*MPI, self.ferry, "run", str(graph), "--steps", "1000000000", "--deadline", "5"]
@@ -156,16 +156,17 @@ def read_until(job, pattern):
 
 
 def give_up():
-    """Ends this pid namespace, and so the job, whose pipes its tasks may hold open."""
+    """Ends this process, and so its pid namespace and the job, whose tasks may hold open the pipe that is read."""
     print(f"FAILED: nothing was said for {SECONDS} s", flush=True)
     os._exit(1)
 
 
 def run_inside(arguments, folder):
-    """In the namespaces, beside the hosts: runs the cases."""
+    """Runs the cases; called inside the namespaces, beside the hosts."""
     cases = Cases(*arguments, folder)
     passed = failed = 0
-    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.cut_link):  # no host is whole after the last
+    # The last case cuts off a host.
+    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.cut_link):
         name = case.__name__
         try:
             case()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ferry as its users have it: installed, found by pkg-config, compiled against outside of the tree.
+"""Tests ferry as its users have it: installed, found by pkg-config and CMake, compiled against from outside the tree.
 
     install_test.py BUILD_FOLDER README COMPILER
 
@@ -108,7 +108,7 @@ class Installed(unittest.TestCase):
         self.assertIn("11 22 33", output(program, "--tasks", "3"))
 
     def cmake_build(self, name, target, component=""):
-        """The program of that name, built by CMake from the package."""
+        """Builds a program of that name by CMake with the installed package; gives its path."""
         source, build = self.folder / f"cmake_{name}", self.folder / f"cmake_{name}_build"
         source.mkdir()
         (source / "CMakeLists.txt").write_text(
@@ -153,7 +153,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
 
     def follow(self, page):
-        """Types what stands in a page: programs and the commands after them. What comes out must be what the page says."""
+        """Does what a page of docs tells its reader: saves the programs and types the commands. The output must be the page's."""
         folder = self.folder / Path(page).stem
         folder.mkdir()
         env = dict(self.env, PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMPI_ALLOW_RUN_AS_ROOT="1",
@@ -162,7 +162,7 @@ class Installed(unittest.TestCase):
         programs = re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         for name, program in programs:
             (folder / f"{name}.cpp").write_text(program)
-            if f"g++ -std=c++20 {name}.cpp" not in text:  # the page says it once for all
+            if f"g++ -std=c++20 {name}.cpp" not in text:  # the page shows how to compile only once
                 output(CXX, *WARNINGS, str(folder / f"{name}.cpp"), "-o", str(folder / name), *self.flags("--cflags", "--libs"))
         commands = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
         for command, wanted in commands:
@@ -171,7 +171,7 @@ class Installed(unittest.TestCase):
             self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
             wanted = "".join(line[4:] for line in wanted.splitlines(keepends=True))
             self.assertEqual(in_text(done.stdout), in_text(wanted), f"{page}: {command}")
-            for got, number in zip(numbers_in(done.stdout), numbers_in(wanted)):  # last digits are the processor's
+            for got, number in zip(numbers_in(done.stdout), numbers_in(wanted)):  # the last digits depend on the processor
                 self.assertAlmostEqual(got, number, delta=0.02 * abs(number) + 1e-6, msg=f"{page}: {command}\n{done.stdout}")
         self.assertTrue(programs and commands, page)
 

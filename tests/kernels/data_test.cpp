@@ -1,4 +1,4 @@
-// Files and batches; constants and parts of them; products large enough to be cut.
+// Files and batches; constants and parts of them; products large enough to be split over threads.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -162,7 +162,7 @@ TEST_CASE("batches take every row once an epoch") {
   CHECK(orders.size() == 3);
 }
 
-/// The same rows of all formats, as files of 23 rows; images of two folders' files.
+/// Writes files of 23 rows in all formats (raw rows also as a folder of two files), and gives the ops that read them.
 Values in_files(const Folder& folder, Graph& g) {
   const Tensor rows = counting({23, 2});
   write_npy(local_files(), folder.path("x.npy"), "<i4", rows.sizes(), rows.bytes());
@@ -243,7 +243,7 @@ TEST_CASE("damaged rows of a text are named by file and line, when they are take
   refused(values, 3, "x.txt:5:7: more than 1 entries in a row");
 }
 
-/// The machine's files, and which bytes of them were read.
+/// The machine's files; records the offsets of the bytes that are read from opened ones.
 class Recording final : public FileSystem {
  public:
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }

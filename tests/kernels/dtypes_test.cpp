@@ -1,5 +1,5 @@
 // Every dtype in kernels: conversions between all pairs, folds, what happens at the ends of ranges, and kernels that
-// get wider arrays in place of narrow ones.
+// get narrow arrays converted to wider ones.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,11 +20,11 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// The dtype's integers as numbers of T; of others nothing.
+/// Whether T is an integer type; bool is not counted.
 template <class T>
 constexpr bool kIsInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-/// What docs/dtypes.md says of a conversion.
+/// Converts as docs/dtypes.md says.
 template <class To, class From>
 To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -84,7 +84,7 @@ Tensor evaluated(const Value& value, int threads = 1) {
   return test::Evaluator(value.graph(), {.parallel = &parallel}).run({value})[0];
 }
 
-/// f of constants.
+/// f of two constants, computed.
 template <class F>
 Tensor computed(const F& f, const Tensor& a, const Tensor& b) {
   Graph g;
@@ -92,7 +92,7 @@ Tensor computed(const F& f, const Tensor& a, const Tensor& b) {
   return evaluated(f(x, y));
 }
 
-/// Those that most kernels do not take.
+/// The dtypes that most kernels do not take themselves.
 constexpr DType kNarrow[] = {DType::int8,   DType::uint8,  DType::int16,   DType::uint16,
                              DType::uint32, DType::uint64, DType::float16, DType::bfloat16};
 

@@ -1,4 +1,4 @@
-// Extents: kernels find those of a bounded output, and leave the sizes of any other as the plan gives them.
+// Extents: kernels compute the extent of a bounded output, and leave the sizes of any other as the plan gives them.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-/// A float array of `sizes`, of ones.
+/// A float32 array of ones.
 struct Ones {
   explicit Ones(std::vector<std::int64_t> dims, bool is_bounded = false)
       : sizes(std::move(dims)), begin(sizes.size()), bounded(is_bounded) {

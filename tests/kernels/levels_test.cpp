@@ -1,4 +1,4 @@
-// Instruction sets: on arrays that are longer than any vector register, all of them give the same bits.
+// Kernel levels: on arrays that are longer than any vector register, all instruction sets give the same bits.
 #include <doctest/doctest.h>
 
 #include <cmath>

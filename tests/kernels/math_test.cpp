@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
     CHECK(std::isnan(y));
 }
 
-// Made with g++-12 and clang++-14: a compiler or an instruction set that gives other bits fails here.
+// The digests are from g++-12 and clang++-14: a compiler or an instruction set that gives other bits fails here.
 TEST_CASE("elementary functions give the same bits everywhere") {
   const auto digest = [](auto zero) {
     using T = decltype(zero);

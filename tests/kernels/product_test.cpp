@@ -1,5 +1,5 @@
-// Products by tiles, of a small factor or two large ones: numbers that floats hold exactly, so that integers give the
-// same.
+// Matrix products by tiles, with a small factor or two large ones. The numbers are integers that floats hold exactly,
+// so that the product in int64 must be the same.
 #include <doctest/doctest.h>
 
 #include "ops/math/linalg.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("large matrices") {
   check_product(a_transposed, b_transposed, true, true);
   check_product(whole(g, 130, 500), whole(g, 500, 330), false, false);  // cut by columns
   check_product(whole(g, 270, 200), whole(g, 200, 330), false, false);  // eight blocks of rows
-  check_product(whole(g, 523, 100), whole(g, 100, 600), false, false);  // sixteen
+  check_product(whole(g, 523, 100), whole(g, 100, 600), false, false);  // sixteen blocks
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Random numbers: the generator's published values, distributions, and parts of a value drawn by themselves.
+// Random numbers: the generator's published values, distributions, and parts of a value that are drawn alone.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Moments moments(const Tensor& x) {
   return m;
 }
 
-/// A [6,10] value drawn by the kernel itself: rows [begin, begin + rows) and columns [left, left + columns).
+/// Part of a [6,10] value, drawn by calling the kernel: rows [begin, begin + rows), columns [left, left + columns).
 std::vector<float> drawn_part(std::int64_t begin, std::int64_t rows, std::int64_t left, std::int64_t columns) {
   const Kernel* kernel = cpu_kernels().find("RandomNormal");
   const Attrs attrs{{"mean", 0.0}, {"stddev", 1.0}, {"seed", std::int64_t{3}}};

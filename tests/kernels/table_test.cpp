@@ -1,4 +1,4 @@
-// The kernel table, splitting, broadcasting and the evaluator that other tests stand on.
+// The kernel table, splitting, broadcasting, and the evaluator that other tests rely on.
 #include <doctest/doctest.h>
 
 #include "graph/op/op_def.hpp"

@@ -1,4 +1,4 @@
-// Matrices too large for the caches, whose lines are written around them.
+// Transposes of matrices too large for the caches, which write whole cache lines around the caches.
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -34,7 +34,7 @@ void check_transpose(std::int64_t matrices, std::int64_t rows, std::int64_t colu
 TEST_CASE("large matrices are transposed") {
   check_transpose<std::int32_t>(3, 1040, 690);
   check_transpose<double>(1, 1032, 1030);
-  check_transpose<float>(1, 1501, 1400);  // rows of which no line begins with the next one
+  check_transpose<float>(1, 1501, 1400);  // rows whose ends are not those of cache lines
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ from npy import read_npy, write_npy
 
 FERRY = sys.argv[1]
 MODEL = Path(sys.argv[2])
-NUMBERS = {"<f4": 1, "<i4": 6}  # ONNX's of dtypes
+NUMBERS = {"<f4": 1, "<i4": 6}  # ONNX's numbers of these dtypes
 
 
 def ferry(*words):
@@ -36,7 +36,7 @@ def tensor_proto(descr, shape, content):
 
 
 def field(number, content):
-    """Of a protobuf message: a string, another message, or a number."""
+    """A field of a protobuf message, encoded: a string, another message, or a number."""
     if isinstance(content, int):
         return varint(number << 3) + varint(content)
     content = content.encode() if isinstance(content, str) else content
@@ -54,7 +54,7 @@ class Commands(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def case(self, name, change=lambda content: content):
-        """A conformance case of the model, its output changed."""
+        """Makes a conformance case of the model, with `change` applied to its expected output."""
         case = self.folder / name
         data = case / "test_data_set_0"
         data.mkdir(parents=True)

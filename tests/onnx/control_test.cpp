@@ -15,7 +15,7 @@ std::string body_of(const std::string& text) {
   return attribute("body", "g { " + text + " }", "GRAPH");
 }
 
-/// Of a body that carries `v`, and gives `w` and what `rest` says.
+/// The text of a loop's body that carries `v` and gives `w` as its next value; `rest` has its nodes and more outputs.
 std::string carries(const std::string& v, const std::string& w, const std::string& rest) {
   return value("input", "i_" + v, "int64", {}) + value("input", "c_" + v, "bool", {}) +
          value("input", v, "float32", {"2"}) + value("output", "more_" + v, "bool", {}) +
@@ -24,7 +24,7 @@ std::string carries(const std::string& v, const std::string& w, const std::strin
 
 const std::string kTen = "initializer { name: 'ten' data_type: 1 float_data: 10 } ";
 
-/// Whether the greatest of `w` is below 10 is the condition of the body that carries `v`.
+/// Nodes for the condition of the body that carries `v`: whether the greatest element of `w` is below 10.
 std::string until_ten(const std::string& v, const std::string& w) {
   return node("most_" + v, "ReduceMax", w, attribute("keepdims", "i: 0", "INT")) +
          node("more_" + v, "Less", "most_" + v + ", ten");
@@ -150,7 +150,7 @@ TEST_CASE("a loop that its body ends gives something in each iteration") {
 }
 
 TEST_CASE("a loop within a loop uses what both carry") {
-  // u: twice u + v, from v on; then w = u + x. So v becomes 3 v + x.
+  // The inner loop begins with u = v and adds v m times; then w = u + x. So v becomes (m + 1) v + x.
   const std::string inner = carries("u", "u2", goes_on("u") + node("u2", "Add", "u, v"));
   const std::string outer =
       carries("v", "w", goes_on("v") + node("end", "Loop", "m,, v", body_of(inner)) + node("w", "Add", "end, x"));
@@ -170,7 +170,8 @@ TEST_CASE("a loop within a loop uses what both carry") {
 }
 
 TEST_CASE("loops within a loop give something in each iteration") {
-  // As above; the inner loop ends where an element is 10, and gives each u: their sum is given by the outer loop.
+  // As above, with m = 2. The inner loop also gives each u, the outer loop the sum of these; a loop with until_ten()
+  // ends when an element is 10 or more.
   const std::string sum = node("s", "ReduceSum", "each, first", attribute("keepdims", "i: 0", "INT"));
   const auto model = [&](const std::string& times, const std::string& inner_end, const std::string& outer_end) {
     const std::string inner = carries(

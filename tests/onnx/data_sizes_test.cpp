@@ -1,4 +1,4 @@
-// Sizes that the data decide are found in each step, not while importing: a second step with other pixels has others.
+// Sizes that the data decide are found in each step, not while importing: a step with other data has other sizes.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ Tensor floats(std::vector<std::int64_t> sizes, const std::vector<float>& values)
   return Tensor::of<float>(std::move(sizes), std::span<const float>(values));
 }
 
-/// Each op on one of two tasks, those of bodies too.
+/// Places each op on one of two tasks at random, in bodies too.
 void place_on_two(Graph& graph, Dice& dice) {
   for (OpId id = 0; id < graph.size(); ++id) {
     Annotation annotation = graph.op(id).annotation();
@@ -25,8 +25,8 @@ void place_on_two(Graph& graph, Dice& dice) {
   for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) place_on_two(graph.subgraph(SubgraphRef{i}), dice);
 }
 
-/// A model that was imported without the values of its input x, run for several of these: by the evaluator, and by a
-/// session whose tasks share its ops, which must give the same.
+/// A model that was imported without the values of its input x. Each call runs it for one of these, by the evaluator
+/// and by a session whose two tasks share its ops; both must give the same.
 class Steps {
  public:
   explicit Steps(const std::string& nodes, const std::vector<std::string>& sizes = {"2", "3"})
@@ -110,7 +110,7 @@ TEST_CASE("how many there are is a number of the step") {
   CHECK(rank(kOne) == "[2]");
 }
 
-/// The places as rows, `t`, and how many they are: `n`, [1].
+/// The positions of elements that are not zero as rows `t`, and the number of rows `n`, of shape [1].
 const std::string kRows =
     kPlaces + node("t", "Transpose", "nz") + node("n", "Shape", "t", attribute("end", "i: 1", "INT"));
 
@@ -199,7 +199,7 @@ TEST_CASE("the largest ones, as many as there are at most") {
   CHECK(of_columns(kOther) == "[[1 0]]");
 }
 
-/// A branch that gives `r`.
+/// The attribute `name` with a branch whose output is `r`.
 std::string branch(const std::string& name, const std::string& nodes) {
   return attribute(name, "g { " + value("output", "r", "int64", {}) + nodes + " }", "GRAPH");
 }
@@ -229,7 +229,7 @@ TEST_CASE("iterations change the number of rows") {
     return initializer("times", {}, {3}) + initializer("flat", {1}, {-1}) + node("f", "Reshape", "x, flat") +
            node("y", "Loop", inputs, attribute("body", "g { " + of_body + nodes + " }", "GRAPH"));
   };
-  // Of those that are left the ones above the iteration's number stay.
+  // Each iteration keeps the elements that are above its number.
   const std::string above = node("fi", "Cast", "i", attribute("to", "i: 1", "INT")) + node("g", "Greater", "v, fi") +
                             node("w", "Compress", "v, g", axis(0)) + node("more", "Identity", "c");
   const Steps fewer(looped(above, "times,, f"));
@@ -248,7 +248,7 @@ TEST_CASE("iterations change the number of rows") {
 }
 
 TEST_CASE("boxes above a score, of which the best that do not overlap are kept") {
-  // x are the scores of three boxes in two rows; of those above 0 the boxes are suppressed, and the two best taken.
+  // x has the scores of six boxes. Non-maximum suppression goes over those that are not 0, and the two best are taken.
   const std::string boxes = "initializer { name: 'boxes' data_type: 1 dims: 6 dims: 4 " + [] {
     std::string text;
     for (const int edge : {0, 0, 4, 4, 0, 1, 4, 5, 9, 9, 12, 12, 20, 20, 24, 24, 20, 21, 24, 25, 40, 40, 44, 44})

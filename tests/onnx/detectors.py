@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch's detectors against onnxruntime, on one task and split over three by rules. By hand:
+"""Compares PyTorch's detectors in ferry with onnxruntime, on one task and split over three by rules. Run by hand:
 
     pip install numpy onnx onnxruntime torch torchvision
     detectors.py FERRY FOLDER [NAME...]
 
-Models are exported into FOLDER once, their weights drawn so that each layer's results have a variance of 1. They are
-imported without an image; three images of other pixels must give onnxruntime's boxes: as many, each with the label,
-the score and the edges (in pixels) of one of them to LIMIT (boxes of nearly equal scores may change places). The split
-run must give the same bits. The exit code is 1 when one does not.
+Models are exported into FOLDER once, with random weights that are scaled so that each layer's results have a variance of
+1. They are imported without an image. For each of three images there must be as many boxes as by onnxruntime, and each
+must have the label, the score and the edges (in pixels) of one of onnxruntime's to LIMIT (boxes of nearly equal scores may
+change places). The split run must give the same bits. The exit code is 1 when one of these fails.
 """
 import argparse
 import subprocess
@@ -40,7 +40,7 @@ def image(number):
 
 
 def to_unit_variance(layer, _, out):
-    """A hook: scales the layer's weights."""
+    """A forward hook that scales the layer's weights so that its results have a variance of 1."""
     spread = out.std()
     if out.numel() < 2 or not torch.isfinite(spread) or spread == 0:
         return None
@@ -63,11 +63,11 @@ def exported(name, file):
             hook.remove()
         for key, weights in model.named_parameters():
             if any(word in key for word in ("bbox_pred", "bbox_reg", "regression")) and weights.dim() > 1:
-                weights.mul_(0.2)  # boxes near their anchors
+                weights.mul_(0.2)  # keeps boxes near their anchors
             if name == "ssdlite" and "classification_head" in key and weights.dim() > 1:
-                weights.mul_(0.7)  # scores below 1, which would be equal
+                weights.mul_(0.7)  # keeps scores below 1, where they would be equal
             if "cls_score.bias" in key:
-                weights[0] = -3.0  # little background
+                weights[0] = -3.0  # makes background rare
         names = list(model([sample])[0])
     torch.onnx.export(model, ([sample],), str(file), opset_version=17, input_names=["image"], output_names=names)
 
@@ -79,12 +79,12 @@ def run(ferry, graph, feed, out, *more):
 
 
 def rows_of(results):
-    """A row for each box; a label is as far from another as no edge is."""
+    """A row for each box. Labels are scaled so that two different ones are farther apart than edges can be."""
     return np.column_stack([results["labels"] * 1e4, results["scores"], results["boxes"]])
 
 
 def farthest(found, wanted):
-    """How far a row of one is from its nearest in the other, at most."""
+    """The largest distance from a row of either array to the nearest row of the other."""
     if len(found) != len(wanted):
         return np.inf
     distances = np.abs(found[:, None] - wanted[None]).max(axis=2)

@@ -1,4 +1,5 @@
-// Numbers that tests and scripts (drawn.py) draw alike: weights and images of models without data of their own.
+// Pseudorandom numbers that are the same in tests and in scripts (drawn.py): weights and images for models without
+// data.
 #pragma once
 
 #include <cstdint>

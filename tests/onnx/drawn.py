@@ -1,4 +1,4 @@
-"""Numbers that scripts here and the tests (drawn.hpp) draw alike.
+"""Pseudorandom numbers that are the same in scripts here and in tests (drawn.hpp).
 
 Element i of stream s is 2 * (splitmix64(s, i) >> 40) / 2^24 - 1, times a scale, as float32.
 """

@@ -50,7 +50,7 @@ TEST_CASE("an initializer that is an input is what is fed, or what it is") {
   CHECK(old.defaulted().size() == 1);
   old.ir_version = 3;
   CHECK(old.defaulted().empty());
-  // It is taken by value where it decides a shape.
+  // Such an input is taken by value where it decides a shape.
   const std::string shape = value("input", "x", "float32", {"2"}) + value("input", "d", "int64", {"1"}) + kY +
                             initializer("d", {1}, {1}) + node("y", "Tile", "x, d");
   CHECK(run_model(model_of(shape), {{"x", x}})[0].str() == "[1 3]");

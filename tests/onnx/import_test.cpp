@@ -1,4 +1,4 @@
-// What import makes of a model: names, what is computed meanwhile, functions, optional values.
+// What importing makes of a model: names, constants computed while importing, functions, optional values.
 #include <doctest/doctest.h>
 
 #include <cstdint>

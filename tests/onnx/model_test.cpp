@@ -1,4 +1,5 @@
-// FAULTS.md part A for ONNX models: each bad file is refused with code 3, by a message that names file and reason.
+// Faults of ONNX models, by the numbers of tests/faults/README.md: each bad file is refused with code 3, by a message
+// that names file and reason.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ void read_model(const std::string& file) {
   static_cast<void>(onnx::import_model(decode(file), options()));
 }
 
-/// The refusal of a file.
+/// The error of importing a file that must be refused.
 Error refusal(const std::string& file, const std::string& folder = ".") {
   const Error error = error_of([&] { static_cast<void>(onnx::import_model(decode(file, folder), options())); });
   CHECK(error.code() == Code::file);
@@ -28,7 +29,7 @@ Error refusal(const std::string& file, const std::string& folder = ".") {
   return error;
 }
 
-/// With all that a small model may have: weights, a function, a branch, attributes of most kinds.
+/// A small model with weights, a function, a branch and attributes of most kinds.
 std::string small_file() {
   const std::string branch = "name: 'b' " + value("output", "t", "float32", {"2"});
   const std::string yes = branch + node("t", "Neg", "s"), no = branch + node("t", "Relu", "s");
@@ -83,7 +84,7 @@ TEST_CASE("003 model with any bit flipped: refused, or something else that is a 
     try {
       read_model(file);
     } catch (const Error& error) {
-      if (error.code() != Code::usage) throw;  // a dim or an input that must be known
+      if (error.code() != Code::usage) throw;  // a dim or an input must be known
     }
   });
   CHECK(taken < static_cast<int>(good.size()) * 8 / 2);

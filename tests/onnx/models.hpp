@@ -13,35 +13,36 @@
 
 namespace ferry::test {
 
-/// The file of a ModelProto in protobuf's text form.
+/// The binary file of a ModelProto that is given in protobuf's text form.
 [[nodiscard]] std::string model_file(const std::string& text);
 
-/// "x = Add(a, b)" as a NodeProto; `rest` holds its attributes.
+/// A NodeProto as text: node("x", "Add", "a, b") is x = Add(a, b). `rest` has its attributes and other fields.
 [[nodiscard]] std::string node(const std::string& outputs, const std::string& op, const std::string& inputs,
                                const std::string& rest = "");
-/// An attribute: attribute("axis", "i: 1", "INT").
+/// An AttributeProto as text: attribute("axis", "i: 1", "INT").
 [[nodiscard]] std::string attribute(const std::string& name, const std::string& value, const std::string& kind);
-/// "x float32[batch,3]" as a ValueInfoProto: float32, int64 or bool.
+/// A ValueInfoProto as text: value("input", "x", "float32", {"batch", "3"}) is the input x float32[batch,3]. `dtype` is
+/// float32, int64, bool, or ONNX's number of a dtype.
 [[nodiscard]] std::string value(const std::string& what, const std::string& name, const std::string& dtype,
                                 const std::vector<std::string>& dims);
-/// An initializer of int64 or float32 numbers.
+/// An initializer of int64 numbers, as text.
 [[nodiscard]] std::string initializer(const std::string& name, const std::vector<std::int64_t>& dims,
                                       const std::vector<std::int64_t>& numbers);
-/// A model of operator set 18 whose GraphProto has this text.
+/// The file of a model of operator set 18 whose GraphProto has this text; `rest` has other fields of the model.
 [[nodiscard]] std::string model_of(const std::string& graph, const std::string& rest = "");
 
 [[nodiscard]] onnx::Model decode(const std::string& file, const std::string& folder = ".");
 /// Options with the evaluator of tests.
 [[nodiscard]] onnx::ImportOptions options();
-/// What the model gives when it is imported for these feeds and run.
+/// What the model gives when it is imported for the sizes and values of these feeds, and run with them.
 [[nodiscard]] std::vector<Tensor> run_model(const std::string& file, const std::map<std::string, Tensor>& feeds,
                                             onnx::ImportOptions with = options());
 [[nodiscard]] std::vector<Tensor> run_model(const onnx::Model& model, const std::map<std::string, Tensor>& feeds,
                                             onnx::ImportOptions with = options());
 
-/// The model imported, without what is fed to it unless `with` has it.
+/// The graph of the model, imported without knowing its feeds except what `with` has of them.
 [[nodiscard]] std::unique_ptr<Graph> import(const std::string& file, const onnx::ImportOptions& with = options());
-/// What a model gives that is imported so: good for all values of its inputs.
+/// What the model gives when it is imported by import(), and so for all values of its inputs, and run with `feeds`.
 [[nodiscard]] std::vector<Tensor> run_for_all(const std::string& file, const Evaluator::Feeds& feeds,
                                               const onnx::ImportOptions& with = options());
 /// The op that makes the first output.

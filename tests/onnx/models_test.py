@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A real model against its reference, on one task and split over three by rules, with its batch of two rows and with
-one and 32 of them:
+"""Compares a real model's results with its reference, on one task and split over three by rules, with batches of two rows
+(as in the reference), one and 32:
 
     models_test.py FERRY FOLDER
 """
@@ -18,11 +18,11 @@ FERRY = sys.argv[1]
 MODEL = Path(sys.argv[2])
 RELATIVE = 1e-4
 DEADLINE = "600"  # seconds; sanitizers make a step of 32 files long
-TINY = 1e-6  # below it, differences count as of this
+TINY = 1e-6  # the error of smaller numbers is relative to this
 
 
 def rows(path, count):
-    """The first `count` rows, from the beginning again when they end."""
+    """The first `count` rows of the file, from the beginning again when they end."""
     descr, shape, content = read_npy(path)
     size = len(content) // shape[0]
     parts = [content[i % shape[0] * size:][:size] for i in range(count)]

@@ -1,4 +1,4 @@
-// Single nodes that libonnx-testdata has no cases of: newer operator sets, older ones, random numbers, errors.
+// Single nodes that libonnx-testdata has no cases for: newer and older operator sets, random numbers, errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ using ferry::test::has;
 
 using onnx::Attribute;
 
-/// What a model of one node gives for these inputs, "x0", "x1" …; one without dtype is left out.
+/// A model of one node. run() gives its outputs for these inputs, "x0", "x1" …; one that is undefined is left out.
 struct OneNode {
   std::string op;
   std::int64_t opset = 18;

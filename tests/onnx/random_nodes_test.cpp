@@ -15,7 +15,7 @@ using namespace ferry::test;
 namespace {
 
 constexpr int kNodesOfEachOp = 25;
-constexpr std::int64_t kMostBytes = 1 << 20;  // of a value, for a node that is run
+constexpr std::int64_t kMostBytes = 1 << 20;  // a node with a larger value is not run
 
 const std::vector<std::string> kTypes{"1", "1", "1", "1",  "7",
                                       "7", "6", "9", "11", "2"};  // ONNX's numbers, float32 often
@@ -166,7 +166,7 @@ class ModelWriter {
   }
 
  private:
-  /// Fed, or a constant of few elements.
+  /// An input that is fed, or a constant of a few int64 elements.
   std::string one_input(const std::string& name) {
     if (!dice_.one_in(3)) return value("input", name, dice_.of(kTypes), dice_.of(kShapes));
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(dice_.below(5)));
@@ -218,7 +218,7 @@ bool small(const Graph& graph) {
   return graph.subgraphs() == 0;  // a loop may not end
 }
 
-/// Imports the model; attributes that are not known of the node's op are taken off it.
+/// Imports the model, after removing attributes that its node's op does not know.
 onnx::Imported import_known(onnx::Model model, const onnx::ImportOptions& with) {
   for (;;) {
     try {
@@ -233,7 +233,7 @@ onnx::Imported import_known(onnx::Model model, const onnx::ImportOptions& with) 
   }
 }
 
-/// 1 when it was imported.
+/// Imports the model, and runs it unless it is large. Gives 1 when it was imported, else 0.
 int import_and_run(const std::string& file) {
   try {
     const onnx::Model model = decode(file);

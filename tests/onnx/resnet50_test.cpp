@@ -1,4 +1,4 @@
-// ResNet-50 as the sample describes it, and as an ONNX model, with the same drawn weights, against what onnxruntime
+// Compares ResNet-50 of the sample, and ResNet-50 as an ONNX model with the same drawn weights, with what onnxruntime
 // gave (resnet50/make_values.py has the formula).
 #include <doctest/doctest.h>
 
@@ -49,7 +49,7 @@ Tensor drawn_image() {
   return image;
 }
 
-/// By the means and deviations of ImageNet's colours.
+/// The image normalised by the means and deviations of ImageNet's colours.
 Tensor normalised(const Tensor& image) {
   constexpr std::array<float, 3> kMeans{123.675F, 116.28F, 103.53F}, kDeviations{58.395F, 57.12F, 57.375F};
   Tensor result(DType::float32, image.sizes());
@@ -80,7 +80,7 @@ Session session_of(const Graph& graph, int tasks) {
 
 // ---- The sample ----
 
-/// The graph's variables, zero.
+/// Tensors of zeros for the graph's variables.
 TensorMap blank_variables(const Graph& graph) {
   TensorMap variables;
   for (OpId id = 0; id < graph.size(); ++id) {
@@ -105,7 +105,7 @@ std::vector<std::string> conv_names() {
   return names;
 }
 
-/// Gives the network's variables drawn values, and the number of elements that are trained.
+/// Sets the network's variables to drawn values. Returns the number of elements that are trained.
 std::int64_t draw(TensorMap& variables) {
   constexpr std::array kNames{"/weights", "/norm/scale", "/norm/offset", "/norm/mean", "/norm/variance"};
   std::int64_t trained = 0;

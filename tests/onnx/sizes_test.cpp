@@ -1,4 +1,4 @@
-// Sizes that a plan knows: symbolic dims, numbers that are given for them, one import for all sizes.
+// Sizes that are known when planning: symbolic dims, numbers that are given for them, one import for all sizes.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -47,7 +47,7 @@ TEST_CASE("a size that must be known is named") {
   CHECK(says(error, "try: --dim batch=4"));
 }
 
-/// A model of x [batch,words] and z [batch,6], imported without sizes, for inputs of several.
+/// A model of x [batch,words] and z [batch,6] is imported without sizes, and runs for inputs of several sizes.
 TEST_CASE("a model is imported for all sizes of its inputs") {
   const std::string inputs = value("input", "x", "float32", {"batch", "words"}) +
                              value("input", "z", "float32", {"batch", "6"}) + kY + initializer("zero", {}, {0}) +

@@ -1,5 +1,5 @@
-// Every value within SqueezeNet, its weights drawn by a formula, against what onnxruntime gave
-// (squeezenet/make_values.py has the formula), on one task and on two stages.
+// Compares every value within SqueezeNet with what onnxruntime gave, on one task and in two stages on two tasks. The
+// weights are drawn by a formula (squeezenet/make_values.py).
 #include <doctest/doctest.h>
 
 #include <cmath>

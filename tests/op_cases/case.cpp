@@ -15,7 +15,7 @@ namespace ferry::test {
 
 namespace {
 
-/// Relative: what rounding takes, and a little more for the kernel.
+/// The relative tolerance: what rounding takes, and a little more for the kernel.
 double tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::float16:

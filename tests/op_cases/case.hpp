@@ -1,4 +1,4 @@
-// A case: one line that says how to make an op, on what, and what it must give. All the tests here run every case.
+// A case: one line that says how to build an op, on which inputs, and what it must give. All tests here run every case.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 
 namespace ferry::test {
 
-/// What an input of a case is: of the dtype that is being tested, or of one of its own; numbers of a range.
+/// An input of a case: random numbers of a range, of the dtype under test or of one of its own.
 struct In {
-  double low = -2, high = 2;        ///< of the numbers; of integers inclusive
+  double low = -2, high = 2;        ///< the range; for integers with `high`
   std::optional<DType> dtype = {};  ///< none: the dtype under test
 };
 
@@ -25,9 +25,9 @@ struct Case {
   Values (*build)(const Values& x);  ///< the op on these inputs
   Reference reference;
   std::vector<std::vector<Sizes>> shapes;  ///< to be tried, each with one shape for each input
-  std::vector<In> inputs = {};             ///< those that are not In{}
+  std::vector<In> inputs = {};             ///< of the first inputs; the others are In{}
   std::uint32_t smooth = ~0U;              ///< mask of the inputs that have a gradient, when the op has one
-  DTypeSet dtypes = {};                    ///< to be tried: of a function, or where not all that its op takes fit
+  DTypeSet dtypes = {};                    ///< to be tried. Functions must name some, ops only if not all they take fit
 
   [[nodiscard]] In input(std::size_t i) const { return i < inputs.size() ? inputs[i] : In{}; }
 };
@@ -50,21 +50,21 @@ struct CaseGraph {
   Values x, y;  ///< the inputs "x0", "x1" … and the op's outputs
 };
 
-/// The inputs of float64 in which the case has a gradient; none of an op without one.
+/// The numbers of the float64 inputs by which the case has a gradient; none for an op without a gradient.
 [[nodiscard]] std::vector<std::size_t> smooth_inputs(const Case& which, const std::vector<Tensor>& inputs);
-/// f(case, shape, inputs, smooth_inputs) for all that have some.
+/// Calls f(case, shape, inputs, smooth_inputs) for every case and shape with such inputs.
 void for_each_smooth(const std::function<void(const Case&, std::size_t, const std::vector<Tensor>&,
                                               const std::vector<std::size_t>&)>& f);
-/// The elements of all of them.
+/// The number of elements of all tensors together.
 [[nodiscard]] std::int64_t elements_of(const std::vector<Tensor>& tensors);
-/// The sum of all elements of `y`, each times another number.
+/// The sum of all elements of `y`, each times a weight that differs from element to element.
 [[nodiscard]] Value weighted_sum(Graph& graph, const Values& y);
 
 /// The inputs by name.
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
 
-/// "" when `got` is what the reference says (floats as nearly as the dtype allows, of 16 bits after `roundings`; all
-/// others exactly), or what differs.
+/// "" when `got` is what the reference says, else what differs. Floats must be as near as the dtype's rounding allows
+/// (those of 16 bits after `roundings` roundings), all others equal.
 [[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted, int roundings = 1);
 
 /// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T.

@@ -40,7 +40,7 @@ constexpr In index_below(double end, DType dtype = DType::int64) {
   return {0, end - 1, dtype};
 }
 
-/// An op that has no function of its own.
+/// An op that has no builder function.
 Values op(std::string_view name, X x, Attrs attrs = {}) {
   return x[0].graph().add(*default_ops().find(name), x, std::move(attrs), SourceLine());
 }
@@ -48,20 +48,20 @@ Values op(std::string_view name, X x, Attrs attrs = {}) {
 D add(D a, D b) {
   return a + b;
 }
-/// NaN where one is.
+/// The larger number; NaN where one is NaN.
 D larger(D a, D b) {
   return std::isnan(a) || std::isnan(b) ? a + b : std::max(a, b);
 }
 D smaller(D a, D b) {
   return std::isnan(a) || std::isnan(b) ? a + b : std::min(a, b);
 }
-/// What is left of a / b, with the sign of b.
+/// The remainder of a / b, with the sign of b.
 D modulo(D a, D b) {
   const D rest = std::fmod(a, b);
   if (rest == 0) return std::copysign(rest, b);
   return (rest < 0) != (b < 0) ? rest + b : rest;
 }
-/// Of integers of 64 bits, with a sign where one of them has it.
+/// f of the numbers as integers of 64 bits: signed where one of them is negative, else unsigned.
 template <class F>
 D of_bits(D a, D b, F f) {
   if (a < 0 || b < 0) return static_cast<D>(f(static_cast<I>(a), static_cast<I>(b)));
@@ -102,7 +102,7 @@ Sizes as_second(const std::vector<Nd>& in) {
   return in[1].sizes;
 }
 
-/// By the first row's cofactors, of rows and columns that are left.
+/// The determinant of these rows and columns of the matrix at `index`, by the cofactors of the first row.
 D determinant(const Nd& x, Sizes index, const Sizes& rows, const Sizes& columns) {
   if (rows.empty()) return 1;
   D sum = 0;
@@ -132,7 +132,7 @@ D cofactor_at(const std::vector<Nd>& in, const Sizes& index) {
   return (i + j) % 2 == 0 ? minor : -minor;
 }
 
-/// The integers of that dtype's size.
+/// The dtype of integers of the same size.
 DType bits_of(DType dtype) {
   constexpr DType kIntegers[] = {DType::uint8, DType::int16, DType::int32, DType::int64};
   return *std::find_if(std::begin(kIntegers), std::end(kIntegers),
@@ -146,7 +146,7 @@ const Attrs kMiddle{{"axes", Ints{1}}, {"begin", Ints{1}}, {"end", Ints{-1}}, {"
 struct Windows {
   Sliding sliding;  // with four paddings
   std::int64_t groups = 1;
-  Ints size = {};  // of pooling
+  Ints size = {};  // of a window of pooling; empty for convolutions
 
   [[nodiscard]] Attrs attrs() const {
     if (!size.empty()) return {{"padding", sliding.padding}, {"size", size}, {"strides", sliding.strides}};
@@ -166,7 +166,7 @@ struct Windows {
 
 const Windows kPlain{{{1, 1}, {0, 0, 0, 0}, {1, 1}}};
 const Windows kSame{{{1, 1}, {1, 1, 1, 1}, {1, 1}}};
-const Windows kFar{{{1, 1}, {3, 2, 4, 3}, {1, 1}}};  // whole windows in the padding
+const Windows kFar{{{1, 1}, {3, 2, 4, 3}, {1, 1}}};  // some windows lie in the padding alone
 const Windows kUneven{{{2, 3}, {0, 2, 1, 1}, {1, 1}}};
 const Windows kDilated{{{1, 2}, {2, 0, 0, 1}, {2, 1}}};
 const Windows kGrouped{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 2};
@@ -240,7 +240,7 @@ Reference filter_gradient(const Windows& windows) {
   };
 }
 
-/// The elements of a window that lie in the image.
+/// The positions of a window's elements that lie in the image.
 std::vector<Sizes> covered(const Windows& windows, const Sizes& image, const Sizes& at) {
   std::vector<Sizes> places;
   for (std::int64_t u = 0; u < windows.size[0]; ++u)
@@ -261,7 +261,7 @@ Sizes pooled(const Windows& windows, const Sizes& x) {
   return {x[0], x[1], windows.outputs(0, x[2], windows.size[0]), windows.outputs(1, x[3], windows.size[1])};
 }
 
-/// The elements of `values` at the places of the largest of `keys`.
+/// For each window the element of input `values` at the position of the largest one of input `keys`.
 Reference picked(const Windows& windows, std::size_t values, std::size_t keys) {
   return [=](const std::vector<Nd>& in) {
     return std::vector<Nd>{Nd(pooled(windows, in[keys].sizes),
@@ -302,7 +302,7 @@ Reference mean_gradient(const Windows& windows) {
 }
 
 const std::vector<Case>& all() {
-  // One line for each op, so that a gap shows.
+  // One line for each case, so that a missing op is easy to see.
   // clang-format off
   static const std::vector<Case> kCases{
       // ---- math ----

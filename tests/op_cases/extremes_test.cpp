@@ -14,15 +14,16 @@
 namespace ferry::test {
 namespace {
 
-/// Units in the last place by which a function may be off: in its own dtype, of 16 bits in float32 before it is
-/// rounded. Results below `scale` may be off by as much as that: they are what is left of larger numbers.
+/// How many units in the last place a function may be off: of its dtype, or of float32 before rounding where the dtype
+/// has 16 bits. Results below `scale` may be off as much as results of that size, as they are differences of larger
+/// numbers.
 struct Accuracy {
   std::string_view op;
   double ulps;
   double scale = 0;
 };
 
-/// Those that are not here are rounded exactly.
+/// Functions that are not listed must be rounded exactly.
 constexpr Accuracy kAccuracies[] = {
     {"Exp", 2},
     {"Log", 1.5},
@@ -87,8 +88,8 @@ std::vector<double> float_extremes(DType dtype) {
   return all;
 }
 
-/// The extremes of one input, as a tensor. Of integers without 0 where the case's range is above it, and of that range
-/// where it begins at 0.
+/// The extremes of one input, as a tensor. Integers leave out 0 where the case's range is above 0, and have only
+/// numbers of that range where it begins at 0.
 Tensor extremes_of(const Case& which, std::size_t input, DType tested) {
   const In in = which.input(input);
   const DType dtype = in.dtype.value_or(tested);
@@ -147,7 +148,7 @@ std::vector<Tensor> all_pairs(const std::vector<Tensor>& each) {
   return result;
 }
 
-/// The distance of numbers of that size in a format.
+/// The distance between neighbouring numbers of that size in a format of `digits` bits; `lowest`: its least exponent.
 Real unit_of(Real size, int digits, int lowest) {
   const int exponent = size > 0 && std::isfinite(size) ? std::max(std::ilogb(size), lowest) : lowest;
   return std::ldexp(Real(1), exponent - digits + 1);
@@ -168,7 +169,8 @@ bool same_float(DType dtype, double got, Real wanted, const Accuracy& accuracy, 
   return std::abs(static_cast<Real>(got) - wanted) <= allowed;
 }
 
-/// Integers wrap around, but for conversions of floats, which saturate. What the reference cannot hold is not compared.
+/// Integers wrap around, except in conversions of floats, which saturate. Results that the reference cannot hold
+/// exactly are not compared.
 bool same_integer(const Tensor& got, std::int64_t i, Real wanted, bool saturates) {
   if (!saturates && !(std::abs(wanted) < 0x1p64L)) return true;
   return dispatch(got.dtype(), [&](auto zero) {

@@ -1,5 +1,6 @@
-// Every case with every way to split one of its values, on one to four tasks, against the unsplit result: ops that can
-// work on parts must give parts of the same, and ops that cannot must be given whole values. So do their gradients.
+// Every case with every way to split one of its values, on two to four tasks, compared with the unsplit result: ops
+// that can work on parts must give parts of the same, and ops that cannot must be given whole values. So must
+// gradients.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@
 namespace ferry::test {
 namespace {
 
-/// A value that is split: an input, or behind the inputs an output.
+/// A value that is split, and along which dim. Values are numbered, first the inputs, then the outputs.
 struct Cut {
   std::size_t value;
   int dim;
@@ -29,7 +30,7 @@ std::vector<Cut> cuts_of(const CaseGraph& made) {
   return cuts;
 }
 
-/// What of a case is fetched, of its inputs and outputs.
+/// Makes what is fetched out of a case's inputs and outputs.
 using Wanted = std::function<Values(Graph& graph, const Values& x, const Values& y)>;
 
 std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inputs, const Cut& cut, int tasks,
@@ -54,7 +55,7 @@ std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inpu
   return session.run(fetches, feeds_of(inputs));
 }
 
-/// One that kernels take, and on the first shape one that is widened for them.
+/// A dtype that kernels take, and for the first shape also one that is widened for them.
 std::vector<DType> dtypes_for(const Case& which, std::size_t shape) {
   const DTypeSet known = dtypes_of(which);
   std::vector<DType> dtypes;
@@ -65,7 +66,7 @@ std::vector<DType> dtypes_for(const Case& which, std::size_t shape) {
   return dtypes;
 }
 
-/// Every way to split one of the case's values, for these inputs.
+/// Checks every way to split one of the case's values, for these inputs.
 void check_cuts(const Case& which, const std::vector<Tensor>& inputs) {
   const CaseGraph made(which, inputs);
   const std::vector<Tensor> wanted = Evaluator(made.graph).run(made.y, feeds_of(inputs));
@@ -77,13 +78,13 @@ void check_cuts(const Case& which, const std::vector<Tensor>& inputs) {
       std::vector<Tensor> got;
       CHECK_NOTHROW(got =
                         run_split(which, inputs, cut, tasks, [](Graph&, const Values&, const Values& y) { return y; }));
-      const int roundings = 2 * tasks;  // of each task's part, and of each fold
+      const int roundings = 2 * tasks;  // once in each task's part, once in each fold
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], Nd(wanted[i]), roundings) == "");
     }
   }
 }
 
-/// What differs by more than the order of sums makes it; "" when nothing does.
+/// The first element that differs by more than another order of sums explains; "" when there is none.
 std::string apart(const Tensor& got, const Tensor& wanted) {
   if (got.type() != wanted.type()) return got.type().str() + ", not " + wanted.type().str();
   for (std::int64_t i = 0; i < got.count(); ++i) {
@@ -94,7 +95,8 @@ std::string apart(const Tensor& got, const Tensor& wanted) {
   return "";
 }
 
-/// The gradients in these inputs with every way to split one of the case's values, against those of the whole.
+/// Checks the gradients by the inputs `asked`, with every way to split one of the case's values, against those of whole
+/// values.
 void check_gradients(const Case& which, const std::vector<Tensor>& inputs, const std::vector<std::size_t>& asked) {
   const Wanted of_inputs = [&](Graph& graph, const Values& x, const Values& y) {
     Values in;

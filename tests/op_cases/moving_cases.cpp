@@ -1,4 +1,4 @@
-// Cases of ops that fold along an axis, order, read and write at positions, and rearrange.
+// Cases of cumulative ops and of ops that rearrange, sort, gather, scatter, augment images and work on boxes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -39,7 +39,7 @@ void for_indices(const Sizes& sizes, const Each& each) {
   }));
 }
 
-/// A fold along dim 1 of three, from `start`.
+/// Reference of cumsum and cumprod along dim 1 of an array of rank 3.
 Reference running(D start, D (*join)(D, D), bool exclusive, bool reverse) {
   return [=](const std::vector<Nd>& in) {
     const Nd& x = in[0];
@@ -56,13 +56,13 @@ Reference running(D start, D (*join)(D, D), bool exclusive, bool reverse) {
   };
 }
 
-/// What is drawn for an image of the first step by an op of that name and seed 5.
+/// The random block that an op of this name with seed 5 draws for this image in the first step.
 Philox::Block drawn_for(std::string_view name, std::int64_t image) {
   const Philox philox{Hasher().add(name).add(std::int64_t{5}).add(std::uint64_t{0}).digest(), 0};
   return philox.block(static_cast<std::uint64_t>(image));
 }
 
-/// Left and right exchanged in half of the images, whose height is dim `axis`.
+/// Reference of random_flip(): about half of the images are mirrored left to right. Dim `axis` is their height.
 Reference flipped(std::size_t axis) {
   return [=](const std::vector<Nd>& in) {
     return std::vector{Nd(in[0].sizes, [&](const Sizes& index) {
@@ -73,7 +73,7 @@ Reference flipped(std::size_t axis) {
   };
 }
 
-/// Each image moved by up to `padding` down and to the right, zeros around it.
+/// Reference of random_crop(): each image is moved by up to `padding` up or down and left or right; zeros move in.
 Reference cropped(std::size_t axis, std::int64_t padding) {
   return [=](const std::vector<Nd>& in) {
     return std::vector{Nd(in[0].sizes, [&](const Sizes& index) {
@@ -105,7 +105,7 @@ D smaller_of(D a, D b) {
   return std::min(a, b);
 }
 
-/// The index that stands at `index` of the indices in place of its element along the axis.
+/// `index` with its element along the axis replaced by the number that `indices` has there (if negative, from the end).
 Sizes moved(const Nd& indices, Sizes index, std::size_t axis, std::int64_t size) {
   const auto to = static_cast<std::int64_t>(indices.at(index));
   index[axis] = to < 0 ? to + size : to;
@@ -130,7 +130,7 @@ Reference written_elements(std::size_t axis, D (*join)(D, D)) {
   };
 }
 
-/// Row `row` of indices as a position in x: the batch dims, then what the row says, then `rest`.
+/// The position in x that row `row` of GatherND's indices names: the batch dims, the numbers of the row, then `rest`.
 Sizes block(const Nd& x, const Nd& indices, const Sizes& row, std::size_t batch, const Sizes& rest) {
   Sizes place(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(batch));
   Sizes index = row;
@@ -143,14 +143,14 @@ Sizes block(const Nd& x, const Nd& indices, const Sizes& row, std::size_t batch,
   return place;
 }
 
-/// Sizes of what is read from x.
+/// Sizes of GatherND's output, which are those of ScatterND's updates, too.
 Sizes blocks(const Nd& x, const Nd& indices, std::size_t batch) {
   Sizes sizes(indices.sizes.begin(), indices.sizes.end() - 1);
   sizes.insert(sizes.end(), x.sizes.begin() + static_cast<std::ptrdiff_t>(batch) + indices.sizes.back(), x.sizes.end());
   return sizes;
 }
 
-/// The parts of an index of what is read: that of the row, and that within the block.
+/// Splits an index of GatherND's output into that of the row of `indices` and that within the block the row names.
 std::pair<Sizes, Sizes> parts(const Nd& indices, const Sizes& index) {
   const auto rows = static_cast<std::ptrdiff_t>(indices.sizes.size()) - 1;
   return {Sizes(index.begin(), index.begin() + rows), Sizes(index.begin() + rows, index.end())};
@@ -177,7 +177,7 @@ Reference written_blocks(std::size_t batch, D (*join)(D, D)) {
   };
 }
 
-/// The first k of each column of a matrix, and where they are.
+/// Reference of top_k along dim 0 of a matrix: values and indices.
 Reference best_of_columns(std::int64_t k, bool largest) {
   return [=](const std::vector<Nd>& in) {
     const Nd& x = in[0];
@@ -220,7 +220,8 @@ std::vector<Nd> different_rows(const std::vector<Nd>& in, bool sorted) {
           Nd({x.sizes[0]}, place), Nd({n}, count)};
 }
 
-/// Boxes of corners; all scores above `score`, the highest first, unless one taken before shares more than `overlap`.
+/// Reference of non_max_suppression for boxes given by corners: per image and class it takes boxes with scores above
+/// `score`, highest first, unless the IoU with a box already taken is above `overlap`.
 std::vector<Nd> suppressed(const std::vector<Nd>& in, std::size_t most, D overlap, D score) {
   const Nd &boxes = in[0], &scores = in[1];
   const auto side = [&](std::int64_t image, std::int64_t box, std::int64_t low_corner, bool upper) {
@@ -259,10 +260,11 @@ std::vector<Nd> suppressed(const std::vector<Nd>& in, std::size_t most, D overla
       Nd({static_cast<std::int64_t>(rows.size() / 3), 3}, [&](const Sizes& i) { return rows[at(i[0] * 3 + i[1])]; })};
 }
 
-/// Regions of images, each element of the result from all samples of its part.
+/// Reference of roi_align: an element of the result is the mean or the largest of the samples in its part of the
+/// region.
 std::vector<Nd> aligned(const std::vector<Nd>& in, const Regions& cut) {
   const Nd &x = in[0], &regions = in[1];
-  // The places of the samples of a part: rows (side 1) or columns (side 0).
+  // The coordinates of a part's samples: rows (side 1) or columns (side 0).
   const auto places = [&](std::int64_t region, std::int64_t side, std::int64_t parts, std::int64_t part) {
     const D edge = cut.half_pixel ? 0.5 : 0;
     const D begin = regions.at({region, side}) * cut.scale - edge,

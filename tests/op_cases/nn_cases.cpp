@@ -1,4 +1,4 @@
-// Cases of functions of neural networks that are made of several ops.
+// Cases of neural network functions that are made of several ops.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ using In2 = const std::vector<Nd>&;
 
 // ---- Windows ----
 
-/// Of strides, padding in front of each dim and behind it, and dilations.
+/// Padding: before each dim, then after each dim.
 Sliding moved(Ints strides, Ints padding, Ints dilations) {
   return {std::move(strides), std::move(padding), std::move(dilations)};
 }
@@ -49,7 +49,7 @@ Sizes positions(const Sliding& s, const Sizes& image, const Sizes& window) {
   return sizes;
 }
 
-/// Calls each(position, tap, pixel) for all taps that lie in the image.
+/// Calls each(position, tap, pixel) for all taps of all windows whose pixel lies in the image.
 template <class Each>
 void for_taps(const Sliding& s, const Sizes& image, const Sizes& window, const Each& each) {
   const std::size_t dims = image.size();
@@ -86,7 +86,7 @@ Reference convolved(const Sliding& s, I groups) {
   };
 }
 
-/// To an image of these sizes.
+/// Reference of a transposed convolution whose result is an image of these sizes.
 Reference transposed(const Sliding& s, I groups, const Sizes& image) {
   return [=](In2 in) {
     Nd y = zeros(joined({in[0].sizes[0], in[1].sizes[1] * groups}, image));
@@ -97,7 +97,7 @@ Reference transposed(const Sliding& s, I groups, const Sizes& image) {
   };
 }
 
-/// What is under each window, joined from `start`, and then `end`ed.
+/// Reference of pooling: end(the pixels under a window, folded by `join` from `start`).
 Reference pooled(const Sliding& s, const Sizes& window, D start, D (*join)(D, D), D (*end)(D)) {
   return [=](In2 in) {
     const Sizes& x = in[0].sizes;
@@ -124,7 +124,7 @@ D same(D a) {
 
 // ---- Normalisation and losses ----
 
-/// The elements of x that share the dims before `from` are normalised together; `y` of (x, mean, mean of squares).
+/// x is cut into `blocks` blocks of successive elements, each normalised by itself: y = f(x, mean, mean of squares).
 template <class F>
 Reference by_blocks(I blocks, const F& f) {
   return [=](In2 in) {
@@ -143,7 +143,7 @@ D normal(D x, D mean, D squares) {
   return (x - mean) / std::sqrt(squares - mean * mean + 0.5);
 }
 
-/// y times x[1] plus x[2] of each channel.
+/// The result of `reference` times input 1 plus input 2, which have one number for each channel.
 Reference scaled(const Reference& reference) {
   return [=](In2 in) {
     const Nd y = reference(in)[0];
@@ -165,7 +165,8 @@ D sigma(D x) {
   return 1 / (1 + std::exp(-x));
 }
 
-/// lstm() of x [steps,n,features], weights [4 h,features] and [4 h,h], peepholes [3 h]: y and the last c.
+/// Reference of lstm(): x [steps,n,features], weights [4 h,features] and [4 h,h], peepholes [3 h]; gives y and the last
+/// c.
 std::vector<Nd> lstm_reference(In2 in) {
   const Nd &x = in[0], &w = in[1], &r = in[2], &p = in[3];
   const I steps = x.sizes[0], batch = x.sizes[1], hidden = r.sizes[1];
@@ -197,7 +198,7 @@ Values lstm_of(X x) {
   return {sequence.y, sequence.c};
 }
 
-/// gru() of x [steps,n,features], weights [3 h,features] and [3 h,h].
+/// Reference of gru(): x [steps,n,features], weights [3 h,features] and [3 h,h].
 std::vector<Nd> gru_reference(In2 in) {
   const Nd &x = in[0], &w = in[1], &r = in[2];
   const I steps = x.sizes[0], batch = x.sizes[1], hidden = r.sizes[1];
@@ -231,7 +232,7 @@ Values gru_of(X x) {
   return {gru(x[0], layer).y};
 }
 
-/// attention() with two heads of queries for each of keys; causal.
+/// Reference of causal attention() with softcap 2 and two query heads for each key head.
 std::vector<Nd> attention_reference(In2 in) {
   const Nd &q = in[0], &k = in[1], &v = in[2];
   const I keys = k.sizes[2], size = k.sizes[3];
@@ -249,9 +250,10 @@ std::vector<Nd> attention_reference(In2 in) {
   return {y};
 }
 
-// ---- Images at places ----
+// ---- Sampling images ----
 
-/// Linear interpolation of rows of x [n,c,w] at places from -1 to 1 of grid [n,p,1], edges being at -1 and 1.
+/// Reference of linear grid_sample(): rows of x [n,c,w] at the coordinates in grid [n,p,1], where -1 and 1 are the
+/// outer edges of the first and the last pixel.
 std::vector<Nd> sample_reference(In2 in) {
   const Nd &x = in[0], &grid = in[1];
   const I width = x.sizes[2];

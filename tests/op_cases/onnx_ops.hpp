@@ -1,5 +1,5 @@
-// All ops of ONNX's own operator set, versions 1 to 28 (docs/Operators.md of github.com/onnx/onnx), and why ferry does
-// not import those that it does not.
+// All ops of ONNX's own operator set, versions 1 to 28 (docs/Operators.md of github.com/onnx/onnx), and for those that
+// ferry does not import the reason why.
 #pragma once
 
 #include <string_view>

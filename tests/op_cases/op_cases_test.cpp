@@ -1,5 +1,5 @@
-// Every case against the reference, for every dtype, on empty and broadcast shapes; gradients against finite
-// differences; the same bits for any number of threads; and no op left out.
+// Compares every case with its reference, for every dtype, on empty and broadcast shapes, and gradients with finite
+// differences; results have the same bits for any number of threads; and every op has a case.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>&
   return Evaluator(made.graph, options).run(made.y, feeds_of(inputs));
 }
 
-/// f(case, shape, dtype, inputs) for all that the cases claim.
+/// Calls f(case, dtype, inputs) for every dtype and every shape of every case.
 template <class F>
 void for_each_run(const F& f) {
   for (const Case& which : op_cases()) {
@@ -41,7 +41,7 @@ void for_each_run(const F& f) {
   }
 }
 
-/// The gradients of weighted_sum(y) in the inputs `asked`, and the same by central differences.
+/// Checks the gradients of weighted_sum(y) with respect to the inputs `asked` against central differences.
 void check_gradient(const Case& which, const std::vector<Tensor>& inputs, const std::vector<std::size_t>& asked) {
   CaseGraph made(which, inputs);
   const Value loss = weighted_sum(made.graph, made.y);
@@ -127,12 +127,12 @@ TEST_CASE("gradients agree with finite differences") {
 }
 
 TEST_CASE("no op is left out") {
-  // These are no functions of their inputs alone: each has a test of its own in tests/kernels or tests/ops.
+  // The results of these do not depend on their inputs alone: each has a test of its own in tests/kernels or tests/ops.
   const std::set<std::string_view> elsewhere{
       "Input",           "Variable",     "Assign",  "Parameter", "While",   "Cond",    "Constant",
       "RandomUniform",   "RandomNormal", "Shuffle", "ReadIdx",   "ReadCsv", "ReadNpy", "ReadRaw",
       "ReadSafetensors", "ReadLibsvm",   "Batch",   "BatchFile", "Print",   "HostName"};
-  // These have no kernel: the executor itself does them.
+  // These have no kernel: the executor itself carries them out.
   const std::set<std::string_view> executor{"Input", "Variable", "Assign", "Parameter", "While", "Cond"};
   std::set<std::string_view> covered;
   for (const Case& which : op_cases()) covered.insert(which.op);

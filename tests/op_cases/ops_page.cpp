@@ -1,8 +1,9 @@
-// The page docs/ops.md, from the ops' definitions, kernels, cases and the tables of ONNX's converters.
+// Makes the page docs/ops.md from the ops' definitions, kernels, cases and the tables of ONNX's converters.
 //
-//     ops_page docs/ops.md             fails when the page is not what it should be, when an op of ONNX is neither
-//                                      imported nor has a reason why not, and when a converter is there twice
-//     ops_page --write docs/ops.md     writes it
+//     ops_page docs/ops.md             fails when the page is out of date, when an op of ONNX is neither imported nor
+//                                      has a reason why not (or both), or when two converters have the same op and
+//                                      version
+//     ops_page --write docs/ops.md     writes the page
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -35,7 +36,8 @@ std::string dtypes(const OpDef& def) {
   return text;
 }
 
-/// The notation of the op in the first case that has it.
+/// The op's index notation: the definition's own, otherwise (it depends on attributes and ranks) that of its first
+/// case.
 std::string layouts(const OpDef& def) {
   if (!def.index.empty()) return "`" + std::string(def.index) + "`";
   for (const Case& which : op_cases()) {
@@ -91,7 +93,7 @@ std::string page() {
   return out.str();
 }
 
-/// Whether the tables of converters are in order; says what is not.
+/// Whether each op of ONNX has either converters, one for each version, or a reason why not; prints what is wrong.
 bool check_converters() {
   std::map<std::string_view, std::string_view> reasons;
   for (const NotImported& one : kNotImported) reasons.emplace(one.op, one.why);

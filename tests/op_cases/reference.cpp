@@ -89,7 +89,7 @@ Reference einsum(std::string_view notation) {
   }
   return [terms](const std::vector<Nd>& in) {
     std::map<char, std::int64_t> size;
-    std::string letters = terms.back();  // output letters first, then the summed ones
+    std::string letters = terms.back();  // first the output's letters, then those that are summed over
     for (std::size_t i = 0; i < in.size(); ++i)
       for (std::size_t d = 0; d < terms[i].size(); ++d) {
         if (letters.find(terms[i][d]) == std::string::npos) letters += terms[i][d];

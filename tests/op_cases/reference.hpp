@@ -1,4 +1,5 @@
-// The independent reference: plain loops over numbers in more than double precision, sharing no code with the kernels.
+// The independent reference that ops are compared with: plain loops in more than double precision, which share no code
+// with the kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace ferry::test {
 
 using Sizes = std::vector<std::int64_t>;
-/// What references compute in: it holds each element of each dtype, and rounds to 64 bits where that is the machine's.
+/// What references compute in. It holds every element of every dtype exactly, except 64-bit integers on machines whose
+/// long double is a double.
 using Real = long double;
 
 /// An array of any rank.
@@ -21,17 +23,18 @@ struct Nd {
   Sizes sizes;
   std::vector<Real> data;
 
-  /// Each element by its index.
+  /// Makes each element from its index.
   Nd(Sizes given, const std::function<Real(const Sizes& index)>& element);
   explicit Nd(const Tensor& tensor);
-  /// The element at `index`, of which dims of size 1 are broadcast and superfluous leading ones are left out.
+  /// The element at `index`: dims of size 1 are broadcast, and leading dims of the index that the array lacks are
+  /// dropped.
   [[nodiscard]] Real at(const Sizes& index) const;
 };
 
-/// The element at `index`, which has all dims.
+/// The element at `index`, without any broadcasting.
 [[nodiscard]] Real& element(Nd& nd, const Sizes& index);
 
-/// What a case's op must give for these inputs. Of ops of several outputs: one after another.
+/// Computes what a case's op must give for these inputs: one array for each output.
 struct Reference {
   using Compute = std::function<std::vector<Nd>(const std::vector<Nd>& inputs)>;
 
@@ -41,21 +44,21 @@ struct Reference {
   std::vector<Nd> operator()(const std::vector<Nd>& inputs) const { return compute(inputs); }
 
   Compute compute;
-  bool elementwise;  ///< an element of the output depends on those of the inputs at its place
+  bool elementwise;  ///< an element of the output depends only on the inputs' elements at its index
 };
 
-/// f of each element of the inputs, which are broadcast.
+/// Applies f to each element of the inputs, which are broadcast.
 [[nodiscard]] Reference elements(Real (*f)(Real));
 [[nodiscard]] Reference elements(Real (*f)(Real, Real));
 [[nodiscard]] Reference elements(Real (*f)(Real, Real, Real));
-/// Sum of products by index notation of single letters: einsum("bmk,kn->bmn"). Also of one input: transposes, sums.
+/// Sums of products in index notation with single letters: einsum("bmk,kn->bmn"). With one input: transposes and sums.
 [[nodiscard]] Reference einsum(std::string_view notation);
-/// The elements along dims that are gone (`axes`, sorted) joined, from `start`.
+/// Reduces the dims `axes` (sorted), which the result lacks: join() folds their elements, from `start`.
 [[nodiscard]] Reference folded(Sizes axes, Real start, Real (*join)(Real, Real));
-/// Output sizes from those of the inputs, and each element from its index and the inputs.
+/// Computes the output's sizes from the inputs, and each element from the inputs and its index.
 [[nodiscard]] Reference indexed(Sizes (*sizes)(const std::vector<Nd>&),
                                 Real (*element)(const std::vector<Nd>&, const Sizes& index));
-/// One row of the last dim at a time, replaced by what f makes of it.
+/// Applies f to each row along the last dim.
 [[nodiscard]] Reference rows(std::vector<Real> (*f)(const std::vector<Real>&));
 
 }  // namespace ferry::test

@@ -21,7 +21,7 @@ double at(const Tensor& x, std::int64_t n, std::int64_t head, std::int64_t step,
   return x.number(((n * sizes[1] + head) * sizes[2] + step) * sizes[3] + k);
 }
 
-/// Two sequences of 3 queries and 5 keys, four heads that share two of the keys.
+/// Two sequences of 3 queries and 5 keys; four query heads share two heads of keys and values.
 struct Heads {
   Graph g;
   Tensor q = some({2, 4, 3, 2}, 0.3), k = some({2, 2, 5, 2}, 0.7), v = some({2, 2, 5, 3}, 0.1);
@@ -31,7 +31,8 @@ struct Heads {
   }
   [[nodiscard]] Tensor run(const Value& value) const { return test::Evaluator(g).run({value})[0]; }
 
-  /// By the definition: `bias` of (sequence, query, key) is added to scores, that are changed by `cap`.
+  /// Compares attention with its definition, where scores are first capped (if softcap > 0) and then
+  /// bias(sequence, query, key) is added.
   template <class Bias>
   void check(const Attending& attending, double scale, double softcap, const Bias& bias) {
     const Tensor y = run(made(attending).y);
@@ -60,7 +61,7 @@ TEST_CASE_FIXTURE(Heads, "attention: all keys, scales and bounds") {
   const auto none = [](I, I, I) { return 0.0; };
   check({}, 1 / std::sqrt(2.0), 0, none);
   check({.scale = 3}, 3, 0, none);
-  check({.scale = 3, .mask = g.constant(0.5, DType::float64)}, 3, 0, none);  // the same to all
+  check({.scale = 3, .mask = g.constant(0.5, DType::float64)}, 3, 0, none);  // adds the same to all scores
   check({.scale = 3, .softcap = 0.5}, 3, 0.5, none);
 }
 

@@ -25,7 +25,7 @@ const Graph& body_of(const Value& value, std::string_view attr) {
   return value.graph().subgraph(value.op().attrs().get<SubgraphRef>(attr));
 }
 
-/// The types of the ops in a body: "Parameter Exp".
+/// The names of the op types in a body, as in "Parameter Exp".
 std::string ops_of(const Graph& body) {
   std::string text;
   for (OpId id = 0; id < body.size(); ++id) text += (id == 0 ? "" : " ") + std::string(body.op(id).def().name);

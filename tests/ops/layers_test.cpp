@@ -1,4 +1,4 @@
-// Layers of networks: their variables, what they compute beside the ops that they are made of, and their gradients.
+// Layers of networks: their variables, what they compute beyond the ops that they are made of, and their gradients.
 #include "ops/nn/layers.hpp"
 
 #include <doctest/doctest.h>
@@ -75,7 +75,7 @@ TEST_CASE("what does not fit is said with the layer's name and the caller's line
   CHECK(error_of([&] { nn::mean_pool(x); }).starts_with("mean_pool: x [n,4] has no images\n"));
 }
 
-/// Mean and mean square of an initial value.
+/// Mean and mean square of the initial value of a variable with 200 x 200 elements.
 std::pair<double, double> moments(const nn::Initializer& initializer, std::int64_t inputs, std::int64_t outputs) {
   Graph g;
   nn::Parameters p(g, DType::float64);
@@ -96,7 +96,7 @@ TEST_CASE("variables begin with the variance that their initializer says") {
   CHECK(squares == 9);
 }
 
-/// Checks the gradients of a loss of layers in their variables and in x, by finite differences.
+/// Checks the gradients of a loss of `network` with respect to its variables and x against finite differences.
 void check_gradients(std::vector<std::int64_t> sizes,
                      const std::function<Value(nn::Parameters&, const Value& x)>& network) {
   Graph g;
@@ -201,7 +201,7 @@ TEST_CASE("dropout keeps the mean, and does nothing in use") {
   CHECK(found[0].number(0) == doctest::Approx(1).epsilon(0.02));
   CHECK(found[1].number(0) == doctest::Approx(1 / 0.75));
   CHECK(found[2].number(0) == 0);
-  CHECK(found[3].number(0) == 0);  // the gradient is dropped where the element is
+  CHECK(found[3].number(0) == 0);  // the gradient is 0 where the element was dropped
 }
 
 TEST_CASE("layers compute in the dtype that they are given, with gradients in their variables'") {

@@ -1,4 +1,4 @@
-// Steps of each task by itself, and the mean of their weights now and then.
+// Local steps: each task trains its own copy of the weights, and now and then all copies become their mean.
 #include "ops/train/local_steps.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 using test::error_of;
 using test::Evaluator;
 
-/// Two tasks whose weights fall by 1 and by 3 in each step, with momentum; the mean is taken every third step.
+/// Two tasks whose gradients are always 1 and 3, trained with momentum; the mean is taken every third step.
 struct TwoTasks {
   Graph g;
   std::vector<Values> copies;

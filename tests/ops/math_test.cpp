@@ -71,7 +71,7 @@ TEST_CASE("a number takes the dtype of the other operand") {
 
 TEST_CASE("an integer that is written is exact, as far as 64 bits reach") {
   Graph g;
-  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1;  // no float64 has it
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1;  // not representable in float64
   const auto last = [](const Value& value) {
     return value.graph().constant_value(value.op().inputs().back())->integer(0);
   };
@@ -102,7 +102,7 @@ TEST_CASE("operands are broadcast, and what does not fit is said on the caller's
   CHECK((x * g.input("col", DType::float32, {4, 1, 1})).shape().str() == "[4,batch,3]");
   const int made = __LINE__ + 1;
   const Value y = g.constant({1.0, 2.0});
-  const std::string text = error_of([&] { x + y; });  // not within CHECK: compilers differ in the line of what it holds
+  const std::string text = error_of([&] { x + y; });  // not in CHECK: compilers disagree on the line inside a macro
   CHECK(text == "Add: sizes do not broadcast: 3 and 2\n  input 0: float32[batch,3] x (Input) at math_test.cpp:" +
                     std::to_string(made - 5 + 1) + "\n  input 1: float32[2] constant_1 (Constant) at math_test.cpp:" +
                     std::to_string(made) + "\n  at math_test.cpp:" + std::to_string(made + 1));

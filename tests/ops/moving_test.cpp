@@ -1,5 +1,4 @@
-// What the cases of tests/op_cases do not reach: zeros in products, NaN, indices out of range, sizes that are not
-// known.
+// Tests what the cases of tests/op_cases do not reach: products with zeros, NaN, indices out of range, unknown sizes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +30,8 @@ std::vector<double> numbers_of(const Value& value) {
   return numbers;
 }
 
-/// The gradient of sum(w * f(x)) with w = 1, 2, 3 …, at each i the difference quotient of f, which is linear in x[i].
+/// Checks the gradient of sum(w * f(x)), w = 1, 2, 3 …, against difference quotients with a step of 1, which are exact
+/// because f is linear in each x[i].
 void check_linear_gradient(const std::vector<double>& at, Value (*f)(const Value&)) {
   const auto loss_at = [&](const std::vector<double>& x) {
     Graph g;
@@ -96,7 +96,7 @@ TEST_CASE("an index out of range is said when it runs") {
     try {
       numbers_of(value);
     } catch (const Error& error) {
-      CHECK(error.code() == Code::program);  // the kernel's; a session says who gave the value
+      CHECK(error.code() == Code::program);  // from the kernel; a session replaces it by the value's origin
       return error.text();
     }
     return std::string();

@@ -70,7 +70,8 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
         std::string::npos);
 }
 
-/// The numbers of places(0), … places(n - 1) have the mean and variance that normalisation gives them.
+/// Checks that the elements place(0) … place(n - 1) of `got` are those of `numbers`, normalised by their mean and
+/// variance, times `scale` plus `offset`.
 template <class Place>
 void check_normal(const std::vector<double>& numbers, const Tensor& got, double epsilon, int n, const Place& place,
                   double scale, double offset) {
@@ -154,7 +155,8 @@ TEST_CASE_FIXTURE(Images, "lp_normalize: norms of 1, and zeros stay") {
   CHECK(run(lp_normalize(rows)).str() == "[[0.6 -0.8] [0 0] [0.7071067812 0.7071067812]]");
 }
 
-/// The largest difference of `got`, whose blocks of `block` elements are normalised each by itself, from float64.
+/// The largest error of `got`, which must be x with each block of `block` elements normalised by itself, compared with
+/// float64.
 double worst_of_blocks(const Tensor& x, const Tensor& got, int block) {
   double worst = 0;
   for (std::int64_t b = 0; b < x.count(); b += block) {
@@ -186,7 +188,7 @@ TEST_CASE("norms lose nothing to a mean that is large beside the deviations") {
   CHECK(worst_of_blocks(numbers, got[3], 96) < 1e-5);
   for (int channel = 0; channel < 8; ++channel) {
     const Moments wanted = moments(96, [&](int i) { return numbers.number(channel * 96 + i); });
-    CHECK(std::abs(got[4].number(channel) - wanted.mean) <= 0.5);  // half of the last place
+    CHECK(std::abs(got[4].number(channel) - wanted.mean) <= 0.5);  // half of float32's precision at 1e7
   }
 }
 

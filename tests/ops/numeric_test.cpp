@@ -1,5 +1,5 @@
-// Gradients against finite differences where several ops work together (each op alone: tests/op_cases), and optimizers
-// against their formulas.
+// Compares gradients of expressions of several ops with finite differences (tests/op_cases does each op alone), and
+// optimizers with their formulas.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ namespace {
 using test::Evaluator;
 using test::numbers;
 
-/// Checks the gradient of loss(x), x being float64 of `shape` in the graph and of `sizes` when it runs.
+/// Checks the gradient of loss(x), where x is a float64 input of `shape` in the graph that is fed an array of `sizes`.
 void check_gradient(const Shape& shape, std::vector<std::int64_t> sizes,
                     const std::function<Value(const Value&)>& loss) {
   Graph g;
@@ -91,7 +91,7 @@ TEST_CASE("gradients of expressions") {
   }
 }
 
-/// The gradient of the sum of f(x) in x, of float64.
+/// The gradient of sum(f(x)) with respect to x, which is a float64 constant with the elements `at`.
 std::vector<double> slopes(const std::vector<double>& at, const std::function<Value(const Value&)>& f) {
   Graph g;
   const auto n = static_cast<std::int64_t>(at.size());

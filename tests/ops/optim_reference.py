@@ -1,10 +1,10 @@
-"""Writes optim_reference.txt: ten steps of each optimizer, on gradients that a formula gives.
+"""Writes optim_reference.txt: ten steps of each optimizer and schedule, on gradients that a formula gives.
 
 usage: optim_reference.py > optim_reference.txt      (needs PyTorch and numpy)
 
-All in float64. The optimizers are PyTorch's own, but for LAMB and LARS, which PyTorch has not: these are written down
-here from the papers' algorithms. A line is "CASE VARIABLE STEP NUMBER…", the elements of a variable after that step,
-row-major. tests/ops/optim_test.cpp runs ferry's optimizers on the same numbers.
+All in float64. The optimizers are PyTorch's own, except LAMB and LARS, which PyTorch lacks: they are written here from
+the papers' algorithms. A line is "CASE VARIABLE STEP NUMBER…", the elements of a variable after that step, row-major.
+tests/ops/optim_test.cpp runs ferry's optimizers on the same numbers.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ RATE = 0.05
 
 
 def weights(shape, index):
-    """The variable `index` at first; the one of one element is 0, so that it has a norm of 0."""
+    """The initial value of variable `index`. That of shape (1,) is 0, so that its norm is 0."""
     count = int(np.prod(shape))
     return np.zeros(shape) if shape == (1,) else np.sin(np.arange(count) * 1.7 + index + 0.4).reshape(shape)
 

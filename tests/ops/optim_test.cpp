@@ -1,5 +1,5 @@
-// Optimizers and schedules step by step against numbers of PyTorch and of the papers' algorithms
-// (optim_reference.{py,txt}), and what is done to gradients before.
+// Compares optimizers and schedules step by step with PyTorch and with the papers' algorithms
+// (optim_reference.{py,txt}), and tests clipping, accumulation, loss scaling and 16-bit gradients.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -47,21 +47,21 @@ Tensor of(DType dtype, const Sizes& sizes, const std::vector<double>& values) {
   return tensor;
 }
 
-/// As weights() of optim_reference.py.
+/// The same as weights() in optim_reference.py.
 Tensor weights(DType dtype, std::size_t index) {
   const Sizes& sizes = kShapes[index];
   if (sizes == Sizes{1}) return of(dtype, sizes, {0});
   return of(dtype, sizes, elements(sizes, [&](double i) { return std::sin(i * 1.7 + double(index) + 0.4); }));
 }
 
-/// As gradient() there.
+/// The same as gradient() in optim_reference.py.
 Tensor gradient(DType dtype, std::size_t index, int step) {
   return of(dtype, kShapes[index], elements(kShapes[index], [&](double i) {
               return std::cos(i * 0.9 + double(index) * 1.3 + step * 0.7) * (1 + 0.2 * step);
             }));
 }
 
-/// The elements after each step, by "CASE VARIABLE STEP".
+/// The elements of each variable after each step. Keys are "CASE VARIABLE STEP".
 const std::map<std::string, std::vector<double>>& reference() {
   static const auto kRead = [] {
     std::map<std::string, std::vector<double>> all;
@@ -81,7 +81,7 @@ const std::map<std::string, std::vector<double>>& reference() {
 
 using Make = std::function<Values(Graph&, const Gradients&)>;
 
-/// A graph with the variables and gradients of optim_reference.py.
+/// A graph with the variables and gradients of optim_reference.py, and the updates that `make` builds for them.
 struct Fixture {
   Fixture(DType type, const Make& make) : dtype(type) {
     Gradients gradients;
@@ -153,7 +153,7 @@ TEST_CASE("decay and clipping give PyTorch's numbers") {
   check_against("sgd_clip", [](Graph&, const Gradients& g) { return sgd(clip_by_norm(g, 3), kRate); });
 }
 
-/// sgd with the rate that a schedule gives.
+/// SGD with the rate that a schedule gives.
 Make scheduled(const std::function<Value(const Value& steps)>& schedule) {
   return [schedule](Graph& graph, const Gradients& g) {
     const StepCount count = count_steps(graph);
@@ -170,7 +170,7 @@ TEST_CASE("schedules give PyTorch's numbers") {
   check_against("warm_up", scheduled([](const Value& steps) { return warm_up(kRate, steps, 4); }));
 }
 
-/// What a schedule gives at each of these steps.
+/// The rate that a schedule gives at each of these steps.
 std::vector<double> rates(const std::vector<std::int64_t>& steps, const std::function<Value(const Value&)>& schedule) {
   Graph g;
   const Value step = g.input("step", DType::int64, {});
@@ -260,7 +260,7 @@ TEST_CASE("gradients that are added up over steps are applied as one") {
   CHECK(w != first);
 }
 
-/// A weight whose loss is fed a factor, with a scale that grows after two good steps.
+/// A weight w with the float16 loss w * factor, where the factor is fed; the loss scale grows after two good steps.
 struct Scaled {
   Graph g;
   Value factor = g.input("factor", DType::float32, {});
@@ -279,12 +279,12 @@ TEST_CASE_FIXTURE(Scaled, "a step that overflows changes nothing but the scale")
   step(1);
   CHECK(now("w") == doctest::Approx(0.5));
   CHECK(now("loss_scale/good_steps") == 1);
-  step(100);  // 102400 is no float16
+  step(100);  // the gradient 100 * 1024 overflows float16
   CHECK(now("w") == doctest::Approx(0.5));
   CHECK(now("w/adam_step") == 1);
   CHECK(now("loss_scale") == 512);
   CHECK(now("loss_scale/good_steps") == 0);
-  step(100);  // 51200 is one
+  step(100);  // 100 * 512 does not
   CHECK(now("w/adam_step") == 2);
   step(1);
   CHECK(now("loss_scale") == 1024);

@@ -1,5 +1,5 @@
-// How models lie on a mesh, from the ops' notation alone: which collectives a plan has. Each plan must pass the
-// verifier.
+// Tests which collectives the plan of a model on a mesh has; layouts follow from the ops' index notation. Each plan
+// must pass the verifier.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -22,7 +22,7 @@
 namespace ferry {
 namespace {
 
-/// "all_reduce grad/matmul": the collectives of a plan, sorted.
+/// The names of a plan's collectives, by kind: {"all_reduce", "grad/matmul"}.
 std::multimap<std::string, std::string> collectives(const Plan& plan) {
   std::multimap<std::string, std::string> found;
   for (const Collective& c : plan.collectives)
@@ -30,7 +30,7 @@ std::multimap<std::string, std::string> collectives(const Plan& plan) {
   return found;
 }
 
-/// On four tasks, with a message of its own for each sum.
+/// A verified plan for four tasks in which no two sums share a collective.
 Plan planned(const Graph& g, const Values& fetches, const Values& targets = {}, const test::Feeds& feeds = {}) {
   PlanOptions options;
   options.bucket_bytes = 0;
@@ -69,7 +69,7 @@ struct DataParallel {
   Gradients gradients = gradients_of(mean(square(matmul(x, w) + b)), {w, b});
 };
 
-/// Bytes of each dtype that all-reduces give.
+/// Bytes of the arrays that are all-reduced, by dtype.
 std::map<DType, std::int64_t> reduced_bytes(const Plan& plan) {
   std::map<DType, std::int64_t> bytes;
   for (const Collective& c : plan.collectives)
@@ -141,7 +141,9 @@ TEST_CASE("a sum over two axes joins each axis once") {
   const Value whole = cut({replicated(), replicated()});
   const Value total = cut(rows) + whole + cut(columns) + cut({split(0), split(0)}) + cut(rows) + whole;
   const auto found = collectives(planned(g, {total.laid({replicated(), replicated()})}));
-  CHECK(found.count("all_reduce") == 3);  // (rows and columns) joined along tp, then with rows; columns
+  // The sum that is partial over both axes is reduced over tp, then with those of rows over dp; those of columns over
+  // tp.
+  CHECK(found.count("all_reduce") == 3);
 }
 
 TEST_CASE("the gradient of a value with several uses has its partial sums joined once") {
@@ -158,7 +160,7 @@ TEST_CASE("the gradient of a value with several uses has its partial sums joined
   const Value loss = mean(square(x + matmul(mixed, out)));
   const auto found = collectives(planned(g, {loss}, sgd(loss, {first, q, k, v, out}, 0.1)));
   CHECK(found.size() == 2);
-  CHECK(found.count("all_reduce") == 2);  // forwards and backwards
+  CHECK(found.count("all_reduce") == 2);  // one forwards, one backwards
 }
 
 TEST_CASE("rows of a table that are gathered for a split batch give partial sums backwards") {

@@ -17,7 +17,7 @@ using Numbers = std::vector<double>;
 
 constexpr std::int64_t kSteps = 4, kBatch = 3, kFeatures = 2, kHidden = 2;
 
-/// The weights of a layer as numbers, and as the layer.
+/// The weights of a layer: layer() gives them to ferry, of_input() and of_state() compute with them by themselves.
 struct Weights {
   explicit Weights(std::int64_t gates)
       : input(some({gates * kHidden, kFeatures}, 0.3)),
@@ -34,7 +34,7 @@ struct Weights {
     layer.state_bias = g.constant(state_bias);
     return layer;
   }
-  /// Row `row` of the products of an input and of a state.
+  /// Row `row` of the weights times an input (of_input) or a state (of_state), plus the bias.
   [[nodiscard]] double of_input(std::int64_t row, const Numbers& x) const {
     return input_bias.number(row) + dot(input, row, x);
   }
@@ -63,7 +63,7 @@ using Step = std::function<Cell(const Numbers& x, const Cell& state)>;
 const Tensor kInput = some({kSteps, kBatch, kFeatures}, 0.2);
 const Ints kLengths{4, 1, 3};
 
-/// All sequences, one after another.
+/// Compares a layer's result with `step` applied along each sequence of the batch.
 void check(const Sequence& sequence, const Step& step, bool reverse, bool by_length) {
   Values asked{sequence.y, sequence.h};
   if (sequence.c.defined()) asked.push_back(sequence.c);
@@ -87,7 +87,7 @@ void check(const Sequence& sequence, const Step& step, bool reverse, bool by_len
   }
 }
 
-/// Calls each(layer) in both directions, with and without lengths, and checks it against `step`.
+/// Calls run(g, layer) in both directions, with and without lengths, and compares the result with `step`.
 template <class Run>
 void check_all(const Weights& weights, const Run& run, const Step& step) {
   for (bool reverse : {false, true})

@@ -1,4 +1,4 @@
-// Values that the backward pass makes again: Graph::remade().
+// Graph::remade(), ferry's activation checkpointing: values that the backward pass computes again.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ std::ptrdiff_t count(const Graph& g, std::string_view type) {
   return found;
 }
 
-/// Layers in parts of their own, if they are remade: noise, a branch and a print among them.
+/// Three layers with noise, a print and a branch, each in a remade() scope of its own if `remade`. Gives the loss and
+/// its gradient.
 Values network(Graph& g, bool remade) {
   const Value w = g.variable("w", normal(g, {3, 3}, 0, 1));
   Value y = uniform(g, {4, 3}, -1, 1);
@@ -76,7 +77,7 @@ TEST_CASE("each remade part begins with what comes into it") {
   for (OpId id = 0; id < g.size(); ++id)
     if (g.op(id).def().name == "Tanh" && g.op(id).name().starts_with("grad/"))
       copies.push_back(call(g.value(g.op(g.producer(g.op(id).inputs()[0])).output(0))));
-  CHECK(copies == std::vector<std::string>{"MatMul(tanh, w)", "MatMul(x, w)"});  // of the last part first
+  CHECK(copies == std::vector<std::string>{"MatMul(tanh, w)", "MatMul(x, w)"});  // the last part's copy is first
 }
 
 TEST_CASE("branches outside read what was made again") {
@@ -109,8 +110,8 @@ TEST_CASE("what nobody reads in the backward pass is not made again") {
     y = exp(x) + x;
   }
   static_cast<void>(gradients(sum(y), {x}));
-  CHECK(count(g, "Exp") == 2);  // its gradient is itself
-  CHECK(count(g, "Add") == 2);  // the sum, of which the gradient wants the sizes, and that of the contributions
+  CHECK(count(g, "Exp") == 2);  // the gradient of exp(x) needs exp(x)
+  CHECK(count(g, "Add") == 2);  // y, whose gradient needs only its sizes, and the sum of both terms' gradients
 }
 
 TEST_CASE("an image of which pooling's gradient wants the sizes is not made again") {
@@ -122,10 +123,10 @@ TEST_CASE("an image of which pooling's gradient wants the sizes is not made agai
     y = avg_pool2d(image * 3.0, {2, 2}, {});
   }
   static_cast<void>(gradients(sum(y), {image}));
-  CHECK(count(g, "Mul") == 2);  // forwards and backwards
+  CHECK(count(g, "Mul") == 2);  // one forwards, one backwards
 }
 
-/// Four layers whose weights are cut over the tasks and gathered where they are used.
+/// Four layers whose weights are split over the tasks and gathered where they are used.
 Plan cut_weights(bool remade, int tasks) {
   constexpr std::int64_t kWidth = 64;
   Graph g;

@@ -11,7 +11,7 @@ namespace {
 using test::error_of;
 using Numbers = std::vector<double>;
 
-/// A row of these numbers resized.
+/// Resizes a row of these numbers.
 Numbers row(const Numbers& numbers, const ResizedDim& dim, const Resizing& resizing) {
   Graph g;
   const auto size = static_cast<std::int64_t>(numbers.size());
@@ -40,7 +40,7 @@ TEST_CASE("resize: where elements come from") {
   check(linear(Coordinates::half_pixel_floor, 6), {12.5, 17.5, 25, 35, 40, 40});
   check(linear(Coordinates::half_pixel, 1), {20});
   check(linear(Coordinates::pytorch_half_pixel, 1), {10});
-  // 2.4 elements become 2: each lies 0.2 / 0.8 = 0.25 further from the edge than by half_pixel.
+  // 3 * 0.8 = 2.4 elements become 2: by half_pixel_symmetric each lies 0.2 / 0.8 = 0.25 further from the edge.
   check(row(x, {0, 2, 0.8}, {kLinear, Coordinates::half_pixel}), {11.25, 27.5});
   check(row(x, {0, 2, 0.8}, {kLinear, Coordinates::half_pixel_symmetric}), {13.75, 32.5});
 }
@@ -67,7 +67,7 @@ TEST_CASE("resize: neighbours by rounding") {
 }
 
 TEST_CASE("resize: cubic, with and without neighbours outside") {
-  // Keys' kernel with a = -0.75 at distances 1.25, 0.25, 0.75 and 1.75.
+  // Keys' cubic kernel with a = -0.75 at distances 1.25, 0.25, 0.75 and 1.75.
   const double far = -0.10546875, near = 0.87890625, next = 0.26171875, last = -0.03515625;
   CHECK(far + near + next + last == doctest::Approx(1));
   const Numbers x{1, 5, 2, 7, 3};
@@ -105,7 +105,7 @@ TEST_CASE("resize: several dims of any dtype, and a batch that is not known") {
   const Value image = g.constant(Tensor::of<float>({1, 2, 2, 1}, {1, 2, 3, 4}));
   const Tensor z = test::Evaluator(g).run({resize(image, {{1, 4}, {2, 3}}, {kLinear})})[0];
   CHECK(z.type().str() == "float32[1,4,3,1]");
-  CHECK(z.number(4) == doctest::Approx(2));  // row 1 is 1.5, 2.5: its middle
+  CHECK(z.number(4) == doctest::Approx(2));  // in row 1, between 1.5 and 2.5
   const Value many = g.input("many", DType::float32, {"batch", 3, 4, 5});
   CHECK(resize(many, {{2, 8}, {3, 10}}, {kLinear}).shape().str() == "[batch,3,8,10]");
   CHECK(resize(many, {{1, 6}}, {kLinear}).shape().str() == "[batch,6,4,5]");

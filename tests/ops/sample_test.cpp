@@ -28,7 +28,7 @@ void check_near(const Tensor& a, const Tensor& b) {
   for (std::int64_t i = 0; i < a.count(); ++i) CHECK(a.number(i) == doctest::Approx(b.number(i)));
 }
 
-/// The row 1 2 4 8 sampled at coordinates from -1 to 1.
+/// The row 1 2 4 8 sampled at coordinates that are -1 at its beginning and 1 at its end.
 Numbers row(const Numbers& at, const Sampling& sampling) {
   Graph g;
   const auto count = static_cast<std::int64_t>(at.size());
@@ -56,15 +56,17 @@ TEST_CASE("grid_sample: places between -1 and 1, of edges or of middles") {
 TEST_CASE("grid_sample: outside") {
   check(row({-1.5, -1.25, 1.5}, {kLinear, Outside::zeros}), {0, 0, 0});
   check(row({-1.5, -1, 1.5}, {kLinear, Outside::border}), {1, 1, 8});
-  // Edges at -1 and 1 are mirrors: -1.25 is -0.75, the first element; 1.5 is 0.5, between the last two.
+  // Coordinates are reflected at the edges -1 and 1: -1.25 to -0.75, the first element; 1.5 to 0.5, between the last
+  // two.
   check(row({-1.25, 1.5, 3}, {kLinear, Outside::reflection}), {1, 6, 1});
-  // The middles are mirrors: -5/3 is -1/3, the second element; 7/3 is -1/3 too.
+  // With aligned corners, -1 and 1 are the centres of the outer elements: -5/3 and 7/3 are reflected to -1/3,
+  // element 1.
   check(row({-5.0 / 3, 7.0 / 3}, {kLinear, Outside::reflection, true}), {2, 2});
   check(row({-1.25, 1.25}, {kNearest, Outside::reflection}), {1, 8});
 }
 
 TEST_CASE("grid_sample: cubic") {
-  const double far = -0.09375, near = 0.59375;  // Keys' kernel with a = -0.75 at distances 1.5 and 0.5
+  const double far = -0.09375, near = 0.59375;  // Keys' cubic kernel, a = -0.75, at distances 1.5 and 0.5
   check(row({0}, {kCubic}), {far * 1 + near * 2 + near * 4 + far * 8});
   check(row({-0.75}, {kCubic}), {1});
   check(row({0.5}, {kCubic, Outside::zeros}), {far * 2 + near * 4 + near * 8});
@@ -89,7 +91,7 @@ TEST_CASE("affine_grid and grid_sample: the identity gives the image, of two and
       const std::int64_t half = image.count() / 2, area = checked_count(sizes);
       for (std::int64_t i = 0; i < half; ++i) {
         CHECK(y.number(i) == doctest::Approx(image.number(i)));
-        const std::int64_t turned = i / area * area + area - 1 - i % area;  // the second image is turned round
+        const std::int64_t turned = i / area * area + area - 1 - i % area;  // by theta: all dims reversed
         CHECK(y.number(half + i) == doctest::Approx(image.number(half + turned)));
       }
     }
@@ -124,20 +126,20 @@ TEST_CASE("grid_sample is differentiable in the image and in the grid") {
 
 TEST_CASE("roi_align: means of samples in regions of chosen images") {
   Graph g;
-  Tensor ramp(DType::float64, {2, 1, 6, 8});  // 10 * row + column, and 100 more in the second image
+  Tensor ramp(DType::float64, {2, 1, 6, 8});  // 100 * image + 10 * row + column
   for (std::int64_t i = 0; i < ramp.count(); ++i)
     ramp.mutable_data<double>()[static_cast<std::size_t>(i)] =
         static_cast<double>(i / 48 * 100 + i % 48 / 8 * 10 + i % 8);
   const Value x = g.constant(ramp);
   const Value regions = g.constant(Tensor::of<double>({2, 4}, {2, 2, 10, 6, 4, 4, 12, 8}));
   const Value images = g.constant(Tensor::of<std::int64_t>({2}, {1, 0}));
-  // Scaled by a half: x 1 to 5, y 1 to 3, in two parts each; the middle of a part is 0.5 less in elements.
+  // The first region, scaled by a half: x 1 to 5, y 1 to 3, in two parts each; half_pixel moves samples by -0.5.
   const Tensor y = run(roi_align(x, regions, images, {2, 2, 2, 0.5}));
   check_near(y, Tensor::of<double>({2, 1, 2, 2}, {111.5, 113.5, 121.5, 123.5, 22.5, 24.5, 32.5, 34.5}));
   const Tensor corners = run(roi_align(x, regions, images, {2, 2, 2, 0.5, false}));
   CHECK(corners.number(0) == doctest::Approx(117));
   const Tensor largest = run(roi_align(x, regions, images, {1, 1, 1, 0.5, true, true}));
-  CHECK(largest.number(0) == doctest::Approx(123 / 4.0));  // of 112, 113, 122 and 123, each times its weight
+  CHECK(largest.number(0) == doctest::Approx(123 / 4.0));  // of 112, 113, 122 and 123, each times its weight 1/4
   CHECK(error_of([&] { roi_align(x, images, images, {}); }).find("must be [r,4]") != std::string::npos);
 }
 
@@ -150,7 +152,7 @@ TEST_CASE("deform_conv: without offsets it is conv2d; offsets move taps, masks w
   const Value still = g.constant(Tensor(DType::float64, {2, 24, 3, 4}));
   check_near(run(deform_conv(x, w, still, deforming)), run(plain));
 
-  // One row further for all taps: the image without its first row.
+  // Offsets that move all taps one row down give what the image without its first row gives.
   Tensor down(DType::float64, {2, 24, 3, 4});
   for (std::int64_t i = 0; i < down.count(); ++i)
     down.mutable_data<double>()[static_cast<std::size_t>(i)] = i / 12 % 2 == 0 ? 1 : 0;

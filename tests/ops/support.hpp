@@ -1,4 +1,4 @@
-// What the tests of ops share: the notation of an op in a graph, and errors as text.
+// What the tests of ops share: example tensors, ops in a graph as text, and errors as text.
 #pragma once
 
 #include <cmath>
@@ -12,14 +12,14 @@
 
 namespace ferry::test {
 
-/// Numbers from -1 to 1 that differ, of these sizes.
+/// A tensor of these sizes with different numbers from -1 to 1.
 inline Tensor some(const Ints& sizes, double seed = 0.37) {
   Tensor tensor(DType::float64, sizes);
   for (double& x : tensor.mutable_data<double>()) x = (seed = std::fmod(seed * 7.31 + 0.113, 2.0)) - 1;
   return tensor;
 }
 
-/// Numbers from -0.7 to 1.3 that are unlike each other and away from 0, of these sizes.
+/// A tensor of these sizes with different numbers from -0.7 to 1.3; the first 200 are at least 0.01 away from 0.
 inline Tensor numbers(Ints sizes) {
   Tensor tensor(DType::float64, std::move(sizes));
   auto data = tensor.mutable_data<double>();
@@ -31,7 +31,7 @@ inline std::string notation(const Value& value) {
   return notation_of(value.op().def(), GraphFacts(value.op()));
 }
 
-/// "MatMul(x, w)": the op behind a value with the names of its inputs.
+/// The op that makes a value, with the names of its inputs: "MatMul(x, w)".
 inline std::string call(const Value& value) {
   std::string text(value.op().def().name);
   std::string separator = "(";

@@ -41,12 +41,12 @@ std::vector<Tensor> run(Graph& g, const Values& values) {
   return test::Evaluator(g).run(values);
 }
 
-/// How a test's windows move, of one, two or three dims.
+/// An image of one, two or three dims, and a window that slides over it.
 struct Setup {
   Ints image, window, strides, padding, dilations;
   [[nodiscard]] Sliding sliding() const { return {strides, padding, dilations}; }
   [[nodiscard]] std::size_t dims() const { return image.size(); }
-  /// The place of a tap, or -1 in the padding.
+  /// Along dim d, the index in the image of tap k of the window at position p; negative in the padding.
   [[nodiscard]] std::int64_t place(std::size_t d, std::int64_t p, std::int64_t k) const {
     const std::int64_t at = p * strides[d] - padding[d] + k * dilations[d];
     return at < image[d] ? at : -1;
@@ -67,7 +67,7 @@ Ints image_of(const Ints& index) {
   return {index.begin() + 2, index.end()};
 }
 
-/// The image's elements under a window, row-major: their indices, of those that lie in it.
+/// The indices of the image's elements under a window, row-major, without taps in the padding.
 std::vector<Ints> under(const Setup& setup, const Ints& position) {
   std::vector<Ints> places;
   for_each_index(setup.window, [&](const Ints& tap) {
@@ -108,7 +108,7 @@ TEST_CASE("conv_transpose is the gradient of conv in its image") {
       const Value w = g.constant(some(joined({6, 4 / groups}, setup.window)));
       const Value y = conv(image, w, setup.sliding(), groups);
       const Value dy = g.constant(some(y.shape().sizes()));
-      Ints extra;  // positions that no window reached
+      Ints extra;  // elements at the end that no window reaches
       for (std::size_t d = 0; d < setup.dims(); ++d)
         extra.push_back((setup.image[d] + setup.padding[d] + setup.padding[d + setup.dims()] -
                          (setup.window[d] - 1) * setup.dilations[d] - 1) %
@@ -137,7 +137,7 @@ TEST_CASE("col2im puts blocks back") {
   CHECK(y.str() == Tensor::of<float>({1, 1, 3, 4}, {1, 2, 3, 0, 4, 15, 26, 30, 0, 40, 50, 60}).str());
 }
 
-/// Elements of each channel, joined window by window.
+/// Checks that each element of y is join(the elements of x under its window).
 template <class Join>
 void check_pool(const Setup& setup, const Tensor& x, const Tensor& y, const Join& join) {
   for_each_index(y.sizes(), [&](const Ints& at) {
@@ -200,9 +200,9 @@ TEST_CASE("pooling: a last window over the end, and padding that counts") {
   CHECK(pooled(max_pool(x, {{2}, {.strides = {2}}})) == Numbers{2, 4});
   CHECK(pooled(avg_pool(x, {{2}, {.strides = {2}, .padding = {1, 0}}})) == Numbers{1, 2.5, 5});
   CHECK(pooled(avg_pool(x, {{2}, {.strides = {2}, .padding = {1, 0}}, false, true})) == Numbers{0.5, 2.5, 5});
-  // The window at 4 takes 6, the padding's zero and what is behind, which does not count.
+  // The window at 4 covers the 6, the padding's zero, which counts, and an element behind the padding, which does not.
   CHECK(pooled(avg_pool(x, {{3}, {.strides = {2}, .padding = {0, 1}}, true, true})) == Numbers{2, 13.0 / 3, 3});
-  // None begins in the padding at the end.
+  // No window begins in the padding at the end.
   CHECK(pooled(max_pool(x, {{2}, {.strides = {5}, .padding = {0, 1}}, true})) == Numbers{2});
   CHECK(pooled(lp_pool(x, {{2}, {.strides = {2}, .padding = {1, 0}}}, 1)) == Numbers{1, 5, 10});
 }

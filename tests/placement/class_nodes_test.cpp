@@ -1,4 +1,4 @@
-// Which nodes each class has to do with.
+// Which nodes concern each class of tasks.
 #include "placement/lower/class_nodes.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-/// What each task's class has, in all regions; where tasks share a class, each has that.
+/// For each task the nodes of its class, in all regions.
 std::vector<std::string> nodes_of_tasks(const Graph& graph, const Value& fetch, int tasks) {
   Signature signature;
   signature.fetches = {fetch.id()};
@@ -66,7 +66,7 @@ TEST_CASE("a class has what is on its tasks, and the transfers from and to them"
     c = (a * b).named("c");
   }
   const std::vector<std::string> nodes = nodes_of_tasks(g, c, 4);
-  CHECK(nodes[0] == "Constant:a transfer:a transfer:a transfer:c c");  // the last one is the fetch
+  CHECK(nodes[0] == "Constant:a transfer:a transfer:a transfer:c c");  // the last node is the fetch
   CHECK(nodes[1] == "transfer:a Add:b transfer:b");
   CHECK(nodes[2] == "transfer:a transfer:b Mul:c transfer:c");
   CHECK(nodes[3].empty());
@@ -84,7 +84,7 @@ TEST_CASE("classes together have as much as the program, however many there are"
     for (const std::string& nodes : nodes_of_tasks(g, sum, tasks)) count += std::count(nodes.begin(), nodes.end(), ':');
     return count;
   };
-  CHECK(total(8) == 3 * 8);  // an op, and both ends of a message, for each task
+  CHECK(total(8) == 3 * 8);  // for each task an op and both ends of a message
   CHECK(total(256) == 3 * 256);
 }
 

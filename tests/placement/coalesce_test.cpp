@@ -1,4 +1,4 @@
-// Which messages between hosts become one, and that their values lie side by side at both ends.
+// Tests which messages between hosts become one, and that their values lie side by side at both ends.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -20,7 +20,7 @@
 namespace ferry {
 namespace {
 
-/// A graph on tasks that are on a host each.
+/// A graph on tasks, each of which has a host of its own.
 struct Given {
   explicit Given(int tasks = 2) : topology(Topology::local(tasks)) {
     for (std::size_t t = 0; t < topology.tasks.size(); ++t) topology.tasks[t].host = static_cast<std::int32_t>(t);
@@ -28,12 +28,12 @@ struct Given {
     x = graph.variable("x", graph.constant(Tensor(DType::float32, {4})));
   }
 
-  /// x times a number, on task 0.
+  /// x times a number, computed on task 0.
   Value made(const std::string& name, double factor = 2) {
     auto here = graph.device("/task:0");
     return Value(x * factor).named(name);
   }
-  /// The sum of all, on a task.
+  /// The sum of these values, computed on `task`.
   Value sum_on(int task, const Values& values) {
     DeviceSpec spec;
     spec.task = task;
@@ -52,7 +52,7 @@ struct Given {
     return result;
   }
 
-  /// The messages that are not for the caller: "a and 2 more 0->1 48".
+  /// Name, tasks and bytes of the messages, except those to task 0, which gets the fetches: "a and 2 more 0->1 48".
   std::string sent() const {
     const Plan plan = planned().plan;
     std::vector<std::string> messages;

@@ -1,5 +1,5 @@
-// The contract of explain: one reason for each op and each transfer; the annotation that a transfer's reason cites is
-// what makes it necessary, and without it only transfers change that have to do with it.
+// The contract of explain: there is one reason for each op and each transfer; a transfer is necessary because of the
+// annotation that its reason cites, and deleting that annotation changes only transfers that depend on it.
 #include "placement/explain/explain.hpp"
 
 #include <doctest/doctest.h>
@@ -45,7 +45,7 @@ std::vector<Reason> transfers(const PlanResult& result) {
   return all;
 }
 
-/// What moves for whom, without the reason.
+/// What a transfer moves where, without the reason why.
 std::string movement(const Reason& reason) {
   const std::string& text = reason.text;
   return reason.subject + " " + text.substr(0, std::min(text.find(", because"), text.find(", which is")));
@@ -58,8 +58,9 @@ OpId op_of(const Graph& graph, std::string_view subject) {
   return id;
 }
 
-/// The ops whose layout or place may depend on the annotation of `start`: those that use its values, and those that
-/// make what these use and have no layout themselves, but for those on one device where `places` change too.
+/// The ops whose layout or device may depend on the annotation of `start`, transitively: those that use a dependent
+/// op's values, and those that make its inputs without having layouts (and, if `places` may change, a device) of their
+/// own.
 std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
   std::set<OpId> found{start};
   for (std::size_t before = 0; before != found.size();) {
@@ -88,7 +89,7 @@ std::multiset<std::string> apart_from(const Graph& graph, const std::set<OpId>& 
   return apart;
 }
 
-/// The plan's transfers after the op's layouts, or its whole annotation, have been taken away.
+/// The plan's transfers when the op's layouts, or its whole annotation, are removed.
 std::vector<Reason> transfers_without(const Job& job, OpId op, bool only_layouts) {
   const Annotation kept = job.graph.op(op).annotation();
   Annotation less;
@@ -104,11 +105,12 @@ std::vector<Reason> transfers_without(const Job& job, OpId op, bool only_layouts
 
 struct Seen {
   int cited = 0;  ///< transfers that cite an annotation
-  int moved = 0;  ///< of them, those that are not made when it is deleted
-  int apart = 0;  ///< transfers that had nothing to do with a deleted annotation
+  int moved = 0;  ///< of them, those that are not made once it is deleted
+  int apart = 0;  ///< transfers that do not depend on a deleted annotation
 };
 
-/// Deletes each annotation that is cited, one at a time.
+/// Deletes each cited annotation, one at a time: no reason may then cite it, and transfers apart from it must not
+/// change.
 Seen delete_each(const Job& job) {
   const std::vector<Reason> before = transfers(planned(job));
   std::set<std::pair<std::string, bool>> constraints;
@@ -140,7 +142,8 @@ Seen delete_each(const Job& job) {
   return seen;
 }
 
-/// Every transfer goes back to an annotation, without which it is not made; others have nothing to do with it.
+/// Checks that every transfer cites an annotation and is not made without it, and that some transfers do not depend on
+/// it.
 void check_all_necessary(const Job& job) {
   const std::vector<Reason> all = transfers(planned(job));
   const Seen seen = delete_each(job);
@@ -166,7 +169,7 @@ TEST_CASE("explain: messages of a sum over three tasks go back to the tasks' ann
   check_all_necessary(job);
 }
 
-/// Data-parallel training of two models that have nothing in common.
+/// The test case trains two models that have nothing in common.
 TEST_CASE("explain: collectives of a data-parallel step go back to the split of the batch") {
   Graph g;
   const auto all = g.on(g.mesh("dp"));
@@ -237,7 +240,7 @@ TEST_CASE("explain: collectives on two axes go back to the annotation of their o
   std::multiset<std::string> cited;
   for (const Reason& reason : transfers(planned(job))) cited.insert(reason.constraint);
   CHECK(cited == std::multiset<std::string>{"up", "x", "x", "x"});
-  CHECK(delete_each(job).moved == 3);  // the sum that cites `up` is made for `down` too, and cites it then
+  CHECK(delete_each(job).moved == 3);  // without `up`, the sum that cited it cites `down`
 }
 
 TEST_CASE("explain: on random graphs a deleted annotation changes only what depends on it") {
@@ -281,7 +284,7 @@ TEST_CASE("explain has one reason for each op and each transfer") {
     CHECK(channels == plan.channels.size());
     for (const auto& message : messages) CHECK(message.second > 1);
     for (const Collective& collective : plan.collectives) {
-      const std::string_view name = plan.string(collective.name);  // of a bucket: "a and 2 more"
+      const std::string_view name = plan.string(collective.name);  // that of a bucket is like "a and 2 more"
       CHECK_MESSAGE(moved.contains(std::string(name.substr(0, name.find(" and ")))), name);
     }
   }

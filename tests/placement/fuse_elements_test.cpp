@@ -1,4 +1,5 @@
-// The pass that joins elementwise ops into tile regions: what it joins, what it leaves, and what takes memory then.
+// The pass that joins elementwise ops into tile regions: what it joins, what it leaves, and which values still take
+// memory.
 #include "placement/class/fuse_elements.hpp"
 
 #include <doctest/doctest.h>
@@ -53,7 +54,7 @@ TEST_CASE("a momentum update reads weights, velocity and gradient once and write
   const Plan plan = verified(g, {}, momentum({{w, gradient}}, 0.1));
   CHECK(kernels_of(plan) == "Mul+Add+Mul+Sub");
   CHECK(lines_with(plan, " copy ") == "");
-  CHECK(plan.classes[0].devices[0].step_bytes == 400000);  // the gradient's
+  CHECK(plan.classes[0].devices[0].step_bytes == 400000);  // only the gradient's
 }
 
 TEST_CASE("an op between two others keeps its place, and they are joined where it allows that") {

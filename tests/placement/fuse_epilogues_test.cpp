@@ -1,5 +1,5 @@
-// The pass that lets elementwise ops run on the pieces of a product: what it joins, what it leaves, and where values
-// that an op joins lie.
+// The pass that fuses elementwise ops into the product before them, to run on its pieces: what it fuses, what it
+// leaves, and where the inputs of a concat lie.
 #include "placement/class/fuse_epilogues.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Which sums share a message, where they start, and that their values lie side by side.
+// Tests which sums share a message, where they start, and that their values lie side by side.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -34,15 +34,15 @@ Signature signature_of(const Given& given) {
   return signature;
 }
 
-/// "Sum Mul all_reduce(sum,sum_1) …": the nodes of the step in order, after the pass; of collectives their values.
-/// Without what is read or computed once.
+/// The nodes of the step in order after the pass, collectives with the names of their values: "Sum Mul
+/// all_reduce(sum,sum_1) …". Leaves out reads of variables and what is computed once.
 std::string fused(const Given& given) {
   PlanOptions options;
   options.bucket_bytes = given.bucket_bytes;
   const std::string program =
       test::text_after("fuse_messages", given.graph, signature_of(given), given.topology, options);
   const std::string step = program.substr(0, program.find("region 1"));
-  std::map<std::string, std::string> names;  // of values
+  std::map<std::string, std::string> names;  // value -> name
   std::string text;
   for (const std::string_view line : split(step, '\n')) {
     if (line.find('(') == std::string_view::npos) continue;
@@ -76,7 +76,7 @@ Plan planned(const Given& given) {
   return plan;
 }
 
-/// A variable of rows that are split over the tasks.
+/// A variable whose 8 rows are split over the tasks.
 Value rows(Graph& g, std::int64_t width, const std::string& name) {
   return g.variable(name, g.constant(Tensor(DType::float32, {8, width}))).laid({split(0)});
 }
@@ -102,7 +102,7 @@ TEST_CASE("a bucket takes no more once it has the bytes of eight latencies") {
   const Value a = total(x, "a"), b = total(wide, "b"), c = total(x * x, "c"), d = total(exp(x), "d");
   given.fetches = {sum(b) + sum(a * c * d)};
   const std::string order = fused(given);
-  CHECK_MESSAGE(order.find("all_reduce(b,a)") != std::string::npos, order);  // what keeps others aligned comes first
+  CHECK_MESSAGE(order.find("all_reduce(b,a)") != std::string::npos, order);  // b's size keeps a aligned, so b is first
   CHECK_MESSAGE(order.find("all_reduce(c,d)") != std::string::npos, order);
   CHECK(planned(given).collectives.size() == 2);
   given.bucket_bytes = 0;

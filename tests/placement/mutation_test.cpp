@@ -1,5 +1,5 @@
-// The verifier against broken plans: plans of random graphs are mutated, each in one place and so that no equivalent
-// plan is left; all must be refused, with a cause that says where.
+// The verifier must refuse broken plans: plans of random graphs are mutated, each in one place and so that the result
+// is not equivalent; each must be refused with a cause that says where.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kOfEach = 25;
 
-/// With a tile region of rows.
+/// A plan with a tile region that works on whole rows.
 Plan plan_of_rows(std::uint64_t seed, const PlanOptions& options) {
   Graph g;
   const Value x = g.input("x", DType::float32, {16 + static_cast<std::int64_t>(seed % 5), 8});
@@ -27,7 +27,7 @@ Plan plan_of_rows(std::uint64_t seed, const PlanOptions& options) {
   return test::planned(g, {centered * 2.0}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
 }
 
-/// Half of them with tile regions, where two elementwise ops meet.
+/// The plan of a random graph. For half of the seeds it has tile regions wherever two elementwise ops can be joined.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
   PlanOptions options;

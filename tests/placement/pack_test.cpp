@@ -27,7 +27,7 @@ TEST_CASE("ranges that live after each other share their bytes, also where one e
 }
 
 TEST_CASE("small ranges that come first do not keep large ones from their gaps") {
-  // In order of first touch the third would find two gaps of 64 bytes, and none of 128.
+  // In order of first touch the fourth would find two gaps of 64 bytes, and none of 128.
   std::vector<LiveRange> ranges = {{0, 1, 64}, {0, 4, 64}, {0, 1, 64}, {2, 4, 128}};
   CHECK(pack(ranges) == 192);
   check_apart(ranges, 192);
@@ -43,7 +43,7 @@ TEST_CASE("what lives at the peak goes first where that takes less, of a trainin
 }
 
 TEST_CASE("what lay at the end goes first where that takes less, of a network's first block") {
-  // The second range lies beside the first, then beside the fifth: the first and the fourth must change places for it.
+  // The second range is alive together with the first, and later with the fifth: its place must suit both.
   std::vector<LiveRange> ranges = {{0, 2, 1024}, {2, 5, 256}, {3, 4, 256}, {4, 6, 256},  {5, 6, 1024},
                                    {6, 9, 1024}, {7, 8, 256}, {8, 9, 256}, {9, 12, 1024}};
   CHECK(most_alive(ranges) == 2304);
@@ -52,7 +52,8 @@ TEST_CASE("what lay at the end goes first where that takes less, of a network's 
 }
 
 TEST_CASE("what lives the latest goes first where that takes less, of an optimizer's update") {
-  // By size, the second lies behind the fifth, and the gap between it and the first is too small for the fourth.
+  // Placed by size, the second would lie behind the fifth, and the gap between it and the first would be too small for
+  // the fourth.
   std::vector<LiveRange> ranges = {{0, 6, 3136}, {1, 9, 1344}, {5, 8, 8064}, {6, 6, 1024}, {7, 7, 4032}};
   CHECK(most_alive(ranges) == 13568);
   CHECK(pack(ranges) == 13568);

@@ -26,7 +26,7 @@ std::string refusal(std::span<const std::byte> bytes) {
   return "accepted";
 }
 
-/// Encodes `plan` after `change`, as a forger with the right hash would.
+/// Changes a plan and encodes it, so that its hash fits; returns why it is refused.
 template <class F>
 std::string refusal_after(F change) {
   Plan plan = test::every_field();

@@ -1,4 +1,4 @@
-// Plans of small graphs: what each pass adds, read from the finished plan. Every plan here must pass the verifier.
+// Plans of small graphs: what the passes add is read from the finished plan. Every plan here must pass the verifier.
 #include "placement/planner.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks, const
   return plan;
 }
 
-/// "Add send kernel …": what a task does in its step.
+/// What a task does in a region, by default its step: "receive receive_wait Add send …".
 std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
   const PlanClass& c = plan.class_for(task);
   std::string text;
@@ -44,7 +44,7 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
   return text;
 }
 
-/// Instructions, buffers, collectives and steps of all-reduces.
+/// How many instructions, buffers, collectives and steps of all-reduce schedules a plan has.
 std::array<std::size_t, 4> extent_of(const Plan& plan) {
   std::array<std::size_t, 4> sum{0, 0, plan.collectives.size(), 0};
   for (const PlanClass& c : plan.classes) {
@@ -72,7 +72,7 @@ TEST_CASE("a plan for 1,024 hosts is as long as one for 2, but for rounds of the
   };
   const auto few = on_hosts(2), many = on_hosts(1024);
   CHECK(many[0] == few[0]);
-  CHECK(many[1] == few[1] + 1);  // between many hosts the tree to task 0 has tasks that receive and send on
+  CHECK(many[1] == few[1] + 1);  // between many hosts the tree to task 0 has tasks that receive and pass on
   CHECK(many[2] == few[2]);
   CHECK(many[3] - few[3] == 9 * 5);
 }
@@ -276,7 +276,7 @@ TEST_CASE("memory: a chain of adds runs in one buffer") {
   CHECK(plan.classes[0].devices[0].step_bytes == 4032);
 }
 
-/// Of each collective of a task: whether what it gives takes the bytes of what it is given.
+/// For each collective of a task with inputs and outputs, whether its output lies where its input lies.
 std::vector<bool> in_place(const Plan& plan, int task) {
   const PlanClass& c = plan.class_for(task);
   std::vector<bool> all;

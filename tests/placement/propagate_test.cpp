@@ -1,4 +1,4 @@
-// Layouts found backwards: what an annotation asks of the values that its op is made from.
+// Layouts that propagate backwards: what an annotation asks of its op's inputs.
 #include <doctest/doctest.h>
 
 #include "ops/array/array.hpp"
@@ -21,7 +21,7 @@ Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks, const
   return plan;
 }
 
-/// "tanh [2,3]": the kernels of task 0 that are named here, with the sizes of what each makes there.
+/// The sizes, as in "[2,3]", of what the kernel of this name makes on task 0; "not made" if task 0 runs no such kernel.
 std::string made(const Plan& plan, std::string_view name) {
   const PlanClass& c = plan.class_for(0);
   for (const Instruction& i : c.instructions) {
@@ -34,7 +34,7 @@ std::string made(const Plan& plan, std::string_view name) {
   return "not made";
 }
 
-/// "scatter broadcast": the collectives, in order.
+/// The kinds of the plan's collectives, in order: "scatter broadcast".
 std::string collectives(const Plan& plan) {
   std::string text;
   for (const Collective& collective : plan.collectives)

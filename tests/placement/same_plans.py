@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two builds, of different compilers, make the same plans to the byte: same_plans.py BUILD OTHER
+"""Checks that builds by two compilers make the same plans to the byte: same_plans.py BUILD OTHER
 
 Compares the plans of the first build's sample graphs, for every entry on several numbers of tasks, and of random graphs
 (random_plans.cpp). The graph files themselves may differ: C++ leaves open in which order a program's expression makes its
@@ -13,7 +13,7 @@ from pathlib import Path
 
 RANDOM_GRAPHS = 50
 TASKS = (1, 2, 3, 4, 7)
-OPTIONS = {  # what cannot be planned without
+OPTIONS = {  # options that these entries cannot be planned without
     "fashion.pb predict": ["--shape", "images=48,28,28"],
     "fashion_cnn.pb predict": ["--shape", "images=48,28,28"],
     "parameter_server.pb init": ["--jobs", "ps=0,worker=1-2"],

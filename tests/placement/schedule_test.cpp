@@ -24,14 +24,14 @@ constexpr CollectiveKind kKinds[] = {
     CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::all_to_all,
     CollectiveKind::broadcast,  CollectiveKind::scatter,        CollectiveKind::gather,     CollectiveKind::reduce};
 
-/// All members of a collective, in memory: each walks its steps as far as it can; who waits goes on when messages came.
+/// Simulates all members of a collective: each runs its steps until it must wait, and goes on when messages have come.
 class Simulation {
  public:
   struct Member {
     Vector input, output;
     std::vector<Vector> slots;
     std::size_t step = 0;
-    std::vector<std::pair<int, float*>> pending;  // peer, where to
+    std::vector<std::pair<int, float*>> pending;  // receives: peer and destination
     std::int64_t sent = 0, sent_elements = 0;
   };
 
@@ -47,14 +47,14 @@ class Simulation {
     }
   }
 
-  /// Sums in which the order is seen: 1e8 swallows small numbers.
+  /// True: inputs whose sums are exact in any order. False: sums depend on the order, since 1e8 swallows small numbers.
   static inline bool whole_numbers = false;
   static float value(int member, std::size_t i) {
     if (whole_numbers) return static_cast<float>(member * 10 + static_cast<int>(i % 7));
     return member % 3 == 0 ? 1e8F : static_cast<float>(member) * 1.7F + static_cast<float>(i) * 0.3F;
   }
 
-  /// False when the members wait for one another for ever.
+  /// False when members wait for ever, or when messages are left that nobody receives.
   bool run() {
     bool moved = true;
     while (moved) {
@@ -89,7 +89,7 @@ class Simulation {
     return moved;
   }
 
-  /// True when everything that `m` has sent is where it goes to.
+  /// True when everything that `m` has sent has been received.
   bool all_taken(int m) {
     for (const auto& [route, queue] : wire_)
       if (route.first == m && !queue.empty()) return false;
@@ -186,14 +186,14 @@ class Simulation {
   std::map<std::pair<int, int>, std::deque<Vector>> wire_;
 };
 
-/// What member `m` must hold at the end, said without the schedule.
+/// What member `m` must hold at the end, computed without the schedule.
 Vector expected(CollectiveKind kind, int n, int root, const std::vector<std::int64_t>& parts, int m,
                 const Simulation& sim) {
   const auto input = [&](int of) -> const Vector& { return sim.member(of).input; };
   const auto fold = [&] {
     Vector sum;
     for (int other = 0; other < n; ++other) {
-      if (input(other).empty()) continue;  // a guest's
+      if (input(other).empty()) continue;  // a guest root gives nothing
       const bool first = sum.empty();
       if (first) sum = input(other);
       for (std::size_t i = 0; i < sum.size() && !first; ++i) sum[i] += input(other)[i];
@@ -303,7 +303,7 @@ bool adds(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce;
 }
 
-/// Equal in value: sums of small whole numbers are exact in any order.
+/// While such an object lives, inputs are small whole numbers, whose sums are exact in any order.
 class Exact {
  public:
   Exact() { Simulation::whole_numbers = true; }
@@ -321,7 +321,7 @@ TEST_CASE("ring, doubling, tree and hierarchical schedules give every member its
         CAPTURE(schedule.guest_root);
         const auto parts = uneven(schedule.part_count(), shape);
         {
-          Simulation sim(schedule, parts);  // sums in which the order is seen
+          Simulation sim(schedule, parts);  // its sums depend on the order
           REQUIRE(sim.run());
           for (int m = 1; m < n && schedule.kind == CollectiveKind::all_reduce; ++m)
             CHECK(sim.member(m).output == sim.member(0).output);
@@ -475,7 +475,7 @@ TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages
     CHECK(schedule.sends_of(m) == 6);
     CHECK(schedule.receives_of(m) == 6);
     CHECK(schedule.sent_elements(parts, m) == 1500);
-    CHECK(staging_bytes(schedule, parts, DType::float32, m) == 3 * 1024);  // 1,000 bytes, aligned
+    CHECK(staging_bytes(schedule, parts, DType::float32, m) == 3 * 1024);  // slots of 1,000 bytes, aligned
   }
 }
 

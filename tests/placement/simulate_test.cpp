@@ -1,5 +1,5 @@
-// What the verifier says against what can happen: plans it accepts never stall in a machine that buffers nothing; for
-// small plans, good and broken, every order of events is followed.
+// Compares the verifier's verdicts with simulations: plans that it accepts never stall on a machine that buffers no
+// messages; for small plans, good and broken, every order of events is explored.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -14,13 +14,13 @@
 namespace ferry {
 namespace {
 
-/// How many plans to simulate: a few hundred, or as the long suite says.
+/// How many plans to simulate: a few hundred, or as many as the long suite asks for.
 std::uint64_t plans_to_simulate() {
   const char* wanted = std::getenv("FERRY_TEST_PLANS");
   return wanted == nullptr ? 300 : std::strtoull(wanted, nullptr, 10);
 }
 
-/// Half of them with tile regions, where two elementwise ops meet.
+/// The plan of a random graph. For half of the seeds it has tile regions wherever two elementwise ops can be joined.
 Plan some_plan(std::uint64_t seed, int ops, int tasks) {
   PlanOptions options;
   if (seed / 2 % 2 == 0) options.fuse_from = 2;
@@ -32,7 +32,7 @@ Plan some_plan(std::uint64_t seed, int ops, int tasks) {
   return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made), options);
 }
 
-/// Exchanges two instructions of one region of one class; false when there are none.
+/// Exchanges two instructions of a random region of a random class; false when the region has fewer than two.
 bool swap_two(Plan& plan, test::Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   const Range range = c.regions[dice.below(c.regions.size())].instructions;

@@ -1,4 +1,4 @@
-// Strands on threads: what the planner places, the verifier must accept; what is taken away, it must miss.
+// Strands on threads: the verifier must accept how the planner places them, and must notice when a wait is removed.
 #include "placement/class/place_strands.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ std::set<int> threads_of(const Plan& plan) {
   return threads;
 }
 
-/// `steps` rounds of points in a row, each made from itself and its neighbours.
+/// A stencil over a row of `width` points: in each of `steps` steps a point is made from itself and its neighbours.
 Values stencil(Graph& g, int width, int steps, std::int64_t elements = 64) {
   const Value x = g.input("x", DType::float32, {elements});
   Values row;
@@ -163,7 +163,7 @@ TEST_CASE("a chain stays on one thread") {
   CHECK(threads_of(planned_on(g, {x}, 4, {}, {{fed, {64}}})) == std::set<int>{0});
 }
 
-/// Chains of small kernels, each with a sum over the rows at its end, which all tasks get in one message.
+/// Chains of small kernels that each end in a sum over the tasks; these sums share one message.
 std::vector<Value> chains_into_a_bucket(Graph& g, int chains) {
   std::vector<Value> fetches;
   auto all = g.on(g.mesh("dp"));

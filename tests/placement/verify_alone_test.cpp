@@ -1,4 +1,4 @@
-// Plans made by hand, and the verifier linked without any code of the passes: what it needs, it has itself.
+// Verifies plans made by hand, linked without the code of the planner's passes: the verifier does not depend on them.
 #include <doctest/doctest.h>
 
 #include "placement/verify/verify.hpp"
@@ -7,7 +7,7 @@ namespace ferry {
 namespace {
 
 enum Text : std::uint32_t { kConstant, kWhile, kX, kGo, kFar };
-enum : std::uint32_t { kBufferX, kBufferGo, kBufferFar };  // of each class
+enum : std::uint32_t { kBufferX, kBufferGo, kBufferFar };  // each class has these buffers
 enum Part : std::size_t { setup, step, condition, body };
 
 /// The instructions of one task, by region.
@@ -115,8 +115,9 @@ TEST_CASE("two tasks that both send first, each waiting until it has left") {
         "  task 1 waits in send_wait 'x' for task 0");
 }
 
-// In the body task 0 sends to 1, 1 to 2, 2 to 3. Each may be an iteration ahead of the next, so task 0 ends one or two
-// iterations without task 3, of which the first waits until task 0 has left the loop: three iterations deadlock.
+// In the body task 0 sends to 1, 1 to 2 and 2 to 3, and each may be an iteration ahead of the next. Task 3 enters the
+// loop only after a message that task 0 sends behind its loop. Task 0 can end one or two iterations without task 3, so
+// that three iterations deadlock.
 TEST_CASE("a loop that stalls in its third iteration") {
   Role roles[4];
   for (std::uint32_t t = 0; t < 4; ++t) {

@@ -1,5 +1,5 @@
-// The verifier must refuse what a broken pass could make: a good plan is changed in one place, and the reason must name
-// it.
+// The verifier must refuse what a broken pass could make: a good plan is changed in one place, and the reason for the
+// refusal must name what is wrong.
 #include "placement/verify/verify.hpp"
 
 #include <doctest/doctest.h>
@@ -82,7 +82,7 @@ std::vector<Instruction*> all_of(PlanClass& c, Opcode what) {
   return found;
 }
 
-/// Takes the first instruction of that kind out of task `task`'s step.
+/// Removes the first instruction of that kind from the class of `task`.
 void drop(Plan& plan, int task, Opcode what) {
   PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
   const auto at =
@@ -106,7 +106,7 @@ TEST_CASE("puts are proved: the tasks share memory, and nobody else looks for th
         }).find("share no memory") != std::string::npos);
   CHECK(refused([&](Plan& p) { std::ranges::find_if_not(p.channels, put)->put = true; }).find("it is put, and") !=
         std::string::npos);
-  CHECK(refused([&](Plan& p) {  // the other value's kernel reads what may not be there
+  CHECK(refused([&](Plan& p) {  // the kernel of `here` reads the put value
           PlanClass& c = p.classes[p.class_of[0]];
           const auto sends = [&](const Instruction& i) { return i.what == Opcode::send && p.channels[i.target].put; };
           const auto negates = [&](const Instruction& i) {
@@ -254,7 +254,7 @@ TEST_CASE("buffers that overlap, end outside of their arena or are read too earl
         }).find("which is not written yet or has been overwritten") != std::string::npos);
 }
 
-/// A bounded value that is cut along dim 1 and gathered again.
+/// A bounded value that is split along dim 1 and gathered again.
 Plan bounded_plan() {
   Graph g;
   auto all = g.on(g.mesh("dp"));

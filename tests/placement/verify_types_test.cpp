@@ -1,4 +1,5 @@
-// Kernels that are given something else than their ops take, or that change what is not theirs, are refused.
+// The verifier refuses kernels whose inputs, outputs or attributes do not fit their ops, and those that write what they
+// must not.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -20,7 +21,7 @@ namespace {
 
 using test::has;
 
-/// A variable that is split, a transposed value, a loop; on two tasks.
+/// A plan for two tasks with a split variable, a transposed value and a loop.
 Plan good_plan() {
   Graph g;
   const MeshId dp = g.mesh("dp");
@@ -41,13 +42,13 @@ Plan good_plan() {
   return test::planned(g, {fetched}, 2, {update});
 }
 
-/// Why the plan is refused when each kernel of `op`, or instruction of that kind, on task 0 is changed so.
+/// Why the plan is refused after `change` of each kernel of `op` on task 0 (or of each instruction of the kind `op`).
 std::string refusal(std::string_view op, const std::function<void(Plan&, PlanClass&, Instruction&)>& change) {
   Plan plan = good_plan();
   const test::AllKernels kernels;
   REQUIRE(verify(plan, {nullptr, &kernels}).pass);
   PlanClass& c = plan.classes[plan.class_of[0]];
-  for (std::size_t k = c.instructions.size(); k > 0; --k) {  // a change may put one before it
+  for (std::size_t k = c.instructions.size(); k > 0; --k) {  // backwards: a change may insert before it
     Instruction& i = c.instructions[k - 1];
     if ((i.what == Opcode::kernel && plan.string(i.op) == op) || (i.what != Opcode::kernel && name_of(i.what) == op))
       change(plan, c, i);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Passes as text: a graph and options in, the form that a pass leaves out.
+"""Tests passes by text: each case is a graph and options, and the text of what a pass must make of them.
 
     plans_test.py FERRY FOLDER            runs FOLDER/*.test; prints what differs
-    plans_test.py FERRY FOLDER --update   writes what comes out into the files
+    plans_test.py FERRY FOLDER --update   writes what the passes make into the files
 
-A file has cases, apart by lines of "====". A case is a comment of lines that begin with "#" (what is to be seen), the
+The cases of a file are separated by lines "====". A case is a comment of lines that begin with "#" (what it shows), the
 options of `ferry plan` with --dump-after PASS (files that they name lie in FOLDER), a graph as .pbtxt, a line "----", and
-the text that the pass leaves; every pass is checked by --check-passes. A case must be there for each pass, twice at least.
+the program's text after the pass. All cases run with --check-passes. Each pass must have at least two cases.
 """
 import collections
 import difflib
@@ -46,7 +46,7 @@ class Case:
 
 
 def passes(folder):
-    """All passes, from the times of a plan."""
+    """The names of all passes, from what `ferry plan --times` prints."""
     graph = Path(folder) / "one.pbtxt"
     graph.write_text('version: 1\ngraph { op { name: "x" op: "Constant" attr { name: "value" tensor { dtype: FLOAT32 floats '
                      '{ value: 1 } } } } }\nentry { name: "run" fetch { name: "x" value: "x" } }\n')

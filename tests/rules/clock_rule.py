@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that nothing reads the wall clock or waits by it, since it may jump; and that outside of base/ nothing waits, or
-touches files and sockets, but through base/, so that a simulation can take their place: prints each offending line as
+"""Checks that nothing reads the wall clock or waits by it, since it may jump; and that outside of base/ and samples/ code
+waits and uses files and sockets only through base/, so that a simulation can replace them. Prints each offending line as
 file:line and ends with 1 if there is any. clock_rule.py ROOT
 """
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 FOLDERS = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples"]
 SUFFIXES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
-# Each with what to use instead.
+# Forbidden everywhere, each with what to use instead.
 FORBIDDEN = [
     (r"\bchrono::(system_clock|high_resolution_clock|utc_clock)\b", "ferry::system_clock(), which is monotonic"),
     (r"\bCLOCK_(REALTIME|TAI)\w*", "ferry::system_clock()"),
@@ -19,7 +19,7 @@ FORBIDDEN = [
     (r"\bFUTEX_CLOCK_REALTIME\b", "a relative futex wait"),
     (r"\b(setitimer|alarm)\s*\(", "a Deadline"),
 ]
-# The same outside of base/.
+# Forbidden outside of base/ and samples/, each with what to use instead.
 OF_BASE = [
     (r"\bstd::condition_variable|\bpthread_cond_", "base/system/monitor.hpp or event_count.hpp"),
     (r"\bSYS_futex\b|\bFUTEX_\w+", "base/system/futex.hpp"),
@@ -27,7 +27,7 @@ OF_BASE = [
     (r"\bstd::(basic_)?[io]?fstream\b|\bfopen\s*\(|\bstd::filesystem\b", "base/files/files.hpp"),
     (r"(?<![\w.>])::(open|openat|creat|socket|connect|bind|listen|accept|poll|select)\s*\(", "base/files or base/system"),
 ]
-# Shared memory is a transport's own: a segment is a file in /dev/shm, opened to be mapped.
+# Exceptions by file: the transport over shared memory opens its segments, files in /dev/shm, to map them.
 ALLOWED = {"comm/shm/segment.cpp": "::open"}
 
 

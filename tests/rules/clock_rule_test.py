@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clock_rule.py finds planted wall clocks, and nothing else."""
+"""clock_rule.py finds planted uses of wall clocks, waits and files, and accepts what is allowed."""
 import sys
 import unittest
 from pathlib import Path

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what keeps the house one that can be found one's way in: prints each offence and ends with 1 if there is any.
+"""Checks rules that make it easy to find one's way in the source tree: prints each offence and ends with 1 if there is any.
 
     house_rule.py ROOT
 
-No folder has more than 30 files beside folders; no type stands at namespace scope in two headers, whatever
-their namespaces; and only graph/ and ops/ know an op by its address (`== &kConcat`): what others need to know of it is a
-field of OpDef.
+No folder has more than 30 files, not counting subfolders; no two headers define a type of the same name at namespace
+scope, whatever their namespaces; and only graph/ and ops/ may compare an op's address (`== &kConcat`): what other code
+needs to know about an op is a field of OpDef.
 """
 import collections
 import re
@@ -42,7 +42,7 @@ def twice(root):
         for match in TYPE.finditer(text):
             places[match[1] or match[2]].append((path.relative_to(root).as_posix(), match[3]))
     for name, found in sorted(places.items()):
-        same = found[0][1] is not None and all(meaning == found[0][1] for _, meaning in found)  # an alias, said again
+        same = found[0][1] is not None and all(meaning == found[0][1] for _, meaning in found)  # the same alias again
         if len({file for file, _ in found}) > 1 and not same:
             yield f"type {name} is in {' and in '.join(sorted(file for file, _ in found))}"
 

@@ -3,8 +3,8 @@
 
     include_rule.py ROOT [PUBLIC_HEADER…]
 
-PUBLIC_HEADER are the installed headers, relative to ROOT: runner, samples and bench may include those and no others
-(but for the command, which runs the benchmarks), and they may in turn include only each other and the standard library.
+PUBLIC_HEADER are the installed headers, relative to ROOT: runner, samples and bench may include only those and their own
+(and runner also bench/benchmark.hpp), and the installed headers only each other and the standard library.
 """
 import os
 import re
@@ -14,8 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import install_headers  # noqa: E402
 
-# What a folder may include besides itself: "graph" is all of it, "graph/types" a room, "kernels/kernel" the header
-# kernels/kernel.hpp alone. A room that has a row of its own keeps to that; the others, to their folder's.
+# What a folder may include besides itself. "graph" stands for the whole folder, "graph/types" for a room (a subfolder),
+# "kernels/kernel" for the header kernels/kernel.hpp. A room with a row of its own keeps to it, other rooms to their
+# folder's row.
 MAY_INCLUDE = {
     "base": [],
     "graph": ["base"],
@@ -52,12 +53,12 @@ MAY_INCLUDE = {
     "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/job", "executor/run"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
 }
-# These include installed headers, and their own.
+# These folders may include installed headers and their own.
 USERS = ["runner", "samples", "bench"]
 USERS_EXCEPTIONS = {"runner": ["bench/benchmark.hpp"]}
-# Folders of these are backends: included by nobody but themselves.
+# Each subfolder of these is a backend, whose headers only it may include.
 BACKENDS_IN = ["comm", "kernels"]
-# Standard headers that one of our compilers lacks: included by our own header for it alone.
+# Standard headers that one of our compilers lacks: only our own header that replaces one may include it.
 WRAPPED = {"source_location": "base/source_location.hpp"}
 # Public headers may include a library's header only here.
 PUBLIC_EXCEPTIONS = {"mpi.hpp": ["mpi.h"], "comm/mpi_comm.hpp": ["mpi.h"]}
@@ -79,7 +80,7 @@ def backend(path):
 
 
 def row(path):
-    """The row of MAY_INCLUDE that a path keeps to: its room's, or its folder's."""
+    """The key of MAY_INCLUDE that holds for a path: its room or, if that has no row, its folder."""
     parts = path.split("/")
     rows = ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
     return next((name for name in rows if name in MAY_INCLUDE), folder(path))
@@ -93,7 +94,7 @@ def listed(header, allowed):
 
 
 def offence(source, header, public):
-    """Why `source` may not include the header of ours, or None."""
+    """Why `source` may not include `header`, which is ours; None if it may."""
     if header.startswith("ferry/"):
         shown = {install_headers.installed(path): path for path in public}
         header = shown.get(header[len("ferry/"):], header[len("ferry/"):])
@@ -115,7 +116,7 @@ def offence(source, header, public):
 
 
 def foreign_offence(source, header):
-    """Why the installed header `source` may not include <header>, which is not ours, or None."""
+    """Why the installed header `source` may not include <header>, which is not ours; None if it may."""
     if STANDARD.match(header) or header in PUBLIC_EXCEPTIONS.get(source, []):
         return None
     return f"{source} is installed and may include the standard library only"
@@ -143,7 +144,7 @@ def check_file(root, source, public):
 
 
 def sources(root):
-    """Files of the tree, from the root, in order."""
+    """The source files of the tree, in order, as paths relative to the root."""
     for top in sorted(set(MAY_INCLUDE) | set(USERS)):
         for where, _, names in sorted(os.walk(root / top)):
             for name in sorted(names):

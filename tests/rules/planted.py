@@ -1,4 +1,4 @@
-"""For the tests of rules: trees of files with something planted in them."""
+"""For the tests of rules: source trees with offences planted in them."""
 import contextlib
 import io
 import tempfile

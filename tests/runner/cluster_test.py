@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--cluster: plans for what a file describes. cluster_test.py FERRY SAMPLES"""
+"""Tests --cluster, plans for a cluster that a file describes: cluster_test.py FERRY SAMPLES"""
 import os
 import shutil
 import subprocess
@@ -37,7 +37,7 @@ class Clusters(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertIn("task 0, 3 threads", out)
         self.assertIn("task 1, 2 threads", out)
-        # Where a message takes long to start, more sums share one.
+        # Where messages have a long latency, more sums share one.
         hosts = 'host { name: "a" count: 4 }'
         usual = self.plan("fashion_cnn.pb", hosts)
         slow = self.plan("fashion_cnn.pb", hosts + "\nbetween_hosts { latency_seconds: 1 bytes_per_second: 1e9 }")

@@ -36,7 +36,7 @@ std::string refused(std::vector<const char*> words) {
   return "";
 }
 
-/// What guarded() writes, and the code it gives.
+/// The code that guarded() returns, and what it logs.
 std::pair<int, std::string> reported(const Action& body) {
   std::string lines;
   auto before = log_sink([&](LogLevel, std::string_view text) {

@@ -1,4 +1,4 @@
-// What counts as equal in conformance cases; the command itself is tested in tests/onnx.
+// Tests what counts as equal in conformance cases; the command itself is tested in tests/onnx.
 #include "runner/command/conformance.hpp"
 
 #include <doctest/doctest.h>

@@ -35,7 +35,7 @@ struct Fixture {
   [[nodiscard]] const Annotation& of(const Value& value) const { return value.op().annotation(); }
 };
 
-/// The message's first line is `what`, and a caret stands under that column of `line`.
+/// Checks that the message's first line is `what`, and that a caret stands under this column of `line`.
 void points_at(const std::string& text, const std::string& what, const std::string& line, std::size_t column) {
   CHECK_MESSAGE(text.starts_with(what + "\n  " + line + "\n  " + std::string(column, ' ') + "^\n"), text);
 }

@@ -84,7 +84,7 @@ TEST_CASE("of a file that does not fit its input no more than the header is read
     const std::string path = folder / "x.npy";
     const std::string header = npy_header("<f4", shape);
     local_files().write(path, header);
-    std::filesystem::resize_file(path, header.size() + bytes);  // without data: a hole
+    std::filesystem::resize_file(path, header.size() + bytes);  // a hole: no bytes on the disk
     return test::error_of([&] { static_cast<void>(parse_feeds(g, {"x=" + path})); });
   };
   constexpr std::uint64_t kHuge = std::uint64_t{10} << 30;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What `ferry` prints, compared with golden/NAME.expected:
+"""Compares what `ferry` prints with golden/NAME.expected:
 
     golden_test.py FERRY ADD_PB [--update]
 
-With --update the files are written anew: look at the difference before you commit it. Versions, and the folders in
-which samples were compiled, are left out; everything else must be as it is there, to the byte.
+With --update it rewrites the files: look at the difference before you commit it. Version numbers and the folders in which
+samples were compiled are left out; everything else must be equal to the byte.
 """
 import difflib
 import os
@@ -44,7 +44,7 @@ def printed(words):
         return f"exit code {done.returncode}\n{done.stderr}"
     text = re.sub(r"\S*/?samples/(\w+\.cpp)", r"samples/\1", done.stdout)
     text = re.sub(r"\b\d+\.\d+\.\d+\b", "VERSION", text)
-    if "--help" in words:  # spaced otherwise by each version of CLI11
+    if "--help" in words:  # versions of CLI11 differ in their spaces
         text = "".join(re.sub(r" +", " ", line) + "\n" for line in text.splitlines() if line.strip())
     return text
 

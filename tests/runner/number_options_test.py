@@ -1,7 +1,7 @@
-"""Every option of the command line that takes a number, with numbers that are none: number_options_test.py FERRY GRAPH TRAINING_SAMPLE
+"""Tries every command line option that takes a number with values that it must refuse: number_options_test.py FERRY GRAPH TRAINING_SAMPLE
 
-Which options those are is read from the help texts, so that a new one is tried as well. Each value must be refused with exit
-code 2 and a text that names the option and the value, before anything runs.
+The options are read from the help texts, so that a new one is tried as well. Each value must be refused with exit code 2 and
+a text that names the option and the value, before anything runs.
 """
 import re
 import subprocess
@@ -11,7 +11,7 @@ FERRY, GRAPH, SAMPLE = sys.argv[1:4]
 SECONDS = 60
 NUMBERS = r"^  (--[a-z-]+)(?:\{\d+\})? (?:\[=S\]|N\|Ns|(?:N|TASK|SECONDS|BYTES|U?INT|FLOAT)\b)"
 HOSTILE = ["", "x", "-1", "nan", "inf", "1e308", "0x10", "1 2", "3.5.1", "99999999999999999999", "-99999999999999999999", "18446744073709551616"]
-# What an option needs beside it.
+# Options that others need beside them.
 WITH = {"--checkpoint-every": ["--checkpoint", "c"], "--checkpoint-keep": ["--checkpoint", "c"]}
 COMMANDS = [[FERRY, command] for command in ("run", "plan", "check", "explain", "conformance")] + [[SAMPLE]]
 
@@ -26,7 +26,7 @@ def main():
     for command in COMMANDS:
         options = re.findall(NUMBERS, said([*command, "--help"])[1], re.MULTILINE)
         for option in options:
-            for value in HOSTILE[1 if option == "--invariant" else 0:]:  # without a value it has its own
+            for value in HOSTILE[1 if option == "--invariant" else 0:]:  # its value may be left out
                 file = [] if command == [SAMPLE] else [GRAPH]
                 code, out, errors = said([*command, *file, *WITH.get(option, []), f"{option}={value}"])
                 tried.add(option)

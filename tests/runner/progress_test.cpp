@@ -93,7 +93,7 @@ TEST_CASE("a line says what the steps since the one before were like") {
   CHECK(lines.update(3, {{"loss", 1}}) == "");
   CHECK(lines.update(4, {{"loss", 1}}) == "step 4/5: loss = 1, 2,000 samples/s\n");
   clock.advance(milliseconds(1000));
-  CHECK(lines.update(5, {{"loss", 7}}) == "step 5/5: loss = 7, 100 samples/s\n");  // the last, though no second one
+  CHECK(lines.update(5, {{"loss", 7}}) == "step 5/5: loss = 7, 100 samples/s\n");  // the last step always has a line
 }
 
 TEST_CASE("numbers are readable") {

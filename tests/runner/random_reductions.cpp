@@ -1,5 +1,5 @@
-// A graph of random float32 reductions over split axes: random_reductions SEED FILE.pb. Sums, means and matrix products
-// with a contracted split letter, of numbers whose sums depend on the order in which they are added.
+// Writes a graph of random float32 reductions over split axes: random_reductions SEED FILE.pb. It has sums, means and
+// matrix products whose contracted dim is split, of numbers whose sums depend on the order in which they are added.
 #include <cstdlib>
 
 #include "graph/file/graph_file.hpp"
@@ -20,7 +20,7 @@ class Reductions {
  public:
   explicit Reductions(std::uint64_t seed) : dice_(seed) {}
 
-  /// Fetches r0, r1, …
+  /// Builds twelve reductions, fetched as r0, r1, …
   void build(Graph& g) {
     const Scope everywhere = g.on(g.mesh("all"));
     for (int i = 0; i < 3; ++i) matrices_.push_back(numbers(g, size()));
@@ -30,7 +30,7 @@ class Reductions {
  private:
   std::int64_t size() { return dice_.of(kSizes); }
 
-  /// Of both signs and of sizes from 1e-4 to 1e4, about, in parts on all tasks.
+  /// A matrix of numbers of both signs and magnitudes from about 1e-4 to 1e4, split over all tasks along a random dim.
   Value numbers(Graph& g, std::int64_t rows) {
     const std::int64_t columns = size();
     const Value sign = normal(g, {rows, columns});
@@ -57,7 +57,7 @@ class Reductions {
     }
   }
 
-  /// x times a matrix that is cut along the letter which both have; half of the products are reduced further.
+  /// x times a matrix that is split along the contracted dim; half of the products are reduced further.
   Value product(Graph& g, const Value& x) {
     const Value y = numbers(g, x.shape()[1].size());
     matrices_.push_back(matmul(x, cut(y, 0)));

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random float32 reductions over split axes have the same bits over MPI and in one process, for any number of threads.
+"""Checks that random float32 reductions over split axes have the same bits over MPI and in one process, for any number of
+threads.
 
 usage: reductions_test.py FERRY RANDOM_REDUCTIONS
 RANDOM_REDUCTIONS writes the graph of a seed (random_reductions.cpp). Each seed is one test.

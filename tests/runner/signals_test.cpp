@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// How a process ends that sends itself the signal, and again: its exit code, or 100 when it went on.
+/// The exit code of a process that sends itself the signal twice; 100 when neither ends it.
 int end_after(int signal, bool saves) {
   const pid_t child = ::fork();
   if (child == 0) {

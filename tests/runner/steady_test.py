@@ -1,9 +1,9 @@
-"""Jobs that run for long keep their memory, descriptors and threads: steady_test.py JOB [SECONDS]
+"""Checks that jobs that run for long do not leak memory, descriptors or threads: steady_test.py JOB [SECONDS]
 
-Two jobs of two tasks train side by side (training_job.cpp): one of two processes, under mpirun, saves a checkpoint every
-second; one in a process also evaluates every 20 steps. Both read their data ahead and print in every step. After SECONDS
-(default: an hour) they are told to stop. The first twelfth of the time is theirs to warm up; after that nothing may grow.
-Prints what was seen; the last line is "N passed, N failed, N skipped".
+Two jobs of two tasks train side by side (training_job.cpp). One runs in two processes, under mpirun, and saves a checkpoint
+every second; the other runs in one process, evaluates every 20 steps and saves a checkpoint every 1000. Both read their data
+ahead and print in every step. After SECONDS (default: an hour) they are told to stop. They may warm up in the first twelfth
+of the time; after that nothing may grow. Prints what was seen; the last line is "N passed, N failed, N skipped".
 """
 import os
 import random
@@ -26,10 +26,10 @@ SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 3600.0
 MPIRUN = shutil.which("mpirun")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 LONG = "1000000000"  # steps or epochs of a run that never ends by itself
-SAMPLES = 720  # of a process, over the whole time
-# By how much the least of the last third of the samples may exceed that of the first third, memory in KiB, which malloc may
-# spread further. The least, because a checkpoint that is being written has a file open: more or less of the time, by how busy
-# the machine is, while what leaks is never given back.
+SAMPLES = 720  # of each process over the whole time, counting the warm-up, which takes none
+# By how much the smallest of the last third of the samples may exceed the smallest of the first third; memory is in KiB and may
+# grow a little, since malloc may fragment it. The smallest counts because a checkpoint has a file open while it is written, for
+# a time that depends on how busy the machine is, while what leaks is never given back.
 GROWTH = {"memory": 1024, "descriptors": 0, "threads": 0}
 
 
@@ -41,18 +41,18 @@ def sample(process):
 
 
 def least(samples, what):
-    """Of the first and of the last third."""
+    """The smallest of the first third of the samples, and of the last third."""
     values, third = [each[what] for each in samples], max(1, len(samples) // 3)
     return min(values[:third]), min(values[-third:])
 
 
 def grown(samples):
-    """What has grown by more than it may."""
+    """Which of memory, descriptors and threads have grown by more than they may."""
     return [what for what, limit in GROWTH.items() if least(samples, what)[1] - least(samples, what)[0] > limit]
 
 
 def sees_leaks():
-    """Of memory, descriptors and threads, and none in what only differs from sample to sample."""
+    """Checks that grown() sees leaks of memory, descriptors and threads, and none in samples that only fluctuate."""
     dice = random.Random(1)
     still = [{"memory": 40000 + dice.randrange(900), "descriptors": 20 + (dice.randrange(300) < at), "threads": 7} for at in range(300)]
     assert grown(still) == [], grown(still)
@@ -62,7 +62,7 @@ def sees_leaks():
 
 
 class Job:
-    """A job that runs, and samples of its processes. What it prints is counted, and its last lines are kept."""
+    """A running job and samples of its processes. Counts the lines that it prints, and keeps the last ones."""
 
     def __init__(self, name, launch, words):
         self.name, self.samples, self.lines, self.last = name, {}, 0, []
@@ -77,7 +77,7 @@ class Job:
             self.last = [*self.last[-20:], line]
 
     def processes(self):
-        """Those that run the job, not mpirun."""
+        """The ids of the processes that run the job, without that of mpirun."""
         found = []
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -94,7 +94,7 @@ class Job:
             self.samples.setdefault(process, []).append(sample(process))
 
     def stop(self):
-        """Tells it to save and stop; what is wrong with how it ended."""
+        """Tells the job to save and stop; returns what is wrong with how it ended."""
         running = self.processes()
         if running:
             os.kill(running[-1], signal.SIGTERM)
@@ -110,7 +110,7 @@ class Job:
         return wrong
 
     def growth(self):
-        """What has grown, by process; prints all that was seen."""
+        """Returns what has grown in which process; prints all that was seen."""
         wrong = []
         for rank, samples in enumerate(self.samples.values()):
             for what in GROWTH:
@@ -131,7 +131,7 @@ def jobs(folder):
 
 
 def observe(running):
-    """Samples of the jobs over the time, without those of the warm-up; ends early when a job does."""
+    """Takes samples of the jobs until SECONDS have passed, except during the warm-up; returns early when a job ends."""
     begin = time.monotonic()
     for number in range(SAMPLES):
         try:

@@ -123,7 +123,7 @@ TEST_CASE("links in a saved model are not followed, and a link is not replaced b
   const std::string model = folder / "model", link = folder / "link";
   write_model(model, {{"w", kFloats}});
   fs::create_directory_symlink(model, link);
-  CHECK(read_model(link).size() == 1);  // where it lies the user says
+  CHECK(read_model(link).size() == 1);  // the user may name a link to a model
   CHECK(code_of([&] { write_model(link, {{"w", kFloats}}); }) == Code::usage);
   CHECK(fs::is_symlink(link));
   fs::rename(model + "/variables.safetensors", folder / "elsewhere");

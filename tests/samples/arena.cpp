@@ -1,8 +1,8 @@
-// How much larger the arenas of a plan are than what lives in them at once:
+// Prints how much larger the arenas of a plan are than what is alive in them at once:
 //
 //     arena FILE.plan…
 //
-// Prints for each plan the worst of its tasks: bytes of the arena, the most bytes that live at one time, their ratio.
+// For each plan the worst of its classes is printed: bytes of the arena, the most bytes alive at one time, their ratio.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -14,19 +14,20 @@ using namespace ferry;
 
 namespace {
 
-/// When a buffer is live: positions of instructions, nested ones within their owner's.
+/// The first and last position at which a buffer is alive. An instruction has two positions, its begin and its end;
+/// those of nested instructions lie between them.
 struct Life {
   std::uint32_t first = kNone, last = 0;
 };
 
-/// The lives of one class's buffers, found from the instructions alone.
+/// The lives of the buffers of a class, found from the instructions alone.
 class Lives {
  public:
   explicit Lives(const PlanClass& plan) : plan_(plan), all_(plan.buffers.size()) {
     for (const std::uint32_t region : {0U, 1U}) walk(region);
   }
 
-  /// Bytes of the arena that are taken at a position, by what is live there.
+  /// Bytes of the arena that the buffers alive at a position take.
   [[nodiscard]] std::uint64_t bytes_at(std::uint32_t position) const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (std::uint32_t b = 0; b < all_.size(); ++b) {
@@ -47,7 +48,7 @@ class Lives {
   [[nodiscard]] std::uint32_t positions() const { return now_; }
 
  private:
-  /// What is touched in a loop and around it lives through all of the loop.
+  /// A buffer that is touched before a loop or branch and in it lives to its end.
   void walk(std::uint32_t region) {
     const Range range = plan_.regions[region].instructions;
     for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The arena of every sample is at most 1.05 times what lives in it at once, on one, two and four tasks.
+"""Checks that the arena of every sample is at most 1.05 times what is alive in it at once, on one, two and four tasks.
 
     arena_test.py FERRY SAMPLES_FOLDER ARENA_PROGRAM
 
@@ -21,7 +21,7 @@ def output(*command):
 
 
 def plans(folder):
-    """Makes the plans of all entries; what cannot be planned on so many tasks is left out."""
+    """Makes the plans of all entries, without those that cannot be planned on that many tasks."""
     for sample in sorted(SAMPLES.glob("*.pb")):
         entries = re.findall(r"^entry ([\w.]+):", output(FERRY, "show", sample).stdout, re.M)
         for entry in entries or [None]:

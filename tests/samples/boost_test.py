@@ -1,4 +1,5 @@
-"""The samples `boost` and `logistic`: boosted trees against XGBoost's, on any number of tasks, and bad input.
+"""Tests the samples `boost` and `logistic`: compares boosted trees with XGBoost's, on several numbers of tasks, and gives
+them bad input.
 
 usage: boost_test.py FERRY SAMPLES_FOLDER DATA_FOLDER REFERENCE.json
 The last line is "N passed, N failed, N skipped".
@@ -90,7 +91,7 @@ def tasks_make_the_same_model(folder):
 
 
 def tensors_in(path):
-    """Name: the numbers of a file of the model; int64 and float32 alone."""
+    """The numbers of the tensors in a model's file, by name; only those of int64 and float32."""
     content = path.read_bytes()
     size = struct.unpack("<Q", content[:8])[0]
     found = {}
@@ -103,7 +104,8 @@ def tensors_in(path):
 
 
 def complete_tree_is(nodes, features, leaves, at=0, place=0, level=0):
-    """The graph's tree, whose node `place` of a level has the children 2 * place, of rows without its feature, and 2 * place + 1."""
+    """Compares the graph's complete tree with `nodes`. Node `place` has the children 2 * place, for rows without its feature, and
+    2 * place + 1."""
     node = nodes[at]
     below = level < (len(features) + 1).bit_length() - 1
     feature = features[2 ** level - 1 + place] if below else 0

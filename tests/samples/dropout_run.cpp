@@ -1,5 +1,5 @@
-// Trains a small network with dropout, statistics of the batch and shuffled batches, whose size no number of tasks
-// divides; prints the bits of the loss of each step, and a hash of the weights: dropout_run [--tasks N] [--invariant].
+// Trains a small network with dropout, batch normalisation and shuffled batches, which more than two tasks cannot share
+// evenly; prints the bits of each step's loss, and a hash of the weights: dropout_run [--tasks N] [--invariant].
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -39,7 +39,7 @@ Value dropout(Graph& g, const Value& x) {
   return x * cast(kept, DType::float32) / 0.75;
 }
 
-/// Loss of a step, and the updates of its variables.
+/// The loss of a step, and the updates of the variables.
 struct Training {
   explicit Training(Graph& g) {
     const Scope everywhere = g.on(g.mesh("dp"));

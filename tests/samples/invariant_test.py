@@ -1,5 +1,5 @@
-"""With --invariant the bits of the loss in each step, and of the weights at the end, do not depend on how many tasks run
-the shards; without it they do.
+"""Checks that with --invariant the bits of each step's loss, and of the weights at the end, do not depend on how many tasks
+run the shards; without it they do.
 
 usage: invariant_test.py FERRY SAMPLES_FOLDER DATA_FOLDER DROPOUT_RUN TRAINING_JOB
 The last line is "N passed, N failed, N skipped".
@@ -29,7 +29,7 @@ def launches(tasks=TASKS, ranks=RANKS):
 
 
 def all_alike(results):
-    """`results`: (name, bits)."""
+    """Checks that all bits are the same; `results` has pairs (name, bits)."""
     (first, wanted), *others = results
     for name, bits in others:
         assert bits == wanted, f"other bits with {name} than with {first}:\n{bits}\n{wanted}"
@@ -77,7 +77,7 @@ def digits_on_any_number_of_tasks(folder):
 
 
 def data_that_is_read_ahead_on_any_number_of_tasks(folder):
-    """More than an epoch of it, in a random order."""
+    """Trains for more than an epoch, with rows in a random order."""
     write_training_data(folder)
 
     def trained_ahead(*options, ranks):
@@ -105,7 +105,7 @@ def a_plan_of_shards_over_mpi(folder):
 
 
 def the_cost_is_printed(folder):
-    """And equals what the counters say of the runs with and without."""
+    """The printed cost equals what the counters say of runs with and without --invariant."""
     sent = []
     for options in (["--invariant"], []):
         output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--tasks", 3, "--stats", folder / "stats.json", *options)

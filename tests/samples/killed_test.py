@@ -1,4 +1,4 @@
-"""The sample fashion_cnn, killed at random steps and gone on with, ends with the weights of a run that was not disturbed.
+"""Checks that the sample fashion_cnn, killed at random steps and resumed, ends with the weights of an undisturbed run.
 
 usage: killed_test.py FERRY SAMPLES_FOLDER DATA_FOLDER KILLS STEPS
 The last line is "N passed, N failed, N skipped".
@@ -16,7 +16,7 @@ JOB = ["run", str(SAMPLES / "fashion_cnn.pb"), "--data", str(FASHION), "--steps"
 
 
 def until_step(step, words):
-    """Runs the job until it says that it has done the step, then kills it; what it said."""
+    """Runs the job until it says that it has done the step, then kills it."""
     job = subprocess.Popen([str(FERRY), *words, "--print-every", "1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                            text=True, env=ENVIRONMENT)
     said = ""

@@ -2,8 +2,8 @@
 //
 //     matrix MOST_TASKS MOST_THREADS FILE.pb…
 //
-// Prints a line for each plan: file, entry, tasks, threads, the exit code that `ferry check` would have, and the error;
-// between tabs. Inputs have zeros, and 8 where a size is open.
+// Prints a line for each plan: file, entry, tasks, threads, the exit code that `ferry check` would have, and the error,
+// separated by tabs. Open sizes of inputs are taken to be 8.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,8 +1,8 @@
-"""Every sample's graph on 1 to 8 tasks, with 1 to 3 threads each, by every entry: it is planned and verified, and runs.
+"""Plans and verifies every entry of every sample's graph on 1 to 8 tasks with 1 to 3 threads each, and runs some.
 
 usage: matrix_test.py FERRY SAMPLES_FOLDER DATA_FOLDER MATRIX [all]
-With `all` whatever is planned runs; else the samples in QUICK, on each number of tasks with one number of threads. What
-is refused counts as passed for its reason in REFUSED alone. The last line is "N passed, N failed, N skipped".
+With `all` it runs every plan whose data is here; else those of the samples in QUICK, for each number of tasks with one number
+of threads. A refusal passes only if REFUSED gives its reason. The last line is "N passed, N failed, N skipped".
 """
 
 import subprocess
@@ -14,7 +14,7 @@ MATRIX, ALL = sys.argv[4], "all" in sys.argv[5:]
 TASKS, THREADS = 8, 3
 QUICK = {"add", "jacobi", "tensor_parallel", "zero"}  # less than a second each
 
-# Of a sample: the numbers of tasks that it is made for, and what the error says on others.
+# For a sample: the numbers of tasks that it is made for, and what the error says on others.
 REFUSED = {
     "add": (lambda tasks: tasks > 2, "is not there"),  # task 2 adds
     "jacobi": (lambda tasks: tasks > 2, "is not there"),  # three strips
@@ -23,11 +23,11 @@ REFUSED = {
     "matrix_product": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "parameter_server": (lambda tasks: False, "name the job's tasks with --jobs"),
 }
-FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # of their data; others have theirs in DATA
+FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # with their data; others have theirs in DATA
 
 
 def planned(sample):
-    """(entry, tasks, threads) of each plan of the sample; refused ones are left out, if their reason is known."""
+    """(entry, tasks, threads) of each plan of the sample, without those that are refused, as REFUSED says."""
     fits, reason = REFUSED.get(sample, (lambda tasks: True, ""))
     done = subprocess.run([MATRIX, str(TASKS), str(THREADS), SAMPLES / f"{sample}.pb"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout, done.stderr

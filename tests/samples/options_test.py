@@ -1,9 +1,8 @@
-"""Options of `ferry run` crossed with the samples: each is tried on each entry of a sample, and those that must not change
-the results give the same bits.
+"""Tries each option of `ferry run` on each entry of samples; those that must not change the results must give the same bits.
 
 usage: options_test.py FERRY SAMPLES_FOLDER DATA_FOLDER [all]
-With `all` every sample, and every pair of options on the samples in QUICK; else each option on these. A new option must
-be entered in OPTIONS or ELSEWHERE. The last line is "N passed, N failed, N skipped".
+With `all` it tries each option on every sample, and every pair of options on the samples in QUICK; otherwise each option on the
+samples in QUICK. A new option must be entered in OPTIONS or ELSEWHERE. The last line is "N passed, N failed, N skipped".
 """
 
 import itertools
@@ -15,9 +14,9 @@ from samples_test import DATA, FASHION, SAMPLES, TEXTS, check_stats, fed, run, r
 
 ALL = "all" in sys.argv[4:]
 QUICK = ("add", "jacobi", "tensor_parallel", "zero")  # less than a second each
-TASKS = {"add": 3, "jacobi": 3}  # what they are made for; others run on 2
+TASKS = {"add": 3, "jacobi": 3}  # the tasks that they are made for; others run on 2
 JOBS = {"parameter_server": ["--jobs", "ps=0,worker=1"]}
-FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # of their data; others have theirs in DATA
+FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # with their data; others have theirs in DATA
 STEPS = 2
 
 
@@ -33,7 +32,7 @@ class Entry:
         self.variables = "init" in entries
 
     def run(self, where, *options):
-        """Runs with these options; the bytes of what was fetched, by name."""
+        """Runs the entry with these options; returns the bytes of each fetch's file, by name."""
         words = [] if "--invariant" in str(options) else ["--tasks", self.tasks]
         threads = [] if "--threads" in options else ["--threads", 1]
         jobs = [] if "--jobs" in options else self.jobs
@@ -42,7 +41,7 @@ class Entry:
         return {file.name: file.read_bytes() for file in out.glob("*.npy")}
 
     def model(self):
-        """A folder with the sample's variables."""
+        """A saved model of the sample, made by its entry `init`."""
         folder = self.folder / "model"
         if not folder.exists():
             run("run", self.file, *self.words[2:4], "--entry", "init", "--tasks", self.tasks, "--threads", 1, *self.jobs, "--save", folder)
@@ -50,7 +49,8 @@ class Entry:
 
 
 class Option:
-    """words: of the command line, given the entry and a folder. same: the results are those of a run without it."""
+    """words(entry, folder): the words of the command line. same: the results must be those of a run without it. fits(entry):
+    whether the entry can have it. check(folder): checks what it wrote."""
 
     def __init__(self, words, same=True, fits=lambda entry: True, check=lambda folder: None):
         self.words, self.same, self.fits, self.check = words, same, fits, check
@@ -107,7 +107,7 @@ OPTIONS = {
     "--transport": Option(lambda e, f: ["--transport", "inproc"]),
     "--jobs": Option(lambda e, f: ["--jobs", f"worker=0-{e.tasks - 1}"], fits=lambda e: not e.jobs),
 }
-# What all of the runs here have, what is part of another option above, and what has tests of its own.
+# Options that all runs here have, that are part of another option above, or that have tests of their own.
 ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
              "--fetch", "--feed", "--dim", "--epochs", "--ops"}
 APART = ({"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},

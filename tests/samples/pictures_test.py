@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The pictures of README.md and docs/layouts.md show the plans that ferry makes.
+"""Checks that the pictures of README.md and docs/layouts.md show the plans that ferry makes.
 
     pictures_test.py FERRY SAMPLES_FOLDER [--update]
 
-Compared are boxes, with their text and colour, and arrows; where graphviz put them depends on its version. --update draws
-all anew (needs graphviz). The last line is "N passed, N failed, N skipped".
+Compares boxes, with their text and colour, and arrows, but not where they are, which depends on graphviz's version. --update
+draws all pictures anew (needs graphviz). The last line is "N passed, N failed, N skipped".
 """
 
 import pathlib
@@ -48,7 +48,7 @@ def of_dot(text):
 
 
 def of_svg(text):
-    """The same, of the picture that graphviz made of it."""
+    """The boxes and arrows of the picture that graphviz made of a drawing."""
     svg = "{http://www.w3.org/2000/svg}"
     found = set()
     for group in xml.fromstring(text).iter(f"{svg}g"):

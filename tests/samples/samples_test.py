@@ -25,7 +25,7 @@ MPIRUN = shutil.which("mpirun")
 TEXTS = pathlib.Path("/usr/share/common-licenses")
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SAMPLES_SOURCE = DATA.parent
-FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # what cases need
+FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # needed by cases with that word in their names
 
 
 ADOPTED = """\
@@ -260,7 +260,7 @@ def shards_hold_the_pixels_of_folders(folder):
         path.parent.mkdir(parents=True)
         path.write_bytes(b"P6\n# 3 wide, of which the middle\n3 2\n255\n" + bytes(pixels))
     image_shards(folder / "out", folder / "in", "--size", 2)
-    middle = [0, 3, 9, 12, 1, 4, 10, 13, 2, 5, 11, 14]  # of each plane: the third column is cut off
+    middle = [0, 3, 9, 12, 1, 4, 10, 13, 2, 5, 11, 14]  # plane by plane, without the third column
     assert list((folder / "out" / "images" / "00000.raw").read_bytes()) == [100 + p for p in middle] + middle
     assert (folder / "out" / "labels" / "00000.raw").read_bytes() == bytes([0, 0, 0, 0, 1, 0, 0, 0])
     (folder / "in" / "a" / "3.ppm").write_bytes(b"P6 3 2 255 short")
@@ -282,7 +282,7 @@ def cases():
 
 
 def run_all(named_cases):
-    """Runs cases, given as (name, function of a folder); None instead of a function: it cannot run here. Exit code."""
+    """Runs cases, pairs (name, function of a folder) with None for a case that cannot run here; returns the exit code."""
     passed = failed = skipped = 0
     for name, case in named_cases:
         if case is None:

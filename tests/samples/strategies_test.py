@@ -1,5 +1,5 @@
-"""The same file on other numbers of tasks: each strategy must compute what one task computes, move what its plan says,
-and move what its formula says.
+"""Runs each strategy on several numbers of tasks: it must compute what it does on the fewest tasks, and send what its plan
+says; some strategies must also send what a formula says.
 
 usage: strategies_test.py FERRY SAMPLES_FOLDER DATA_FOLDER [all]
 Over MPI every second strategy is run; all of them with `all`. The last line is "N passed, N failed, N skipped".
@@ -15,13 +15,13 @@ STEPS = 12
 
 
 def numbers(output):
-    """The fetches: name -> numbers."""
+    """The numbers of each fetch, by name."""
     return {name: [float(number) for number in re.findall(r"-?[\d.]+(?:e[-+]?\d+)?", text.split("  ")[0])]
             for name, text in re.findall(r"^(\w+) = (.*)$", output, re.M)}
 
 
 class Strategy:
-    """A sample, its entry, and on how many tasks it fits; `jobs` gives the names of a job's tasks."""
+    """A sample and its entry. fits(tasks): whether it runs on that many. least: the fewest tasks. jobs(tasks): --jobs, if any."""
 
     def __init__(self, sample, entry="train", fits=lambda tasks: True, least=1, jobs=lambda tasks: None, steps=STEPS):
         self.sample, self.entry, self.fits, self.least, self.jobs, self.steps = sample, entry, fits, least, jobs, steps
@@ -86,12 +86,12 @@ ZERO_WEIGHTS = (20 * 36 + 36 * 12) * FLOAT
 
 
 def all_reduced(size, tasks):
-    """Bytes that a task sends: of little all to everybody, of more 2 (n-1)/n."""
+    """Bytes that a task sends in an all-reduce: all of `size` to everybody if that is little, else 2 (n-1)/n of it."""
     return (tasks - 1) * size if (tasks - 1) * size <= 16384 else 2 * (tasks - 1) * size // tasks
 
 
 def tensor_parallel_has_two_sums_a_block_and_direction(folder):
-    """Forward two for each block, backward too, but none for the data: seven of [24, 16]."""
+    """Two blocks have two sums of [24, 16] in each direction, except one that only the data's gradient would need: seven."""
     for tasks in (2, 4):
         sent = STRATEGIES["tensor parallel"].sent(tasks, folder)
         assert sent == [7 * all_reduced(24 * 16 * FLOAT, tasks)] * tasks, sent
@@ -114,7 +114,7 @@ def zero_3_moves_half_as_much_again(folder):
 
 
 def experts_exchange_tokens_three_times(folder):
-    """To the experts, back, and the gradients to the experts; those of the tokens are not asked for."""
+    """Tokens go to the experts and back, and gradients to the experts; the gradients of the tokens are not asked for."""
     for tasks in (2, 4):
         share = 12 * 8 * 6 * FLOAT // tasks
         sent = STRATEGIES["experts"].sent(tasks, folder)

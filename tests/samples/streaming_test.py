@@ -1,5 +1,5 @@
-"""An imported model as a pipeline over two tasks (samples/streaming): the same bits as on one task, and the first stage
-is at the next image before the second one has finished.
+"""Runs an imported model as a pipeline over two tasks (samples/streaming): it must give the same bits as on one task, and the
+first stage must begin the next image before the second stage has finished.
 
 usage: streaming_test.py FERRY SAMPLES_FOLDER DATA_FOLDER MODEL RULES
 The last line is "N passed, N failed, N skipped".

@@ -1,5 +1,5 @@
-"""`ferry run --tune` as a user runs it. What it measures is not looked at: any size may be the fastest. But the run must
-be that of the plan which it says it has chosen, and that plan must be the one that --save-plan writes.
+"""Runs `ferry run --tune` as a user does. What it measures is not checked, since any size may be the fastest. But the run
+must follow the plan that it says it has chosen, and --save-plan must write that plan.
 
 usage: tune_test.py FERRY SAMPLES_FOLDER DATA_FOLDER
 The last line is "N passed, N failed, N skipped".

@@ -8,9 +8,9 @@
 namespace {
 
 std::atomic<std::int64_t> count{0}, bytes_so_far{0};
-thread_local std::int64_t left = 0;  // calls until one is refused; none: 0
+thread_local std::int64_t left = 0;  // which call from now on fails, from 1; 0: none
 
-/// Null when there is none.
+/// Null when the call is to be refused, or when there is no memory.
 void* tried(std::size_t bytes, std::size_t align) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   if (left > 0 && --left == 0) return nullptr;

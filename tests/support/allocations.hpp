@@ -1,4 +1,4 @@
-// Counts what is allocated by operator new, for tests that nothing is, or not too much; and refuses some of it.
+// Counts allocations by operator new, for tests that code allocates nothing or not too much; and can make one fail.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace ferry::test {
 
 /// Calls of operator new by all threads so far. Link tests/support/allocations.cpp.
 [[nodiscard]] std::int64_t allocations();
-/// Bytes that they asked for; what was given back counts, too.
+/// Bytes that these calls asked for, including those that have been freed since.
 [[nodiscard]] std::int64_t allocated_bytes();
 
 /// While it lives, the `nth` call of operator new on the calling thread from now on throws std::bad_alloc.

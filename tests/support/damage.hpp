@@ -1,5 +1,5 @@
-// Damages a good file in every small way. A reader must throw ferry::Error or give a value; any other exception, or a
-// signal, fails the test.
+// Damages a good file in every small way. A reader must accept a file or throw an Error of Code::file; any other
+// exception, or a signal, fails the test.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ferry::test {
 
 using Reader = std::function<void(const std::string& file)>;
 
-/// 1 when the file is taken, 0 when it is refused as a bad file (3).
+/// 1 when the file is accepted, 0 when it is refused with Code::file.
 inline int taken(const std::string& file, const Reader& read) {
   try {
     read(file);
@@ -23,14 +23,14 @@ inline int taken(const std::string& file, const Reader& read) {
   }
 }
 
-/// Cuts after each byte but the last; returns how many of the cut files are taken.
+/// Cuts the file to each smaller size; returns how many of the cut files are accepted.
 inline int cut_everywhere(const std::string& good, const Reader& read) {
   int count = 0;
   for (std::size_t size = 0; size < good.size(); ++size) count += taken(good.substr(0, size), read);
   return count;
 }
 
-/// Flips each bit alone; returns how many of the damaged files are taken.
+/// Flips each bit alone; returns how many of the damaged files are accepted.
 inline int flip_everywhere(const std::string& good, const Reader& read) {
   int count = 0;
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {

@@ -22,7 +22,7 @@ std::vector<Tensor> inputs_of(const Op& op, const std::vector<Tensor>& values) {
   return inputs;
 }
 
-/// The op's facts at the sizes of this run; a bounded dim stays one.
+/// The op's facts at the sizes of this run; a bounded dim stays bounded.
 class ActualFacts final : public OpFacts {
  public:
   ActualFacts(const Op& op, const Graph& graph, std::span<const Tensor> inputs) : inputs_(inputs), attrs_(op.attrs()) {
@@ -46,7 +46,7 @@ class ActualFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// A tensor, with the sizes that the kernel sees and may lower to the extent.
+/// Tensors, with the sizes that a kernel sees, which it may lower to the extent.
 class Operands {
  public:
   void add(Tensor tensor, bool bounded) {
@@ -78,8 +78,8 @@ class Operands {
   std::vector<bool> bounded_;
 };
 
-/// Zeros that lie as an executor's buffer does: kernels take other ways with values that share lines. No byte more than
-/// it has, so that a sanitizer sees what is written behind them.
+/// Zeros aligned like an executor's buffer, since kernels treat values that share cache lines differently. It has no
+/// spare bytes, so that a sanitizer sees what is written behind its end.
 Tensor aligned(const Type& type) {
   const auto owner = std::make_shared<FileBytes>(static_cast<std::uint64_t>(type.bytes()));
   std::ranges::fill(owner->span(), std::byte{0});

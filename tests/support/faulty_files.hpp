@@ -1,4 +1,4 @@
-// Files that break: the machine's, but for one change.
+// The machine's file system, but one change fails.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace ferry::test {
 
-/// Of all changes the one with the number `at` (from 0) breaks. Thread-safe.
+/// The change with the number `at` (from 0) fails. Thread-safe.
 class FaultyFiles : public FileSystem {
  public:
   enum class Fault {
-    full,  ///< it finds the disk full and changes nothing
-    crash  ///< it stops half way, and with it all changes after it: the process is gone
+    full,  ///< it finds the disk full and changes nothing; later ones succeed
+    crash  ///< it stops half way, and all later ones fail, as if the process were gone
   };
   FaultyFiles(int at, Fault fault) : at_(at), fault_(fault) {}
 
   [[nodiscard]] bool broken() const { return changes_ > at_; }
-  std::function<void()> before_write;  ///< called for each
+  std::function<void()> before_write;  ///< called before each write()
 
   using FileSystem::write;
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }

@@ -1,4 +1,4 @@
-// Texts that hold others.
+// Looks for a text in another.
 #pragma once
 
 #include <doctest/doctest.h>

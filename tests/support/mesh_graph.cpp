@@ -22,7 +22,7 @@ namespace ferry::test {
 namespace {
 
 constexpr int kRange = 7;            // leaves are from -3 to 3
-constexpr double kMost = 1 << 20;    // of a float's magnitude: far below where sums would round
+constexpr double kMost = 1 << 20;    // largest magnitude of floats: far below where sums would round
 constexpr std::int64_t kSize = 512;  // elements of a value
 
 Tensor integers(Dice& dice, DType dtype, const std::vector<std::int64_t>& sizes) {
@@ -83,7 +83,8 @@ class Builder {
     return {graph().mesh(std::move(axes), devices), count};
   }
 
-  /// Makes a value at a random place: anywhere, on a task, or on a mesh, there laid at random half of the time.
+  /// Makes a value without annotation, on a random task, or on a random mesh, there with a random layout half of the
+  /// time.
   template <class Make>
   Value placed(const Make& make) {
     switch (dice_.below(5)) {
@@ -140,7 +141,7 @@ class Builder {
 
   void op() {
     if (dice_.one_in(10)) return leaf();
-    const std::uint64_t choices = dice_.next();  // as many for an op that does not fit: the graph's beginning stays
+    const std::uint64_t choices = dice_.next();  // one draw for each op, also for one that does not fit
     const Dice before = std::exchange(dice_, Dice(choices));
     try {
       std::optional<double> most;
@@ -174,7 +175,7 @@ class Builder {
         return maximum(x, y);
       case 4:
         most = known.most * other.most * count;
-        return matmul(x, y) + 0;  // whether a sum of zeros is -0, its kernel and thus the rows of a task decide
+        return matmul(x, y) + 0;  // + 0: the sign of a zero sum depends on the kernel, thus on a task's rows
       case 5:
         return -x;
       case 6:
@@ -226,14 +227,14 @@ class Builder {
     return std::vector<std::int64_t>(static_cast<std::size_t>(x.rank()), number);
   }
 
-  /// Of what is in `y`: where x has elements along the axis.
+  /// Indices made of the numbers of `y`, clamped to those that x has along the axis.
   static Value index_into(const Value& x, int axis, const Value& y) {
     if (x.rank() == 0 || x.shape()[axis].bounded() || x.shape()[axis].size() == 0)
       throw Error(Code::plan, "there may be no elements");
     return minimum(maximum(cast(y, DType::int64), 0), x.shape()[axis].size() - 1);
   }
 
-  /// x - 1 for some times, which a value decides that is fed or computed half of the time.
+  /// Subtracts 1 from x up to three times; half of the time a constant says how often, else a value of the graph.
   Value loop(const Value& x, std::optional<double>& most) {
     const std::int32_t times = dice_.below(4);
     const Value count = dice_.one_in(2) ? graph().constant(times, DType::int32) : small(dice_.of(values_).value);
@@ -252,7 +253,7 @@ class Builder {
         less(small(other.value), 2), [&] { return Values{x + x}; }, [&] { return Values{maximum(x, 0)}; })[0];
   }
 
-  /// An int32 scalar from 0 to 3, of what is in `x`.
+  /// An int32 scalar from 0 to 3, made of the sum of `x`.
   static Value small(const Value& x) { return cast(minimum(maximum(sum(x), 0), 3), DType::int32); }
 
   void assign_something(const Value& variable, MeshGraph::Request& request) {

@@ -12,7 +12,7 @@
 namespace ferry::test {
 
 struct MeshGraph {
-  /// What is run together: all of one entry.
+  /// The fetches and targets of one run.
   struct Request {
     std::vector<Value> fetches;
     std::vector<Value> targets;  ///< assigns of variables
@@ -20,14 +20,14 @@ struct MeshGraph {
   std::unique_ptr<Graph> graph;
   std::vector<Request> requests;  ///< to be run in turn
   std::vector<Value> inputs;      ///< Input ops; feed them with integers_for
-  int tasks = 1;                  ///< that its meshes and devices need,
-  std::string jobs;               ///< and their jobs, as of --jobs
+  int tasks = 1;                  ///< how many its meshes and devices need
+  std::string jobs;               ///< the jobs of the tasks, in the form of --jobs
 };
 
-/// A graph of about `ops` ops that the seed alone decides, with fewer ops the beginning of the same graph: values of
-/// four dtypes, some with sizes of 0 and 1 and some whose first size the step decides, without annotation, on one task,
-/// or on a mesh of one or two axes, laid at random; loops, branches and variables. All of its numbers are integers that
-/// its dtypes hold exactly, so that no order of summing changes a bit.
+/// A graph of about `ops` ops that depends on the seed alone; with fewer ops it is the beginning of the same graph. It
+/// has values of four dtypes, some with sizes of 0 and 1 and some with a bounded first dim, without annotation, on one
+/// task, or on a mesh of one or two axes with a random layout; loops, branches and variables. All of its numbers are
+/// integers that its dtypes hold exactly, so that no order of summing changes a bit.
 [[nodiscard]] MeshGraph mesh_graph(std::uint64_t seed, int ops);
 
 /// The integers that the seed gives to an input.

@@ -16,12 +16,12 @@ import sys
 
 def environment():
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    # Of an mpirun around us, for example when tests run in a job of their own.
+    # Leaves out the variables of an mpirun around us, for example when the tests themselves run in an MPI job.
     return {name: value for name, value in env.items() if not name.startswith(("PMIX_", "OMPI_COMM_WORLD_"))}
 
 
 def run(command, seconds):
-    """Exit code (None when it took too long) and output of the command."""
+    """Output and exit code (None when it took too long) of the command."""
     job = subprocess.Popen(command, env=environment(), start_new_session=True, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, errors="replace")
     try:

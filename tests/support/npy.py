@@ -1,4 +1,4 @@
-"""npy files (version 1.0) for the scripts, which have no numpy."""
+"""Reads and writes npy files (version 1.0) for scripts, which do without numpy."""
 import ast
 import struct
 from pathlib import Path

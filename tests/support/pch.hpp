@@ -1,4 +1,4 @@
-// What nearly every test reads, for programs of many tests (meson's cpp_pch).
+// The precompiled header of programs with many tests (meson's cpp_pch): what nearly every test includes.
 #include <doctest/doctest.h>
 
 #include "base/pch.hpp"

@@ -1,4 +1,4 @@
-// Plans for tests: of a graph, with kernels for everything.
+// Plans of graphs for tests, with a kernel for every op.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace ferry::test {
 
-/// Every op has a CPU kernel; elementwise sums and products may work in place, products of matrices come in pieces,
-/// sums along the last dim and softmax work by rows.
+/// Every op has a CPU kernel. Add, Sub and Mul may work in place, MatMul gives its result in pieces, and Sum and
+/// Softmax along the last dim work by rows.
 class AllKernels final : public KernelLookup {
  public:
   [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override {
@@ -50,7 +50,7 @@ class AllKernels final : public KernelLookup {
 
 using Feeds = std::map<ValueId, std::vector<std::int64_t>>;
 
-/// The plan, each pass checked.
+/// The plan; the result of each pass is checked.
 inline Plan made(const Graph& g, const Signature& signature, const Topology& topology, PlanOptions options = {}) {
   options.check_passes = true;
   return make_plan(g, signature, topology, AllKernels(), options).plan;
@@ -66,7 +66,7 @@ inline Plan planned(const Graph& g, const std::vector<Value>& fetches, const Top
   return made(g, signature, topology, options);
 }
 
-/// What a pass leaves, as text: of a pass over classes, of each class.
+/// The program as text after a pass; after a pass over classes, the text of each class.
 inline std::string text_after(std::string_view pass, const Graph& g, const Signature& signature,
                               const Topology& topology, PlanOptions options = {}) {
   std::string text;
@@ -77,13 +77,13 @@ inline std::string text_after(std::string_view pass, const Graph& g, const Signa
   return text;
 }
 
-/// On tasks of one host.
+/// The same on `tasks` tasks of one host.
 inline Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks,
                     const std::vector<Value>& targets = {}, const Feeds& feeds = {}, const PlanOptions& options = {}) {
   return planned(g, fetches, Topology::local(tasks), targets, feeds, options);
 }
 
-/// Takes an instruction out of its region.
+/// Removes an instruction from its region.
 inline void erase_instruction(PlanClass& c, std::size_t index) {
   c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(index));
   for (Region& region : c.regions) {

@@ -44,7 +44,7 @@ class Builder {
  private:
   Graph& graph() { return *made_.graph; }
 
-  /// One of four tasks or no annotation; the dice fall the same way however many tasks there are.
+  /// One of at most four tasks or no annotation; draws the same numbers however many tasks there are.
   DeviceSpec place() {
     const int task = dice_.below(5);
     DeviceSpec spec;
@@ -90,7 +90,7 @@ class Builder {
       const Value made = one_op(dice_.of(values_));
       if (made.shape().count() <= 4096) values_.push_back(made);
     } catch (const Error& error) {
-      if (error.code() != Code::plan) throw;  // shapes or dtypes that do not fit: another throw of the dice
+      if (error.code() != Code::plan) throw;  // shapes or dtypes that do not fit: the next op is tried
     }
   }
 

@@ -16,9 +16,9 @@ struct RandomGraph {
   std::vector<Value> inputs;   ///< Input ops; feed them with tensor_for
 };
 
-/// A graph of about `ops` ops that the seed alone decides: elementwise, matrix products, reductions, reshapes, slices
-/// and variables of several dtypes, sizes of 0 and 1 among them, without annotation or on one of `tasks` tasks. With
-/// tasks = 1 it is the same graph, all on task 0.
+/// A graph of about `ops` ops that depends on the seed alone: elementwise ops, matrix products, reductions, reshapes,
+/// slices and variables of several dtypes, some with sizes of 0 and 1, without annotation or on one of `tasks` tasks
+/// (at most four). With tasks = 1 it is the same graph, all on task 0.
 [[nodiscard]] RandomGraph random_graph(std::uint64_t seed, int ops, int tasks);
 
 /// The tensor that the seed gives to an input.

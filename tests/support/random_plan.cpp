@@ -92,7 +92,7 @@ class MeshGraph {
     }
   }
 
-  /// Of three values that one task makes and one uses.
+  /// Uses on one task three values that one task makes, which may share a message.
   Value sent_together(const std::vector<Value>& values) {
     DeviceSpec maker, user;
     maker.task = dice_.below(options_.tasks);
@@ -106,7 +106,7 @@ class MeshGraph {
     return maximum(made[0] + made[1], made[2]);
   }
 
-  /// Of parts, in each step; both are there before one is used.
+  /// Two sums over the mesh that are both made before one is used, so that they may share a message.
   Value two_sums(const Value& a, const Value& b) {
     const Value first = sum(part_ * a, {0}), second = sum(part_ - b, {dice_.below(2)}, true);
     return maximum(first, second);

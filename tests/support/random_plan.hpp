@@ -1,5 +1,5 @@
 // Plans of random graphs with all that a plan may have: transfers, collectives over meshes, split values with uneven
-// parts, variables, loops and branches, nested too, with messages inside.
+// parts, variables, and loops and branches, some of them nested, with messages inside.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace ferry::test {
 
 struct RandomPlanOptions {
-  int ops = 12;                ///< about
-  int tasks = 4;               ///< of one host
-  int hosts = 1;               ///< that share the tasks
-  bool shares_memory = false;  ///< the tasks of a host do
+  int ops = 12;                ///< about how many
+  int tasks = 4;               ///< on all hosts
+  int hosts = 1;               ///< the tasks are spread over them
+  bool shares_memory = false;  ///< among the tasks of a host
   bool control = true;         ///< loops and branches
   std::int64_t fuse_from = PlanOptions().fuse_from;
 };
 
-/// A random graph on a mesh and on single tasks, as random_plan has it.
+/// The random graph on a mesh and on single tasks that random_plan() plans.
 struct RandomMeshGraph {
   std::unique_ptr<Graph> graph;
   std::vector<Value> fetches;
@@ -30,8 +30,8 @@ struct RandomMeshGraph {
 };
 [[nodiscard]] RandomMeshGraph random_mesh_graph(std::uint64_t seed, const RandomPlanOptions& options);
 
-/// The plan of a random graph on a mesh over all tasks (of four: 2 × 2 too) and on single tasks, that the seed alone
-/// decides.
+/// The plan of a random graph on a mesh over all tasks (of four tasks sometimes 2 × 2) and on single tasks; it depends
+/// on the seed and options alone.
 [[nodiscard]] Plan random_plan(std::uint64_t seed, const RandomPlanOptions& options);
 
 }  // namespace ferry::test

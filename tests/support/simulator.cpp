@@ -14,14 +14,14 @@ namespace {
 
 using Kind = Action::Kind;
 
-/// An arena for what walkers of collectives keep in mind.
-constexpr std::uint32_t kOfCollectives = ~std::uint32_t{1};  // of the step
+/// The number of an arena for what the walkers of collectives remember.
+constexpr std::uint32_t kOfCollectives = ~std::uint32_t{1};  // even, as those of the step
 
 bool is_wait(const Action& action) {
   return action.kind == Kind::wait_send || action.kind == Kind::wait_receive || action.kind == Kind::wait_walker;
 }
 
-/// The walker may begin, or has begun, when walkers are at these of their actions.
+/// Whether the walker may begin or has begun; `at` is the next action of each walker.
 bool begun(const Script& script, const std::vector<std::size_t>& at, std::size_t walker) {
   const Walker& w = script.walkers[walker];
   return w.parent == Walker::kNever || at[w.parent] > w.start;
@@ -59,7 +59,7 @@ class Unroller {
  private:
   std::vector<Action>& actions() { return script_.walkers[walker_].actions; }
 
-  /// `luck` is the same on all tasks that are in this round of this region.
+  /// `luck`, which decides loops and branches, is the same on all tasks in this iteration of this region.
   void region(std::uint32_t r, std::uint64_t luck) {
     const Range range = class_.regions[r].instructions;
     for (std::uint32_t k = 0; k < range.count; ++k) {
@@ -141,8 +141,9 @@ class Unroller {
     under_way_.erase(found);
   }
 
-  /// The start leaves nothing to read in the buffers; in place it makes the input the output's. A walker does the rest:
-  /// it reads the input, moves the schedule's messages, reads the input again and writes what it has got.
+  /// The start makes the buffers that are written unreadable; in place it turns the input into a value of the output. A
+  /// walker does the rest: it reads the input, does the schedule's messages, reads the input again and writes the
+  /// result.
   void collective(const Instruction& i, std::uint32_t k) {
     const auto [at, fresh] = calls_.try_emplace(i.target, script_.walkers.size());
     script_.reused = script_.reused || !fresh;
@@ -170,7 +171,7 @@ class Unroller {
            in[0].last == out[0].last;
   }
 
-  /// With nothing under way it ends at once, too.
+  /// With nothing under way it ends at once, as wait() does.
   void collective_wait(std::uint32_t number) {
     const auto found = calls_.find(number);
     if (found == calls_.end()) return;
@@ -328,13 +329,13 @@ class Explorer {
     std::uint64_t value = action.what;
     for (const Touch& touch : action.reads) value = hash64(std::to_string(read(memory, task, touch)), value);
     if (action.kind == Kind::start_receive) {
-      for (const Touch& touch : action.writes) write(memory, task, touch, 0);  // until it has moved
+      for (const Touch& touch : action.writes) write(memory, task, touch, 0);  // unreadable until the message has moved
     } else {
       for (const Touch& touch : action.writes) write(memory, task, touch, ++value);
     }
   }
 
-  /// The value of some bytes, which must be `touch.owner`'s and there.
+  /// The value of some bytes, which must be a value of the buffer `touch.owner`; anything else is a race.
   std::uint64_t read(const Memory& memory, std::size_t task, const Touch& touch) {
     std::uint64_t value = 1;
     for (std::uint64_t block = touch.first; block < touch.last; ++block) {
@@ -356,8 +357,8 @@ class Explorer {
       memory[{task, touch.arena, block}] = {value, touch.owner};
   }
 
-  /// Goes on with all that can happen and touches no memory, or only memory that nothing else can touch before: no
-  /// other order has more to show.
+  /// Does all that can happen without touching memory, or touching only memory that nothing else can touch before:
+  /// other orders of these events lead to the same states.
   void settle(State& state, Memory& memory) {
     for (bool any = true; any;) {
       any = false;
@@ -374,8 +375,8 @@ class Explorer {
     }
   }
 
-  /// Nothing else of the walker's task can happen before it goes on: no message is about to move, and its other
-  /// walkers wait for one another to end, in the end for this one.
+  /// True when nothing else in the walker's task can happen before it goes on: no message is about to move, and the
+  /// task's other walkers wait for one another to end, directly or indirectly for this one.
   [[nodiscard]] bool is_alone(const State& state, std::size_t walker) const {
     const std::size_t task = script_.walkers[walker].task;
     for (std::size_t w = 0; w < script_.walkers.size(); ++w) {

@@ -1,7 +1,7 @@
-// A machine for plans, independent of the verifier: all tasks walk their instructions, and nothing is buffered: a
-// message moves when both ends have started it, at any moment until one of them has waited for it. Collectives are
-// spelt out as the sends, receives and folds of their schedules; a walker of its own does them, at any moment between
-// their start and the wait for them.
+// An abstract machine that runs plans, independent of the verifier. All tasks walk through their instructions, and
+// nothing is buffered: a message moves at any moment after both ends have started it, before the wait of either ends.
+// A walker of its own does each collective, as the sends and receives of its schedule, at any moment between its start
+// and the wait for it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Action {
   enum class Kind : std::uint8_t { compute, start_send, start_receive, wait_send, wait_receive, wait_walker };
   Kind kind = Kind::compute;
   std::size_t target = 0;  ///< index into Script::messages, or the walker to wait for
-  std::uint64_t what = 0;  ///< tells actions apart, for the values they make
+  std::uint64_t what = 0;  ///< differs between actions, and so do the values that they make
   std::vector<Touch> reads, writes;
 };
 
@@ -53,11 +53,11 @@ struct Script {
   bool reused = false;  ///< a channel or collective is started again before it was waited for
 };
 
-/// Unrolls the setup and `steps` steps. How often a loop repeats (0 to 2) and which branch is taken, the seed decides
+/// Unrolls the setup and `steps` steps. The seed decides how often a loop repeats (0 to 2) and which branch is taken,
 /// alike for all tasks.
 [[nodiscard]] Script unroll(const Plan& plan, int steps, std::uint64_t seed);
 
-/// Runs until nothing can move. Empty, or who waits for what: "task 1 waits for task 0 to send".
+/// Runs until nothing can move. Returns "" when all has ended, else who waits: "task 1 waits for task 0 to send".
 [[nodiscard]] std::string run(const Script& script);
 
 /// What can happen in some order of events.
@@ -69,7 +69,7 @@ struct Exploration {
   [[nodiscard]] bool good() const { return complete && !stalls && !races; }
 };
 
-/// Follows every order of the walkers' actions and of the messages' moves, each state once.
+/// Explores every order of the walkers' actions and of the messages' moves, each state once.
 [[nodiscard]] Exploration explore(const Script& script, std::size_t limit);
 
 }  // namespace ferry::test

@@ -1,4 +1,4 @@
-// Parallel for tests: any number of real threads, or none.
+// An implementation of Parallel for tests, with any number of threads.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace ferry::test {
 
-/// Runs chunks on `threads` threads made for each call, in whatever order they come.
+/// Runs chunks in any order on `threads` threads: the caller and others that are made for each call.
 class Threads final : public Parallel {
  public:
   explicit Threads(int threads = 1) : threads_(threads) {}

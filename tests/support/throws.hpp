@@ -9,7 +9,8 @@
 
 namespace ferry::test {
 
-/// The ferry::Error that `call` throws; Code::ok, "nothing was thrown" when it returns. Other exceptions pass.
+/// The ferry::Error that `call` throws; an Error of Code::ok, "nothing was thrown", when it returns. Other exceptions
+/// pass through.
 template <typename Call>
 Error error_of(Call&& call) {
   try {

@@ -1,6 +1,6 @@
-// A job that does what long ones do, with many steps a second: rows read ahead from files in a random order, augmented,
-// dropout, sums of gradients over the tasks, a schedule, a line on stderr in each step. It takes the options of `ferry
-// run`.
+// A job that does what long ones do, with many steps a second: it reads rows ahead from files in a random order,
+// augments them, uses dropout and a schedule, sums gradients over the tasks, and prints a line to stderr in each step.
+// It takes the options of `ferry run`.
 #include <cstdint>
 
 #include "graph/graph.hpp"
@@ -24,7 +24,7 @@ using namespace ferry;
 
 constexpr std::int64_t kRows = 1024, kSize = 8, kBatch = 16, kClasses = 10, kHidden = 32;
 
-/// Rows of the two files, which training_data.py writes, by rows over the tasks.
+/// Batches of the two files that training_data.py writes, split by rows over the tasks.
 Values read(Graph& g, bool shuffle) {
   const Values batch_now = batch({read_npy(g, "images.npy", DType::float32, {kRows, kSize, kSize}),
                                   read_npy(g, "labels.npy", DType::int32, {kRows})},

@@ -14,7 +14,7 @@
 
 namespace ferry::test {
 
-/// The plan with ops fused from `fuse_from` elements on, all inputs fed; the verifier must take it.
+/// The plan with all inputs fed, where ops are fused from `fuse_from` elements on. The verifier must accept it.
 inline Plan verified(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets = {},
                      int tasks = 1, std::int64_t fuse_from = 10000) {
   Feeds feeds;
@@ -28,7 +28,7 @@ inline Plan verified(const Graph& g, const std::vector<Value>& fetches, const st
   return plan;
 }
 
-/// The kernels and tile regions of task 0 in a region, the step, in order: "MatMul+Add, Exp".
+/// The kernels and tile regions of class 0 in a region, by default the step, in order: "MatMul+Add, Exp".
 inline std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
   const PlanClass& role = plan.classes[0];
   std::vector<std::string> ops;

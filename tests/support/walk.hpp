@@ -16,7 +16,7 @@
 
 namespace ferry::test {
 
-/// Two variables, one cut over the tasks and one on all of them, that take random numbers and batches of rows in a
+/// Two variables, one split over the tasks and one on all of them, to which each step adds random numbers and rows in a
 /// random order; a third is used by `other` alone.
 struct Walk {
   explicit Walk(const std::string& cut_name = "cut") {
@@ -50,7 +50,7 @@ inline Cluster cluster_of(int tasks) {
   return Cluster::connect(options);
 }
 
-/// Names of the variables that are not the same, bit for bit.
+/// The names of the variables whose bits differ, after "other variables" if their numbers differ; "" if none do.
 inline std::string difference(const TensorMap& a, const TensorMap& b) {
   std::string text = a.size() == b.size() ? "" : "other variables";
   for (const auto& [name, tensor] : a)

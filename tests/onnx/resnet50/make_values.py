@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What onnxruntime computes in ResNet-50 with weights drawn by a formula, written as values.json for resnet50_test.cpp:
+"""Writes values.json for resnet50_test.cpp: what onnxruntime computes in ResNet-50 with weights drawn by a formula.
 
     make_values.py light_resnet50.onnx values.json        needs the packages numpy, onnx and onnxruntime
 
@@ -25,7 +25,7 @@ MEANS, DEVIATIONS = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 
 
 def norm_of(k, channels, last):
-    """Scale, offset, mean and variance; those that are added to a block's input are scaled down."""
+    """Scale, offset, mean and variance; the scale is smaller for the last norm of a block, whose result is added to the input."""
     middle, width = (0.2, 0.1) if last else (0.75, 0.25)
     return [np.float32(middle) + drawn(5 * k + 1, [channels], width), drawn(5 * k + 2, [channels], 0.1),
             drawn(5 * k + 3, [channels], 0.2), np.float32(1) + drawn(5 * k + 4, [channels], 0.5)]

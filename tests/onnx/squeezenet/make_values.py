@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What onnxruntime computes in SqueezeNet with weights drawn by a formula, written as values.json for squeezenet_test.cpp:
+"""Writes values.json for squeezenet_test.cpp: what onnxruntime computes in SqueezeNet with weights drawn by a formula.
 
     make_values.py MODEL.onnx values.json        needs the packages numpy, onnx and onnxruntime
 
-Numbers are those of ../drawn.py. Streams 2k and 2k + 1 are
-filter and bias of the k-th convolution, their scales sqrt(6 / products in a sum) and 0.05; stream 1000 is the image.
+Numbers are those of ../drawn.py. Streams 2k and 2k + 1 are filter and bias of the k-th convolution, with the scales
+sqrt(6 / products in a sum) and 0.05; stream 1000 is the image.
 """
 import json
 import math
@@ -24,7 +24,7 @@ SAMPLES = 6
 
 
 def with_weights(model):
-    """The model with drawn weights, its other values as outputs."""
+    """The model with drawn weights, and with the first output of every node as an output."""
     graph = model.graph
     known = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     shapes = {name: list(array.shape) for name, array in known.items()}

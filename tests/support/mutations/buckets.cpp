@@ -1,4 +1,4 @@
-// Messages of several values at once, and what is done while a collective is under way.
+// Mutations of messages that have several values, and of what happens while a collective is under way.
 #include <set>
 #include <tuple>
 
@@ -12,7 +12,7 @@ bool is_part(const PlanClass& c, const Buffer& b) {
   return b.view_of != kNone && b.bytes > 0 && b.bytes < c.buffers[b.view_of].bytes;
 }
 
-/// The parts of a buffer, without other views of them.
+/// The parts of a buffer, one view of each.
 std::vector<std::uint32_t> parts_of(const PlanClass& c, std::uint32_t whole) {
   std::vector<std::uint32_t> parts;
   std::set<std::uint64_t> offsets;
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> parts_of(const PlanClass& c, std::uint32_t whole) {
   return parts;
 }
 
-/// Two parts of a class's buffer.
+/// A class, and two parts of one of its buffers.
 using Pairs = std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>>;
 
 void add_pairs(Pairs& pairs, const Plan& plan, std::size_t plan_class, std::uint32_t whole) {
@@ -49,7 +49,7 @@ bool exchange_one(const Pairs& pairs, Plan& plan, Dice& dice) {
   return true;
 }
 
-/// On one of several classes two values change places before they are summed.
+/// In one of a collective's several classes two values change places before they are summed.
 bool exchanged_values(Plan& plan, Dice& dice) {
   Pairs pairs;
   for (const At& at : all_of(plan, Opcode::collective))
@@ -68,7 +68,7 @@ bool exchanged_in_message(Plan& plan, Dice& dice) {
   return exchange_one(pairs, plan, dice);
 }
 
-/// At one end of a channel several values have become one.
+/// At one end of a channel the message of several values gets a buffer of its own, in which none of them lies.
 bool unparted_message(Plan& plan, Dice& dice) {
   std::vector<std::pair<std::size_t, std::uint32_t>> wholes;
   const auto add = [&](const At& at, Range operands) {
@@ -94,7 +94,7 @@ bool unparted_message(Plan& plan, Dice& dice) {
   return true;
 }
 
-/// One of the parts.
+/// A random part; null when no buffer has any.
 Buffer* a_part(Plan& plan, Dice& dice) {
   std::vector<Buffer*> parts;
   for (PlanClass& c : plan.classes)
@@ -115,7 +115,7 @@ bool part_of_another_dtype(Plan& plan, Dice& dice) {
   return part != nullptr;
 }
 
-/// What the instruction works on.
+/// The buffers that the instruction works on, with the numbers of inputs and outputs; for comparisons.
 std::vector<std::uint32_t> buffers_of(const PlanClass& c, const Instruction& i) {
   std::vector<std::uint32_t> buffers{i.scratch};
   for (const Range range : {i.inputs, i.outputs}) {
@@ -125,7 +125,7 @@ std::vector<std::uint32_t> buffers_of(const PlanClass& c, const Instruction& i) 
   return buffers;
 }
 
-/// Two waits of a class, for different buffers, are for each other's collective.
+/// Two waits of a class with different buffers each wait for the other's collective.
 bool exchanged_waits(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
   const std::vector<At> all = all_of(plan, Opcode::collective_wait);
@@ -143,8 +143,8 @@ bool is_free(const Buffer& b) {
   return b.space == Buffer::Space::step && b.bytes > 0 && b.view_of == kNone && !b.bounded;
 }
 
-/// What a kernel makes, or reads, between a collective's start and the wait for it gets the bytes of a buffer that it
-/// works on.
+/// A value that a kernel writes, or reads, between a collective's start and the wait for it is moved onto a buffer that
+/// the collective works on.
 bool touched_meanwhile(Plan& plan, Dice& dice) {
   std::vector<std::tuple<std::size_t, std::uint32_t, std::uint32_t>> pairs;
   for (const At& start : all_of(plan, Opcode::collective)) {

@@ -1,4 +1,4 @@
-// Channels, their ends and the waits for them.
+// Mutations of channels, of their ends and of the waits for them.
 #include <iterator>
 #include <utility>
 
@@ -53,7 +53,7 @@ bool early_wait(Plan& plan, Dice& dice) {
   return found != nullptr;
 }
 
-/// What a message brings is used before it was waited for.
+/// What a message or collective brings is used before the wait for it.
 bool late_wait(Plan& plan, Dice& dice, Opcode what) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const At& wait : all_of(plan, what)) {
@@ -118,7 +118,7 @@ bool one_channel_for_two(Plan& plan, Dice& dice) {
   at->in(plan).target = (at->in(plan).target + 1) % static_cast<std::uint32_t>(plan.channels.size());
   return true;
 }
-/// An end of a channel gets another buffer than its wait.
+/// A wait gets another buffer than the start that it belongs to.
 bool other_buffer(Plan& plan, Dice& dice) {
   const std::vector<At> waits = all_of(plan, kStartsAndWaits[dice.below(std::size(kStartsAndWaits))].second);
   const At* at = one_of(waits, dice);

@@ -1,4 +1,4 @@
-// Collectives: which, with whom, of what, in which order.
+// Mutations of collectives: of their members, parts, dtypes, staging and order.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,7 @@ bool drop_collective_wait(Plan& plan, Dice& dice) {
   return drop_one(plan, dice, Opcode::collective_wait);
 }
 
-/// One class comes to two collectives in another order than the others do.
+/// One class runs two collectives in another order than the other classes do.
 bool reorder_collectives(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
   const std::vector<At> all = all_of(plan, Opcode::collective);

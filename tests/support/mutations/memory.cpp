@@ -1,4 +1,4 @@
-// Where buffers lie, and when their bytes are made and used.
+// Mutations of where buffers lie, and of when their bytes are made and used.
 #include <algorithm>
 #include <tuple>
 
@@ -57,7 +57,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
   place(c, std::get<2>(*pair), c.buffers[std::get<1>(*pair)].offset);
   return true;
 }
-/// A collective writes over its input, though members still need that.
+/// A collective writes over its input, though other members still need that.
 bool sum_over_input(Plan& plan, Dice& dice) {
   std::vector<std::tuple<At, std::uint32_t, std::uint32_t>> sums;
   for (const At& at : all_of(plan, Opcode::collective)) {

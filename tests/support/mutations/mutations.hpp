@@ -1,4 +1,4 @@
-// Mutations: a good plan is broken in one place, in a way that leaves no equivalent plan.
+// Mutations: each breaks a good plan in one place, such that the result is not equivalent.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace ferry::test {
 
-/// One way to break a plan. `apply` changes the plan and gives true, or gives false and leaves it when the plan has no
-/// place for it: one where the change is sure to matter.
+/// One way to break a plan. `apply` changes the plan and returns true. When the plan has no place where this change is
+/// sure to matter, it leaves the plan and returns false.
 struct Mutation {
   std::string_view name;
   bool (*apply)(Plan& plan, Dice& dice);
 };
 
-/// All, family by family (families.hpp).
+/// All mutations, family by family (families.hpp).
 [[nodiscard]] std::vector<Mutation> mutations();
 
 }  // namespace ferry::test

@@ -23,7 +23,7 @@ using Wanted = std::function<bool(const PlanClass&, const Instruction&)>;
 [[nodiscard]] std::vector<At> all_of(const Plan& plan, const Wanted& wanted);
 [[nodiscard]] std::vector<At> all_of(const Plan& plan, Opcode what);
 
-/// One of them by chance; null when there is none.
+/// A random one of them; null when there is none.
 template <class T>
 [[nodiscard]] const T* one_of(const std::vector<T>& all, Dice& dice) {
   return all.empty() ? nullptr : &dice.of(all);
@@ -38,20 +38,20 @@ template <class T>
 /// The buffer that a buffer is a view of; itself when it is none.
 [[nodiscard]] std::uint32_t storage(const PlanClass& c, std::uint32_t b);
 
-/// Collectives whose schedule moves something.
+/// The numbers of the wanted collectives that have more than one member.
 [[nodiscard]] std::vector<std::size_t> collectives(const Plan& plan,
                                                    const std::function<bool(const Collective&)>& wanted);
 
 /// The classes of a collective's members.
 [[nodiscard]] std::set<std::uint32_t> classes_in(const Plan& plan, const Collective& collective);
 
-/// Takes an instruction out of its region.
+/// Removes an instruction from its region.
 void drop(Plan& plan, At at);
 
-/// Takes out one instruction of this kind; false when there is none.
+/// Removes a random instruction of this kind; false when there is none.
 bool drop_one(Plan& plan, Dice& dice, Opcode what);
 
-/// Moves an instruction to `to` within its region.
+/// Moves instruction `from` to the index `to` within its region.
 void move(PlanClass& c, std::size_t from, std::size_t to);
 
 /// Another dtype of the same size.

@@ -1,4 +1,4 @@
-// Regions, conditions, and which class a task has.
+// Mutations of regions, of conditions, and of the class that a task has.
 #include <algorithm>
 
 #include "tests/support/mutations/families.hpp"
@@ -20,7 +20,7 @@ bool instruction_of_no_region(Plan& plan, Dice& dice) {
   --range.count;
   return true;
 }
-/// A collective of a body stands in the step instead, on one of several classes.
+/// In one of its several classes, a collective moves from a body to the end of the step.
 bool collective_out_of_body(Plan& plan, Dice& dice) {
   std::vector<At> inside = all_of(plan, Opcode::collective);
   std::erase_if(inside, [&](const At& at) {
@@ -45,7 +45,7 @@ bool wrong_condition(Plan& plan, Dice& dice) {
   at->of(plan).buffers[operand(at->of(plan), at->in(plan).inputs, 0)].dtype = DType::uint8;
   return true;
 }
-/// A task does what another one does.
+/// A task gets the class of another one.
 bool wrong_class(Plan& plan, Dice& dice) {
   if (plan.classes.size() < 2) return false;
   const std::size_t task = dice.below(plan.class_of.size());

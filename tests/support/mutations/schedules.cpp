@@ -1,4 +1,4 @@
-// The steps of a collective's schedule.
+// Mutations of the steps of a collective's schedule.
 #include <algorithm>
 #include <functional>
 
@@ -8,7 +8,8 @@
 namespace ferry::test {
 namespace {
 
-/// A schedule in use, all for itself: others that use it keep theirs.
+/// Gives a random collective whose schedule is wanted a copy of it, which can be changed without changing other
+/// collectives; null when there is none.
 Schedule* own_schedule(Plan& plan, Dice& dice, const std::function<bool(const Schedule&)>& wanted) {
   const std::vector<std::size_t> all =
       collectives(plan, [&](const Collective& collective) { return wanted(plan.schedules[collective.schedule]); });
@@ -41,7 +42,7 @@ bool any(const Schedule&) {
   return true;
 }
 
-/// A step of the schedule that `wanted` accepts, in a schedule of its own.
+/// A random step that `wanted` accepts, and the copy of a schedule (own_schedule) that it is in.
 std::pair<Schedule*, std::size_t> a_step(Plan& plan, Dice& dice,
                                          const std::function<bool(const ScheduleStep&)>& wanted) {
   Schedule* schedule = own_schedule(plan, dice, [&](const Schedule& s) { return !steps_of(s, wanted).empty(); });
@@ -68,7 +69,7 @@ bool fold_twice(Plan& plan, Dice& dice) {
     schedule->steps.insert(schedule->steps.begin() + static_cast<std::ptrdiff_t>(k), schedule->steps[k]);
   return schedule != nullptr;
 }
-/// What has not arrived is folded.
+/// The first wait is removed, so that something is folded that may not have arrived.
 bool fold_before_wait(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) {
     return s.slots > 0 && !steps_of(s, [](const ScheduleStep& step) { return step.kind == Step::wait; }).empty();
@@ -117,13 +118,13 @@ bool wrong_kind(Plan& plan, Dice& dice) {
   schedule->kind = static_cast<CollectiveKind>((static_cast<int>(schedule->kind) + 1 + dice.below(7)) % 8);
   return true;
 }
-/// Members may write over inputs that others still read.
+/// The schedule says that members may write over their inputs, which others still read.
 bool not_in_place(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) { return s.members > 1 && !s.in_place; });
   if (schedule != nullptr) schedule->in_place = true;
   return schedule != nullptr;
 }
-/// Members reach into memory that they do not share.
+/// Members reach into each other's memory though they share none, or in a way that does not fit the schedule.
 bool reaches(Plan& plan, Dice& dice) {
   Schedule* schedule = own_schedule(plan, dice, [](const Schedule& s) { return s.members > 1; });
   if (schedule != nullptr) schedule->via = schedule->via == Via::put ? Via::get : Via::put;

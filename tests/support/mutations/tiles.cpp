@@ -1,4 +1,5 @@
-// Tile regions: what they read and write, the slots of what is used inside, the order of their kernels.
+// Mutations of tile regions: of what they read and write, of the slots of values that only they use, and of the order
+// of their kernels.
 #include <algorithm>
 
 #include "tests/support/mutations/families.hpp"
@@ -23,7 +24,7 @@ std::vector<At> members(const Plan& plan, const Wanted& wanted) {
   });
 }
 
-/// An instruction that runs a tile region with a slot.
+/// The instructions that run tile regions with slots.
 std::vector<At> with_slots(const Plan& plan) {
   return all_of(plan, [](const PlanClass& c, const Instruction& i) {
     if (i.what != Opcode::tiles) return false;
@@ -97,7 +98,7 @@ bool empty_tile(Plan& plan, Dice& dice) {
   if (at != nullptr) at->in(plan).other = 0;
   return at != nullptr;
 }
-/// Two values that a kernel needs get one slot.
+/// Two values that a kernel needs get the same slot.
 bool shared_slot(Plan& plan, Dice& dice) {
   const std::vector<At> all = members(plan, [](const PlanClass& c, const Instruction& i) {
     return i.inputs.count > 1 && operand(c, i.inputs, 0) != operand(c, i.inputs, 1) &&
@@ -109,7 +110,7 @@ bool shared_slot(Plan& plan, Dice& dice) {
   c.buffers[operand(c, at->in(plan).inputs, 0)].offset = c.buffers[operand(c, at->in(plan).inputs, 1)].offset;
   return true;
 }
-/// A value of a slot is asked for after its tiles are gone.
+/// An instruction outside of a tile region reads a value that lies in a slot.
 bool slot_used_outside(Plan& plan, Dice& dice) {
   const std::vector<At> makers =
       members(plan, [](const PlanClass& c, const Instruction& i) { return in_slot(c, operand(c, i.outputs, 0)); });
@@ -126,7 +127,7 @@ bool slot_used_outside(Plan& plan, Dice& dice) {
   }
   return false;
 }
-/// A value that only its region's kernels know moves to where others lie.
+/// A value moves from its slot to memory where other values lie.
 bool slot_in_memory(Plan& plan, Dice& dice) {
   const std::vector<At> all =
       members(plan, [](const PlanClass& c, const Instruction& i) { return in_slot(c, operand(c, i.outputs, 0)); });
@@ -153,7 +154,7 @@ bool kernel_too_early(Plan& plan, Dice& dice) {
   if (found != nullptr) move(found->first.of(plan), found->first.index, found->second);
   return found != nullptr;
 }
-/// An output lies one line further than the input whose bytes it took.
+/// An output moves one cache line away from the input whose bytes it had taken.
 bool output_beside_input(Plan& plan, Dice& dice) {
   std::vector<std::pair<std::size_t, std::uint32_t>> found;
   for (const At& at : all_of(plan, Opcode::tiles)) {
@@ -175,7 +176,7 @@ bool output_beside_input(Plan& plan, Dice& dice) {
   c.devices[c.buffers[pair->second].device].step_bytes += 64;
   return true;
 }
-/// What follows a product writes over a factor of it.
+/// A product that ops follow piece by piece writes over an input.
 bool pieces_over_input(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::uint32_t>> found;
   for (const At& at :

@@ -1,11 +1,11 @@
-// What buffers, windows, variables, feeds and fetches say of a value.
+// Mutations of what buffers, windows, variables, feeds and fetches say of a value.
 #include "tests/support/mutations/families.hpp"
 #include "tests/support/mutations/places.hpp"
 
 namespace ferry::test {
 namespace {
 
-/// The whole value of some parts grows by as many elements as it has parts.
+/// The whole value of a window grows along a split dim, by one for each part.
 bool wrong_window(Plan& plan, Dice& dice) {
   std::vector<std::uint32_t> used;
   for (const PlanClass& c : plan.classes)
@@ -42,7 +42,7 @@ bool wrong_buffer_bytes(Plan& plan, Dice& dice) {
   b.bytes += 4;
   return true;
 }
-/// A buffer that goes to others, or to the caller, gets other dims.
+/// A buffer that is sent, fetched or copied gets another dim, of size 1.
 bool wrong_dims(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
     const bool checked = i.what == Opcode::send || i.what == Opcode::fetch || i.what == Opcode::copy;
