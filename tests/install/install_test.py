@@ -195,6 +195,10 @@ class Installed(unittest.TestCase):
         if not (self.libdir / "pkgconfig" / "ferry-mpi.pc").exists():
             self.skipTest("built without MPI")
 
+    def test_host_names(self):
+        self.need_mpi()
+        self.follow("host_names.md")
+
     def test_coming_from_elsewhere(self):
         self.need_mpi()
         pages = sorted(path.name for path in (Path(README).parent / "docs").glob("coming_from_*.md"))
