@@ -115,10 +115,9 @@ void Queues::wait_for_queue(void* queue, const Resolved& r, Waiting& waiting) {
   wait(caught_up_.get(), r, waiting);
 }
 
-void Queues::set_numbers() {
-  if (!devices_.asks_for_touches()) return;
-  const std::span<const std::byte> numbers = resolved_.numbers();
-  devices_.touches(numbers.data(), numbers.size(), true, nullptr);
+void Queues::sets(const std::int64_t& number) const {
+  if (devices_.asks_for_touches())
+    devices_.touches(reinterpret_cast<const std::byte*>(&number), sizeof number, true, nullptr);
 }
 
 }  // namespace ferry

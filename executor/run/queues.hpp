@@ -31,8 +31,8 @@ class Queues {
   void give(const Resolved& r, Traffic& moved);
   /// The same, and looks at the numbers that it is given and makes: the host waits for both.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
-  /// The host is about to set what kernels read besides their operands: the numbers of the step and of iterations.
-  void set_numbers();
+  /// The host is about to set a number that kernels read besides their operands: of the step, or of an iteration.
+  void sets(const std::int64_t& number) const;
 
  private:
   struct Work {

@@ -113,6 +113,7 @@ class ResolvedPlan {
   }
   /// Sets the number of the step that kernels see.
   void begin_step(std::int64_t step) { numbers_[0] = step; }
+  [[nodiscard]] const std::int64_t& step() const { return numbers_[0]; }
   [[nodiscard]] std::size_t threads() const { return threads_; }
   [[nodiscard]] std::size_t regions() const { return regions_; }
   /// Some instructions are given to queues of devices.

@@ -101,7 +101,7 @@ TaskExecutor::TaskExecutor(const Plan& plan, int task, Transport& transport, Wor
 TaskExecutor::~TaskExecutor() = default;
 
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
-  if (state_->queues) state_->queues->set_numbers();
+  if (state_->queues) state_->queues->sets(state_->resolved.step());
   state_->resolved.begin_step(step);
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;

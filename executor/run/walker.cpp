@@ -206,7 +206,7 @@ void Walker::run_epilogue(const Resolved& r) {
 
 [[gnu::noinline]] void Walker::loop(const Resolved& r) {
   std::int64_t& iteration = resolved_.iterations()[loops_++];
-  if (shared_.queues != nullptr) shared_.queues->set_numbers();
+  if (shared_.queues != nullptr) shared_.queues->sets(iteration);
   iteration = 0;
   if (loops_ == 1) watch_.begin();
   for (;;) {
@@ -214,7 +214,7 @@ void Walker::run_epilogue(const Resolved& r) {
     if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
     walk(r.other);
-    if (shared_.queues != nullptr) shared_.queues->set_numbers();
+    if (shared_.queues != nullptr) shared_.queues->sets(iteration);
     ++iteration;
     if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
       look_up(r, iteration);

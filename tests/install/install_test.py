@@ -153,7 +153,10 @@ class Installed(unittest.TestCase):
         self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
 
     def follow(self, page):
-        """Does what a page of docs tells its reader: saves the programs and types the commands. The output must be the page's."""
+        """Types what stands in a page: programs and the commands after them. What comes out must be what the page says.
+
+        Pages call this machine node1; `build` and `samples` lie where they are typed.
+        """
         folder = self.folder / Path(page).stem
         folder.mkdir()
         (folder / "build").symlink_to(Path(BUILD).resolve())
@@ -164,8 +167,13 @@ class Installed(unittest.TestCase):
         programs = re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         for name, program in programs:
             (folder / f"{name}.cpp").write_text(program)
-            if f"g++ -std=c++20 {name}.cpp" not in text:  # the page shows how to compile only once
-                output(CXX, *WARNINGS, str(folder / f"{name}.cpp"), "-o", str(folder / name), *self.flags("--cflags", "--libs"))
+
+        def compile_it(name):
+            output(CXX, *WARNINGS, f"{name}.cpp", "-o", name, *self.flags("--cflags", "--libs"), cwd=folder)
+
+        not_typed = [name for name, _ in programs if f"g++ -std=c++20 {name}.cpp" not in text]  # the page says it once for all
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(compile_it, not_typed))
         commands = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
         for command, wanted in commands:
             command = command.replace("g++ ", f"{CXX} ")
