@@ -216,6 +216,16 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
   return result;
 }
 
+/// Of tasks that are all here. If the first lends to none, none does: there may be very many.
+void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vector<Introduction>& tasks) {
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    for (std::size_t other = 0; other < tasks.size(); ++other)
+      if (other != task && local[task]->lends(static_cast<int>(other)))
+        tasks[task].lends.push_back(static_cast<std::int64_t>(other));
+    if (task == 0 && tasks[0].lends.empty()) return;
+  }
+}
+
 /// As if so many hosts shared them.
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
@@ -246,6 +256,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   if (processes == 1) {
     tasks.assign(options.invariant > 0 ? static_cast<std::size_t>(std::max(options.tasks, 1)) : local.size(), me);
     if (options.hosts > 0) spread(tasks, options.hosts);
+    if (options.invariant == 0) find_lends(local, tasks);
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     for (int task = 0; task < processes; ++task)

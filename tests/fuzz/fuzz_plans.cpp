@@ -1,9 +1,11 @@
 // fuzz_plans FIRST COUNT: changes plans at random, as a forger would who also writes the hash that fits, and runs those
-// that the reader and the verifier accept, each in a child process. A run must end by itself, with its results or with
-// an Error that is not ferry's fault. Wrong are: a death by a signal, Code::bug, tasks that wait for one another, and a
-// run without an end. The last two are allowed of plans with loops or branches: from a plan nobody can tell whether a
-// loop ends, or whether all tasks read equal conditions. It starts from plans of the op cases, of random graphs on
-// meshes with loops and branches, and of random graphs.
+// that the reader and the verifier accept, each in a child process: over tasks that share memory where the plan is for
+// such, and on simulated devices where it is for devices. A run must end by itself, with its results or with an Error
+// that is not ferry's fault. Wrong are: a death by a signal, Code::bug, tasks that wait for one another, a run without an
+// end, and other results than before where only facts were changed that say how these come about. Tasks that wait for one
+// another and a run without an end are allowed of plans with loops or branches: from a plan nobody can tell whether a loop
+// ends, or whether all tasks read equal conditions. It starts from plans of the op cases, of random graphs on meshes with
+// loops and branches, and of random graphs.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -16,10 +18,15 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/backends.hpp"
 #include "executor/session/plan_session.hpp"
 #include "graph/op/core_ops.hpp"
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
@@ -42,6 +49,13 @@ struct Sample {
   Plan plan;
 };
 
+/// The kernels of the CPU and of simulated devices.
+const KernelLookup& kernels() {
+  static const std::shared_ptr<const KernelTable> of_devices = simulated_devices(1).kernels(cpu_kernels());
+  static const KernelsOfDevices all(cpu_kernels(), of_devices.get());
+  return all;
+}
+
 Plan plan_of(const Graph& g, const std::vector<Value>& fetches, const std::vector<Value>& targets,
              const Topology& topology, std::int64_t fuse_from) {
   Signature signature;
@@ -53,7 +67,8 @@ Plan plan_of(const Graph& g, const std::vector<Value>& fetches, const std::vecto
       signature.feeds.push_back({g.op(op).output(0), 0, g.type(g.op(op).output(0)).shape.sizes()});
   PlanOptions options;
   options.fuse_from = fuse_from;
-  return make_plan(g, signature, topology, cpu_kernels(), options).plan;
+  if (topology.tasks[0].gpus > 0) options.default_device = DeviceKind::gpu;
+  return make_plan(g, signature, topology, kernels(), options).plan;
 }
 
 std::vector<Sample> samples() {
@@ -67,7 +82,7 @@ std::vector<Sample> samples() {
       break;
     }
   }
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 90; ++seed) {
     const int tasks = 1 + static_cast<int>(seed % 4);
     const std::int64_t fuse_from = seed % 3 == 0 ? 2 : 0;
     if (seed % 4 == 3) {
@@ -76,8 +91,14 @@ std::vector<Sample> samples() {
       all.push_back({"random graph", plan_of(*made.graph, made.fetches, made.targets, topology, fuse_from)});
     } else {
       RandomMeshGraph made = random_mesh_graph(
-          seed, {.tasks = tasks, .hosts = 1 + static_cast<int>(seed / 4 % 2), .control = seed % 2 == 0});
-      for (TaskInfo& task : made.topology.tasks) task.threads = 1 + static_cast<int>(seed / 8 % 2);
+          seed, {.tasks = tasks,
+                 .hosts = 1 + static_cast<int>(seed / 4 % 2),
+                 .shares_memory = seed % 5 < 2,
+                 .control = seed % 2 == 0});
+      for (TaskInfo& task : made.topology.tasks) {
+        task.threads = 1 + static_cast<int>(seed / 8 % 2);
+        task.gpus = seed % 5 == 2 || seed % 7 == 0 ? 2 : 0;
+      }
       all.push_back({"random mesh", plan_of(*made.graph, made.fetches, made.targets, made.topology, fuse_from)});
     }
   }
@@ -99,8 +120,23 @@ Tensor some_tensor(Type type, Dice& dice) {
   return tensor;
 }
 
-/// Runs the plan with random feeds and variables. Gives 0, or throws what the run throws.
-int run(Plan plan, std::uint64_t seed) {
+/// The job that the plan is for: tasks of this process, which share memory if any do in the plan; with simulated devices
+/// if it has devices.
+Cluster job_of(const Plan& plan, std::uint64_t seed, ClusterOptions options) {
+  if (std::ranges::any_of(plan.topology.tasks, [](const TaskInfo& task) { return task.gpus > 0; }))
+    options.simulated = seed;
+  if (std::ranges::none_of(plan.topology.tasks, [](const TaskInfo& task) { return task.memory_group >= 0; }))
+    return Cluster::connect(options);
+  std::vector<std::unique_ptr<Transport>> ends = inproc_transports(options.tasks);
+  std::vector<std::thread> tasks;
+  for (std::unique_ptr<Transport>& end : ends)
+    tasks.emplace_back([&] { end = shared_memory_transport(std::move(end), options.threads, kDeadline); });
+  for (std::thread& task : tasks) task.join();
+  return Cluster::over(std::move(ends), options);
+}
+
+/// Runs the plan with random feeds and variables. Gives a hash of its results, or throws what the run throws.
+std::uint64_t run(Plan plan, std::uint64_t seed) {
   Dice dice(seed);
   ClusterOptions options;
   options.tasks = plan.topology.size();
@@ -114,11 +150,14 @@ int run(Plan plan, std::uint64_t seed) {
     feeds[std::string(plan.string(port.name))] =
         some_tensor({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice);
   for (const auto& [name, type] : variables_of(plan)) values[name] = some_tensor(type, dice);
-  PlanSession session(std::move(plan), Cluster::connect(options));
+  const Cluster job = job_of(plan, seed, options);
+  PlanSession session(std::move(plan), job);
   session.restore(values);
-  static_cast<void>(session.run(feeds, kSteps));
+  Hasher hasher;
+  for (const Tensor& tensor : session.run(feeds, kSteps)) hasher.add(tensor.bytes());
+  for (const auto& [name, tensor] : session.variables()) hasher.add(tensor.bytes());
   session.close();
-  return 0;
+  return hasher.digest();
 }
 
 /// The exit code of the child: 0 when the plan ran, 1 for what is wrong, 2 for errors that may be, 3 when tasks waited
@@ -128,7 +167,8 @@ int judge(const Plan& plan, std::uint64_t seed, int out) {
     static_cast<void>(!write(out, text.data(), std::min<std::size_t>(text.size(), 2000)));
   };
   try {
-    return run(plan, seed);
+    say(std::to_string(run(plan, seed)));
+    return 0;
   } catch (const Error& error) {
     say("code " + std::to_string(static_cast<int>(error.code())) + ": " + error.text());
     if (error.code() == Code::stalled) return 3;
@@ -194,7 +234,7 @@ Outcome judged(const Plan& plan, std::uint64_t seed, std::string& said) {
   Verdict verdict;
   try {
     read = decode_plan(encode_plan(plan), "fuzz.plan");
-    verdict = verify(read, {nullptr, &cpu_kernels()});
+    verdict = verify(read, {nullptr, &kernels()});
   } catch (const Error& error) {
     said = error.text();
     return error.code() == Code::file || error.code() == Code::resource ? Outcome::unread : Outcome::wrong;
@@ -206,6 +246,17 @@ Outcome judged(const Plan& plan, std::uint64_t seed, std::string& said) {
   return verdict.pass ? outcome_of(read, seed, said) : Outcome::refused;
 }
 
+/// All changes are of facts that say how results come about, and not which.
+bool says_only_how(const std::string& changed) {
+  constexpr std::string_view kHow[] = {"whether a channel is put", "whether a schedule is in place",
+                                       "how members reach each other", "a strand", "a wait", "waits",
+                                       "a buffer's place", "offset", "arena bytes", "in_place", "a scratch buffer",
+                                       "a channel's slots", "threads", "a queue", "two instructions exchanged"};
+  for (const std::string_view change : split(changed, ','))
+    if (std::ranges::find(kHow, trimmed(change)) == std::end(kHow)) return false;
+  return true;
+}
+
 int fuzz(std::uint64_t first, std::uint64_t count) {
   const std::vector<Sample> all = samples();
   std::map<Outcome, std::uint64_t> counts;
@@ -215,6 +266,7 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     ++counts[Outcome::wrong];
     std::printf("unchanged %s: %s\n", sample.name.c_str(), said.c_str());
   }
+  std::uint64_t compared = 0;
   const bool tell = std::getenv("FERRY_FUZZ_TELL") != nullptr;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     Dice dice(seed);
@@ -222,7 +274,15 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     Plan plan = sample.plan;
     const std::string changed = mutate(plan, dice);
     std::string said;
-    const Outcome outcome = judged(plan, seed, said);
+    Outcome outcome = judged(plan, seed, said);
+    if (outcome == Outcome::ran && says_only_how(changed)) {
+      std::string before;
+      ++compared;
+      if (judged(sample.plan, seed, before) == Outcome::ran && before != said) {
+        outcome = Outcome::wrong;
+        said = "other results";
+      }
+    }
     ++counts[outcome];
     if (outcome != Outcome::wrong && outcome != Outcome::endless && !tell) continue;
     std::printf("seed %llu, %s, %s: %s\n", static_cast<unsigned long long>(seed), sample.name.c_str(), changed.c_str(),
@@ -231,13 +291,15 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
   }
   std::printf(
       "%llu plans: %llu not well-formed, %llu refused by the verifier, %llu ran, %llu ended with an error, %llu "
-      "had no end by their conditions, %llu wrong\n",
+      "had no end by their conditions, %llu wrong; %llu results compared with those before\n",
       static_cast<unsigned long long>(count), static_cast<unsigned long long>(counts[Outcome::unread]),
       static_cast<unsigned long long>(counts[Outcome::refused]), static_cast<unsigned long long>(counts[Outcome::ran]),
       static_cast<unsigned long long>(counts[Outcome::failed]),
       static_cast<unsigned long long>(counts[Outcome::endless]),
-      static_cast<unsigned long long>(counts[Outcome::wrong]));
-  return counts[Outcome::wrong] == 0 && counts[Outcome::ran] > 0 && counts[Outcome::refused] > 0 ? 0 : 1;
+      static_cast<unsigned long long>(counts[Outcome::wrong]), static_cast<unsigned long long>(compared));
+  return counts[Outcome::wrong] == 0 && counts[Outcome::ran] > 0 && counts[Outcome::refused] > 0 && compared > 0
+             ? 0
+             : 1;
 }
 
 }  // namespace

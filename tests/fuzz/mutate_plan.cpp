@@ -180,9 +180,9 @@ class PlanMutator {
     const Instruction other = any(class_->instructions);
     switch (dice_.below(14)) {
       case 0:
-        return kind(i.what, static_cast<int>(Opcode::tiles) + 1, "an opcode");
+        return kind(i.what, static_cast<int>(Opcode::join) + 1, "an opcode");
       case 1:
-        return number(i.strand, other.strand, "a thread");
+        return number(i.strand, other.strand, "a strand");
       case 2:
       case 3:
         return change_op(i, other);
@@ -464,7 +464,7 @@ class PlanMutator {
 
   void change_class() {
     PlanClass& other = any(plan_.classes);
-    switch (dice_.below(6)) {
+    switch (dice_.below(7)) {
       case 0: {
         if (class_->devices.empty()) return;
         PlanDevice& device = any(class_->devices);
@@ -482,6 +482,12 @@ class PlanMutator {
         if (class_->waits.empty()) return;
         Wait& wait = any(class_->waits);
         return number(dice_.one_in(3) ? wait.strand : wait.count, any(class_->waits).count, "a wait");
+      }
+      case 5: {
+        if (class_->queues.empty()) return;
+        PlanQueue& queue = any(class_->queues);
+        if (dice_.one_in(2)) return kind(queue.role, 3, "a queue");
+        return number(queue.device, any(class_->queues).device, "a queue");
       }
       default:
         return number(any(plan_.class_of), any(plan_.class_of), "a task's class");
