@@ -30,7 +30,8 @@ struct ThreadChoice {
 };
 
 /// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` is the number of tasks of this host with
-/// the same mask. More threads than cores in the mask would only take turns, so more are refused with a warning.
+/// the same mask. More threads than cores in the mask would only take turns: then it is the number of cores, with a
+/// warning.
 [[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers);
 
 /// Whether threads may be pinned: the launcher gave this process cores that no other task has, and enough of them.

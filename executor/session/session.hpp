@@ -84,8 +84,8 @@ struct RunRequest {
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
-  /// run() throws on that process what it throws. The run also ends on other tasks unless they have finished their
-  /// steps already: there it is an Error with the same code, or Code::program if it was no Error.
+  /// run() throws on that process what it throws. The run also ends on other tasks that have not finished their
+  /// steps yet: there it is an Error whose job_code() is that of the thrown Error, else Code::program.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
   /// Saves checkpoints between steps, and may stop the run there with Error(preempted), after which the session is
   /// still usable. Null: saves nothing.

@@ -22,7 +22,7 @@ namespace ferry {
 /// One task's variables. Used by that task's thread only.
 class VariableStore {
  public:
-  /// `library`: the devices besides the host that parts may lie on; opened by the first bind() or set().
+  /// `library`: the devices besides the host that parts may lie on; opened by the first bind().
   explicit VariableStore(int task, std::optional<DeviceLibrary> library = {})
       : task_(task), library_(std::move(library)) {}
 
