@@ -5,12 +5,12 @@
 namespace ferry {
 
 Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who) {
-  constexpr std::size_t kShown = 2000;  // characters: an error takes one screen
+  constexpr std::size_t kShown = 2000;  // bytes: about one screen
   const std::string threw = std::string(who) + " threw: ";
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    if (error.code() == Code::ok) return {code, threw + error.text()};  // it failed, whatever it says
+    if (error.code() == Code::ok) return {code, threw + error.text()};  // thrown, so not a success
     return error;
   } catch (const std::bad_alloc&) {
     return {Code::resource, "out of memory"};

@@ -1,5 +1,5 @@
-// Errors: part of ferry's interface. Every recoverable failure is a ferry::Error that carries the exit code which the
-// `ferry` command ends with, and one screen of text: what failed, where, why, and what to do.
+// Errors: part of ferry's interface. Every recoverable failure is a ferry::Error. It carries the exit code of the
+// `ferry` command, and one screen of text: what failed, where, why, and what to do.
 //
 //     throw Error(Code::plan, "matmul: inner sizes differ: 3 and 4").at(op.line()).hint("transpose the second");
 //
@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// What kind of failure; the values are the exit codes of the `ferry` command (docs/exit_codes.md).
+/// The kinds of failures; the values are the exit codes of the `ferry` command (docs/exit_codes.md).
 enum class Code : int {
   ok = 0,
   conformance = 1,   ///< conformance cases failed
@@ -31,7 +31,7 @@ enum class Code : int {
   interrupted = 130  ///< Ctrl-C
 };
 
-/// A line of the user's program. `file` may be empty: unknown.
+/// A line of the user's program. An empty `file` means that it is unknown.
 struct SourceLine {
   std::string file;
   int line = 0;
@@ -100,6 +100,7 @@ class Error : public std::exception {
 
 }  // namespace ferry
 
-/// Holds in a correct ferry, whatever the input. Checked in every build.
+/// Throws by assertion_failed() unless the condition holds, which a correct ferry guarantees whatever the input.
+/// Checked in every build.
 #define FERRY_ASSERT(condition, message) \
   ((condition) ? static_cast<void>(0) : ::ferry::assertion_failed(#condition, message))

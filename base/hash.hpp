@@ -1,5 +1,5 @@
-// Hashes: XXH3 (https://xxhash.com), the same on every machine and from every compiler. Not cryptographic: they find
-// damage and compare plans, they do not stop a forger.
+// Hashes: XXH3 (https://xxhash.com), the same on every machine and from every compiler. Not cryptographic: they detect
+// damage and compare plans, but not forgery.
 #pragma once
 
 #include <concepts>
@@ -33,21 +33,21 @@ class Hasher {
   Hasher(Hasher&&) noexcept;
   Hasher& operator=(Hasher&&) noexcept;
 
-  /// The length, then the bytes.
+  /// Adds the length, then the bytes.
   Hasher& add(std::span<const std::byte> bytes);
   Hasher& add(std::string_view text);
   Hasher& add(const char* text) { return add(std::string_view(text)); }
-  /// Any integer, bool or enum's underlying value as 64 bits, little-endian: add(3) and add(int64_t{3}) are the same.
+  /// Adds an integer or bool as 64 bits, little-endian: add(3) and add(int64_t{3}) are the same.
   template <std::integral T>
   Hasher& add(T number) {
     return add_word(static_cast<std::uint64_t>(number));
   }
-  /// The bits of the number: 0.0 and -0.0 differ.
+  /// Adds the bits of the number: 0.0 and -0.0 differ.
   Hasher& add(double number);
 
-  /// The hash of what was added so far; more may follow.
+  /// The 64-bit hash of what was added so far; more may be added.
   [[nodiscard]] std::uint64_t digest() const;
-  /// The same as 32 hex digits of 128 bits.
+  /// The 128-bit hash of what was added so far, as 32 hex digits.
   [[nodiscard]] std::string hex() const;
 
  private:

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// The power of 1024 that a unit stands for; -1: it is none.
+/// The power of 1024 that a unit stands for; -1: it is no unit.
 int power_of(std::string_view unit) {
   if (unit.empty()) return 0;
   std::string lower;

@@ -1,5 +1,4 @@
-// Numbers as people write them on a command line: each is checked here, and nowhere else. All functions are pure and
-// thread-safe.
+// Parses numbers of a command line; all checks of them are here. All functions are pure and thread-safe.
 #pragma once
 
 #include <charconv>
@@ -17,8 +16,8 @@ namespace ferry {
 [[nodiscard]] Error not_a_number(std::string_view option, std::string_view text, std::string_view kind,
                                  const std::string& least, const std::string& most);
 
-/// The whole number that `text` is in decimal digits, from `least` to `most`; else Error(usage), which names `option`.
-/// T: an integer.
+/// The whole number, from `least` to `most`, that `text` is in decimal digits; Error(usage), which names `option`, for
+/// any other text. T: an integer type.
 template <class T>
 [[nodiscard]] T whole_number(std::string_view option, std::string_view text, T least, T most) {
   T number{};
@@ -27,11 +26,11 @@ template <class T>
   throw not_a_number(option, text, "a whole number", std::to_string(least), std::to_string(most));
 }
 
-/// The time that `text` gives in seconds, such as "60", "0.5" or "1e3"; from a thousandth to 31 years.
+/// The time that `text` gives in seconds, such as "60", "0.5" or "1e3"; from 0.001 to 10⁹. Errors as whole_number().
 [[nodiscard]] std::chrono::milliseconds time_span(std::string_view option, std::string_view text);
 
 /// The number of bytes that `text` gives, such as "4096", "2GB", "1 GiB" or "512k"; units are powers of 1024, in
-/// letters of either case; from 1 to 2⁶³ − 1.
+/// letters of either case; from 1 to 2⁶³ − 1. Errors as whole_number().
 [[nodiscard]] std::uint64_t byte_count(std::string_view option, std::string_view text);
 
 }  // namespace ferry

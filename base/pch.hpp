@@ -1,4 +1,4 @@
-// The standard's headers that most files read, for libraries and programs that compile them once (meson's cpp_pch).
+// Precompiled header: the standard headers that most files include (meson's cpp_pch).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Lists of numbers in short: "0-3,8".
+// Short texts for lists of numbers, such as "0-3,8".
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace ferry {
 
-/// Sorted numbers, runs of them as FIRST-LAST. Pure and thread-safe.
+/// `numbers`, which must be ascending, as text; successive numbers become FIRST-LAST. Pure and thread-safe.
 [[nodiscard]] std::string ranges(std::span<const int> numbers);
 
 }  // namespace ferry

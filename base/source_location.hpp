@@ -1,4 +1,4 @@
-// The place of a call: part of ferry's interface.
+// The source line of a call: part of ferry's interface.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ bool continues(unsigned char byte) {
   return (byte & 0xC0u) == 0x80u;
 }
 
-// The length that a first byte announces, and the bits of the code it carries.
+// The length that a character's first byte announces, and the bits of the code point in that byte.
 Character announced(unsigned char first) {
   if (first < 0x80u) return {1, first};
   if ((first & 0xE0u) == 0xC0u) return {2, first & 0x1Fu};

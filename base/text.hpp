@@ -1,4 +1,4 @@
-// Text: names in messages, "did you mean", sizes that people can read. All functions are pure and thread-safe.
+// Text for messages: escaped names, "did you mean", readable sizes. All functions are pure and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@ namespace ferry {
 /// NUL is well-formed.
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
 
-/// `text` made fit for a message, whatever it holds: control characters, NUL, backslashes, and bytes that are not UTF-8
-/// become \n, \t, \\ or \xHH; well-formed UTF-8 stays, but for C1 controls and marks that change the writing
-/// direction. Longer than `limit` bytes, it is cut between characters and ends as "… (N bytes)".
+/// `text` made safe for a message: control characters (NUL and C1 too), backslashes, line separators, marks that change
+/// the writing direction, and bytes that are not UTF-8 become \n, \t, \r, \\ or \xHH; other well-formed UTF-8 stays. If
+/// the result has more than `limit` bytes, it is cut between characters and ends with "… (N bytes)", N of `text`.
 [[nodiscard]] std::string escaped(std::string_view text, std::size_t limit = 80);
 
 /// escaped(text) between double quotes: how messages show a name.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// The candidate most like `name`, for "did you mean": the fewest insertions, deletions, replacements and swaps of
-/// neighbours (optimal string alignment), letters compared without case. "" when none is near: more than a third of the
-/// longer name would change. The first one where several are equally near.
+/// The candidate most like `name`, for "did you mean": the one with the fewest insertions, deletions, replacements and
+/// swaps of neighbours (optimal string alignment), ignoring the case of ASCII letters; the first of several. "" when
+/// each would need more changes than a third of the longer name's length (but one change is always allowed), or when
+/// names have more than 128 bytes.
 [[nodiscard]] std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// 0 → "0 B", 1536 → "1.5 KiB", 3·2³⁰ → "3 GiB"; powers of 1024, at most one decimal.

@@ -8,7 +8,7 @@ namespace ferry {
 
 void check_device_table(const DeviceTable& table) {
   if (table.version == kDeviceTableVersion && table.size == sizeof(DeviceTable)) return;
-  // Whatever its version: these two come first.
+  // Version and size are the first members in every version, so they can be read from any table.
   throw Error(Code::plan, "the library of devices was built for another ferry: its table has version " +
                               std::to_string(table.version) + " and " + std::to_string(table.size) +
                               " bytes, this ferry's has version " + std::to_string(kDeviceTableVersion) + " and " +

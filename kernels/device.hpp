@@ -15,61 +15,64 @@ namespace ferry {
 
 inline constexpr std::uint32_t kDeviceTableVersion = 1;
 
-/// A kernel's run, as a queue gets it. `run` and what it refers to stay as they are until the work is done.
+/// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
+/// step and of iterations, which the host sets after waiting for those who read them.
 struct DeviceLaunch {
   void (*kernel)(KernelRun&);
   KernelRun* run;
-  const void* tag;  ///< what a failure names
+  const void* tag;  ///< identifies the launch in a DeviceFailure
 };
 
 /// Why a device's work failed.
 struct DeviceFailure {
-  const void* tag;     ///< of the launch that failed; null: not known
+  const void* tag;     ///< the tag of the launch or copy that failed; null: not known
   std::int32_t code;   ///< base/error.hpp: Code
   std::int64_t input;  ///< the kernel's input whose value it cannot work on (BadValue); -1: none
   const char* text;
 };
 
-/// What a library of devices does. A task opens it once and uses what it gets from one thread; different tasks of a
-/// process open it each for themselves. Functions that give an int give 0, or -1 where they have failed; from then on
-/// all fail, and failure() says why.
+/// The functions of a device library. Each task opens it for itself (several tasks of a process, several times), and
+/// uses what it gets from one thread. Functions that return an int, except for count() and query(), return 0, or -1 on
+/// failure; after a failure all further calls fail, and failure() says why.
 struct DeviceTable {
-  std::uint32_t version;  ///< kDeviceTableVersion, when it was compiled
-  std::uint32_t size;     ///< sizeof(DeviceTable), then
+  std::uint32_t version;  ///< kDeviceTableVersion when the library was compiled
+  std::uint32_t size;     ///< sizeof(DeviceTable) when the library was compiled
   const char* name;       ///< "sim"
 
-  /// How many devices a task has. None: *why says why.
+  /// The number of devices that a task has; if it is 0, *why says why.
   int (*count)(void* library, const char** why);
-  /// Of each device; 0: not known.
+  /// The memory of each device; 0: not known.
   std::uint64_t (*memory_bytes)(void* library);
-  /// What all else of one task is done with. `seed` is the task's number. Null: *why says why.
+  /// Opens the devices for one task and returns the handle that the functions below take. `seed` is the task's number.
+  /// Null on failure: *why says why.
   void* (*open)(void* library, std::uint64_t seed, const char** why);
   void (*close)(void* devices);
 
-  /// Null: there is not so much. The host must not touch it.
+  /// Allocates memory on a device, which the host must not touch. Null: there is not enough.
   void* (*allocate)(void* devices, int device, std::uint64_t bytes);
   void (*release)(void* devices, void* memory);
-  /// The host's memory, which copies may use from now on until it is forgotten: locked, say.
+  /// Lets copies use this host memory until it is forgotten; a library may page-lock it.
   int (*use_host_memory)(void* devices, const void* memory, std::uint64_t bytes);
   void (*forget_host_memory)(void* devices, const void* memory);
 
-  /// A queue runs what it is given one after another, beside the host and other queues.
+  /// A queue runs its work in order, concurrently with the host and other queues.
   void* (*make_queue)(void* devices, int device);
   void (*release_queue)(void* queue);
   void* (*make_event)(void* devices);
   void (*release_event)(void* event);
-  /// The event happens when all that the queue was given so far is done.
+  /// The event happens when all work that the queue has been given so far is done.
   int (*record)(void* queue, void* event);
-  /// What the queue is given from now on begins when the event has happened, as it was recorded last.
+  /// Work that the queue is given from now on begins after the event, as recorded last, has happened.
   int (*wait)(void* queue, void* event);
-  /// 1: it has happened. 0: not yet. -1: failed.
+  /// 1: the event has happened. 0: not yet. -1: failed.
   int (*query)(void* event);
-  /// Between the device and host memory, or two places of devices.
+  /// Copies between device and host memory, or between two places in device memory.
   int (*copy)(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag);
   int (*launch)(void* queue, const DeviceLaunch* launch);
   const DeviceFailure* (*failure)(void* devices);
 
-  /// The host is about to read or write its memory, for `tag`. Null where nobody asks.
+  /// Tells the library that the host is about to read or write host memory, for the instruction `tag`; null if the
+  /// library need not know.
   int (*host_touches)(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag);
 };
 
@@ -77,16 +80,16 @@ struct DeviceTable {
 struct DeviceLibrary {
   const DeviceTable* table = nullptr;
   std::shared_ptr<void> library;  ///< first argument of `count`, `memory_bytes` and `open`
-  /// The table of kernels, beside these of the CPU's.
+  /// Makes the table of the devices' kernels, given the CPU's.
   std::function<std::shared_ptr<const KernelTable>(const KernelTable& cpu)> kernels;
 };
 
-/// A simulated device on any machine (kernels/sim), whose queues run what they are given as late, and beside other
-/// queues in as bad an order, as they may; the seed decides. It runs the CPU's kernels, and fails with Code::bug where
-/// something touches memory that nothing orders after what touched it before.
+/// Simulated devices, which any machine can have (kernels/sim). Their queues run work as late, and interleaved with
+/// other queues in as bad an order, as events allow; the seed decides. They run the CPU's kernels, and fail with
+/// Code::bug on a race: two accesses to the same memory, one of them a write, that nothing orders.
 [[nodiscard]] DeviceLibrary simulated_devices(std::uint64_t seed);
 
-/// Work of a device has failed.
+/// Thrown when work of a device has failed.
 class FailedWork : public Error {
  public:
   FailedWork(const DeviceFailure& failure)
@@ -99,23 +102,23 @@ class FailedWork : public Error {
   std::int64_t input_;
 };
 
-/// A task's devices. Used by the thread that made it.
+/// A task's devices. Used only by the thread that made it.
 class Devices {
  public:
   /// Error(plan) for a table of another version or size, Error(resource) where it cannot be opened.
   Devices(DeviceLibrary library, int task);
 
-  /// Released when the last owner is gone; it keeps the devices open.
+  /// A handle that is released with its last owner, and keeps the devices open until then.
   using Owned = std::shared_ptr<void>;
 
-  /// Error(resource) with `what` when there is not so much.
+  /// Error(resource), which names `what`, when there is not enough memory.
   [[nodiscard]] std::shared_ptr<std::byte> memory(int device, std::uint64_t bytes, const std::string& what) const;
-  /// Host memory that copies use while the result lives.
+  /// Lets copies use this host memory while the result lives.
   [[nodiscard]] Owned host_memory(const std::byte* memory, std::uint64_t bytes) const;
   [[nodiscard]] Owned queue(int device) const;
   [[nodiscard]] Owned event() const;
 
-  // Each throws what failed: FailedWork.
+  // As in DeviceTable; these throw FailedWork when work has failed.
   void record(void* queue, void* event) const { require(table_->record(queue, event)); }
   void wait(void* queue, void* event) const { require(table_->wait(queue, event)); }
   [[nodiscard]] bool happened(void* event) const {
@@ -127,7 +130,7 @@ class Devices {
     require(table_->copy(queue, to, from, bytes, tag));
   }
   void launch(void* queue, const DeviceLaunch& launch) const { require(table_->launch(queue, &launch)); }
-  /// Whether anybody wants to know what the host touches; then touches() says it.
+  /// Whether the library wants to know what the host touches; if so, touches() must be called before each access.
   [[nodiscard]] bool asks_for_touches() const { return table_->host_touches != nullptr; }
   void touches(const std::byte* memory, std::uint64_t bytes, bool writes, const void* tag) const {
     require(table_->host_touches(devices_.get(), memory, bytes, writes ? 1 : 0, tag));
@@ -148,7 +151,7 @@ class Devices {
 /// Error(plan) for a table of another version or size.
 void check_device_table(const DeviceTable& table);
 
-/// Finds kernels of the CPU and of other devices.
+/// Finds kernels of the CPU and of one other kind of device.
 class KernelsOfDevices final : public KernelLookup {
  public:
   /// `devices`: null where there are none. Both must outlive it.

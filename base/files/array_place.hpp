@@ -1,4 +1,4 @@
-// The place of an array in a file, so that parts of it can be read.
+// Where an array lies in a file, so that parts of it can be read.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace ferry {
 
-/// The elements are contiguous from `begin` on, in C order, and all in the file.
+/// The place of an array whose elements are all in the file, contiguous and in C order.
 struct ArrayPlace {
   std::string dtype;  ///< NumPy's descr ("<f4") of npy and IDX files, safetensors' own name ("F32")
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0;
-  int reversed = 1;  ///< bytes of an element where these are in reversed order (big-endian), else 1
+  int reversed = 1;  ///< for big-endian elements the size of one in bytes, else 1: what reverse_items() takes
 };
 
 /// Reverses the bytes of each element.

@@ -29,7 +29,7 @@ class FileBytes {
   [[nodiscard]] std::span<std::byte> span() noexcept { return {data_.get(), size_}; }
   [[nodiscard]] std::span<const std::byte> span() const noexcept { return {data_.get(), size_}; }
   [[nodiscard]] std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_.get()), size_}; }
-  /// Keeps what fits of the content. Growing moves it to another address; shrinking does not.
+  /// Keeps the content up to the new size. Growing may move it to another address; shrinking does not.
   void resize(std::uint64_t size);
 
  private:

@@ -24,7 +24,7 @@ Error damaged(std::string_view name, std::string_view kind, const std::string& w
   return Error(Code::file, in_quotes(name) + ": " + std::string(kind) + ": " + why);
 }
 
-// Output that grows by doubling up to a limit, and refuses to go beyond.
+// Output that doubles its size as needed, up to a limit.
 class Output {
  public:
   Output(std::uint64_t limit, std::string_view name, std::string_view kind)
@@ -54,7 +54,7 @@ class Output {
 class Inflater {
  public:
   Inflater() {
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();  // 16: a gzip header, and its checksum kept
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();  // 16: expect gzip, and check its checksum
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
@@ -70,7 +70,8 @@ uInt part(std::size_t size) {
   return static_cast<uInt>(std::min<std::size_t>(size, 1u << 30));
 }
 
-// One call of inflate, moving `in` and `out` on. Writing one byte beyond a full output tells a bomb from an end.
+// Calls inflate once, and moves `in` and `out` on. When the output is full, one byte of extra room shows whether the
+// content is too large or just ends.
 int inflate_some(Inflater& inflater, std::span<const std::byte>& in, Output& out) {
   std::byte beyond{};
   const std::span<std::byte> room = out.room();

@@ -10,14 +10,15 @@
 
 namespace ferry {
 
-/// The content of a gzip file, of several members too. `name` is the file's name for messages. Throws Code::file when
-/// it is damaged, cut, followed by anything else, or gives more than `limit` bytes; never holds more than that.
+/// The content of a gzip file, which may have several members. `name` is the file's name for messages. Throws
+/// Code::file when it is damaged, cut short, followed by anything else, or unpacks to more than `limit` bytes; never
+/// holds more than `limit` unpacked bytes.
 [[nodiscard]] FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
 
 /// The same for zstd.
 [[nodiscard]] FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
 
-/// Unpacked when the first bytes are those of gzip or zstd, else as it is; `limit` holds for both.
+/// The unpacked content of `file` if it begins as gzip or zstd does, else `file` itself; `limit` holds in both cases.
 [[nodiscard]] FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view name);
 
 /// `bytes` as a gzip file; the same input gives the same output (no name, no time).

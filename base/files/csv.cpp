@@ -123,10 +123,10 @@ class Parser {
   std::string_view name_;
   char separator_;
   std::string_view line_;
-  bool header_;             // the next line may be one
-  std::int64_t number_;     // of the line
-  std::size_t begin_ = 0;   // of the next field
-  std::size_t column_ = 0;  // of the field read last
+  bool header_;             // whether the next line may be a header
+  std::int64_t number_;     // the line's number
+  std::size_t begin_ = 0;   // where the next field begins
+  std::size_t column_ = 0;  // the column of the field read last
   CsvTable table_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-/// Numbers in rows. Every row has as many as the first.
+/// Numbers in rows, which all have the same length.
 struct CsvTable {
   std::vector<std::string> names;  ///< of the columns, from the header line; empty without one
   std::size_t rows = 0;
@@ -19,7 +19,7 @@ struct CsvTable {
   std::vector<double> values;  ///< rows × columns, row after row
 };
 
-/// The place of a piece of text in its file.
+/// Where a piece of text lies in its file.
 struct CsvPart {
   bool begins_file = true;      ///< its first line may be a header
   std::int64_t first_line = 1;  ///< for messages
@@ -27,7 +27,7 @@ struct CsvPart {
 
 /// Reads numbers: decimal, scientific, inf, nan, with blanks and quotes around them. The first line is a header when
 /// none of its fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line, the last may lack
-/// it; empty lines may stand at the end only; a UTF-8 byte order mark is passed over. Throws Code::file with
+/// it; empty lines may stand at the end only; a UTF-8 byte order mark is skipped. Throws Code::file with
 /// `name`:line:column (both from 1, the column in bytes) for a field that is empty, not a number or beyond float64's
 /// range, and for a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, char separator = ',',

@@ -27,8 +27,8 @@ std::uint64_t total_size(Pieces pieces) {
   return total;
 }
 
-// Whether the errno tells of a full disk or quota, a file size limit, or a lack of memory or descriptors. For any other
-// the path that the user chose is at fault.
+// Whether the errno means a full disk or quota, a file size limit, a broken disk, or a lack of memory or descriptors.
+// Any other is taken for a fault of the path that the user chose.
 bool is_scarcity(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EMFILE || error == ENFILE ||
          error == ENOMEM;
@@ -127,7 +127,7 @@ class Temporary {
   const std::string& path_;
   std::uint64_t bytes_;
   std::string name_;
-  Descriptor folder_;  // open from the start: whoever sees the file in its place may rename the folder
+  Descriptor folder_;  // opened first, since the folder may be renamed as soon as the file is in its place
   Descriptor descriptor_;
 };
 

@@ -40,7 +40,7 @@ class FileSystem {
   /// socket or device), for more than `limit` bytes, and for a file that changes while it is read.
   [[nodiscard]] virtual FileBytes read(const std::string& path, std::uint64_t limit = kNoLimit) = 0;
 
-  /// Opens such a file, to read parts of it.
+  /// Opens a regular file to read parts of it. Errors as read().
   [[nodiscard]] virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
 
   /// The same as read() for a file below the folder `root`, where `relative` comes from an untrusted file: refused are
@@ -49,12 +49,12 @@ class FileSystem {
   [[nodiscard]] virtual FileBytes read_beneath(const std::string& root, std::string_view relative,
                                                std::uint64_t limit = kNoLimit) = 0;
 
-  /// Opens such a file, to read parts of it.
+  /// Opens a file below `root`, as read_beneath() does, to read parts of it.
   [[nodiscard]] virtual std::unique_ptr<FileReader> open_beneath(const std::string& root,
                                                                  std::string_view relative) = 0;
 
   /// Makes or replaces a file; its content is the pieces, one after another. Afterwards the whole new content is on the
-  /// disk, or after an error or a crash what was there before. A symbolic link is followed; a terminal, pipe or device
+  /// disk; after an error or a crash the previous content is. A symbolic link is followed; a terminal, pipe or device
   /// (/dev/stdout) is written directly, since it cannot be replaced.
   virtual void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) = 0;
   void write(const std::string& path, std::span<const std::byte> content) { write(path, std::span(&content, 1)); }
@@ -73,12 +73,12 @@ class FileSystem {
   [[nodiscard]] virtual bool is_link(const std::string& path) = 0;
   /// The names in a folder, sorted by bytes, without "." and "..".
   [[nodiscard]] virtual std::vector<std::string> list(const std::string& path) = 0;
-  /// Gives a folder a new name in the folder that it is in. Afterwards the new name and the folder's entries are
-  /// synced. Code::usage when something other than an empty folder has that name.
+  /// Renames a folder within its parent folder. Afterwards the new name and the folder's entries are synced.
+  /// Code::usage when something other than an empty folder has that name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
   /// Exchanges the names of two folders atomically. Afterwards they and the folders that they are in are synced.
   virtual void exchange_folders(const std::string& one, const std::string& other) = 0;
-  /// Removes a file or a folder with all that it holds; what is not there is no error. Links are not followed.
+  /// Removes a file or a folder with all that it holds; a missing one is no error. Links are not followed.
   virtual void remove(const std::string& path) = 0;
 };
 

@@ -7,19 +7,19 @@
 
 namespace ferry {
 
-/// Locks the file `lock` of a folder until it is destroyed or the process ends, however it ends. The file itself stays,
-/// and says who locked it last.
+/// Locks the file "lock" in a folder until this is destroyed or the process ends in any way. The file itself stays, and
+/// says who locked it last.
 class [[nodiscard]] FolderLock {
  public:
-  /// Error(usage) when another process holds it, naming that one, or when the folder cannot be written; `text`, of one
-  /// line, is written into the file beside this process and host.
+  /// Writes this process, its host and `text`, a single line, into the lock file. Error(usage) when another process has
+  /// the lock, which it names, or when the folder cannot be written.
   FolderLock(const std::string& folder, const std::string& text);
 
  private:
   Descriptor file_;
 };
 
-/// The `text` of who locked the folder last; empty when there is no lock file.
+/// The `text` with which the folder was locked last; empty when there is no lock file.
 [[nodiscard]] std::string folder_lock_text(const std::string& folder);
 
 }  // namespace ferry

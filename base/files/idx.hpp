@@ -11,15 +11,14 @@
 namespace ferry {
 
 /// Parses the content of an IDX file (not packed: see maybe_decompress). The array's descr is one of "|u1", "|i1",
-/// "<i2", "<i4", "<f4", "<f8"; its elements are turned to little-endian. Throws Code::file, naming `name`, for whatever
-/// is not exactly a whole file of this kind: bad magic or type, no dims, sizes that overflow, missing or trailing
-/// bytes.
+/// "<i2", "<i4", "<f4", "<f8"; its elements are converted to little-endian. Throws Code::file, naming `name`, for
+/// anything but exactly one whole IDX file: bad magic or type, no dims, sizes that overflow, missing or trailing bytes.
 [[nodiscard]] NpyArray parse_idx(FileBytes file, std::string_view name);
 
 /// Where the array lies in a file; only the header is read. Errors as above.
 [[nodiscard]] ArrayPlace idx_place(const FileReader& file);
 
-/// Reads a file, packed by gzip or zstd or not, of at most `limit` bytes packed and unpacked.
+/// Reads a file, plain or packed by gzip or zstd; neither the file nor its content may have more than `limit` bytes.
 [[nodiscard]] NpyArray read_idx(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
 
 }  // namespace ferry

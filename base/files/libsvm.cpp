@@ -31,7 +31,7 @@ class Lines {
     }
     return false;
   }
-  /// The number of the line given last, counted from 1.
+  /// The number in the file of the line returned last.
   [[nodiscard]] std::int64_t number() const { return number_; }
 
  private:

@@ -12,11 +12,11 @@
 
 namespace ferry {
 
-/// The most that a caller has room for; a file with more is refused at the line that exceeds it.
+/// The most that a caller has room for; a file with more is refused, with the line that has too much.
 struct LibsvmBounds {
   std::int64_t rows = std::numeric_limits<std::int64_t>::max();
-  std::int64_t entries = std::numeric_limits<std::int64_t>::max();   ///< of one row
-  std::int64_t features = std::numeric_limits<std::int32_t>::max();  ///< every index is below
+  std::int64_t entries = std::numeric_limits<std::int64_t>::max();   ///< per row
+  std::int64_t features = std::numeric_limits<std::int32_t>::max();  ///< every index must be less than this
 };
 
 /// Rows [first, first + count) of a file.
@@ -35,12 +35,12 @@ struct LibsvmRows {
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// The number of lines that hold a row; empty lines, and those that hold a comment alone, do not.
+/// The number of rows, which are the lines that hold more than blanks and a comment.
 [[nodiscard]] std::int64_t libsvm_rows(std::string_view text);
 
-/// Reads the rows of `range`; those outside of it are passed over unread. `first_line` is where in a file the text
-/// begins. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
-/// passed over. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
+/// Reads the rows of `range`; others are skipped unchecked. `first_line` is the number in the file of the text's first
+/// line. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
+/// skipped. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
 /// value that is not a number, an index that does not ascend, and what is beyond `bounds`.
 [[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
                                       const LibsvmRange& range = {}, std::int64_t first_line = 1);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMostDims = 64;
-constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // that are looked at by themselves
+constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // how much is read first, to find the header
 constexpr std::size_t kAlignment = 64;
 
 Error bad(std::string_view name, const std::string& why) {
@@ -174,7 +174,7 @@ void check_bools(std::span<const std::byte> bytes, std::string_view name) {
                       " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
 }
 
-// Fortran order to C order: walks the target in order, and the source by its strides.
+// Converts Fortran order to C order: walks the target in order, and the source by its strides.
 FileBytes transposed(std::span<const std::byte> source, std::span<const std::int64_t> shape, std::size_t item) {
   FileBytes target(std::uint64_t{source.size()});
   const std::size_t dims = shape.size();
@@ -200,11 +200,11 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "(" + join(sizes, ", ") + (sizes.size() == 1 ? ",)" : ")");
 }
 
-// The facts in a header that fits the size of the file.
+// What a header says, after it was checked against the size of the file.
 struct Described {
   std::string descr;
   std::vector<std::int64_t> shape;
-  bool fortran;      // and not the same in C order
+  bool fortran;      // Fortran order, where that differs from C order
   std::size_t data;  // where the bytes begin
 };
 

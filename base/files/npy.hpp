@@ -16,15 +16,16 @@
 
 namespace ferry {
 
-/// An element type in NumPy's words: kind 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; bytes of one.
+/// An element type as NumPy says it: `kind` 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; `size` in
+/// bytes.
 struct NpyDtype {
   char kind = 0;
   int size = 0;
   bool operator==(const NpyDtype&) const = default;
 };
 
-/// The dtype of a descr ("<f4", "|b1"); its size is 0 when ferry does not read it: objects, strings, structures, a size
-/// that NumPy has not, big-endian.
+/// The dtype of a descr ("<f4", "|b1"). Its size is 0 unless it is a bool, or a little-endian integer, float of 2, 4 or
+/// 8 bytes, or complex number.
 [[nodiscard]] NpyDtype npy_dtype(std::string_view descr);
 
 /// A dense array in C order, with its bytes. Movable, not copyable.
@@ -35,19 +36,19 @@ struct NpyArray {
   FileBytes storage;
 };
 
-/// Parses a file's content. `name` is for messages. Fortran order is transposed. Throws Code::file for whatever is not
-/// exactly a whole file of this kind: bad magic, newer version, damaged header, sizes that overflow, missing or
-/// trailing bytes, a dtype above.
+/// Parses a file's content. `name` is for messages. Fortran order is converted to C order. Throws Code::file for
+/// anything but exactly one whole file that ferry can read: bad magic, newer version, damaged header, sizes that
+/// overflow, missing or trailing bytes, a dtype for which npy_dtype() returns size 0.
 [[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
 
-/// Called with the facts in a file's header, once they are checked against the file's size; throws to refuse the file.
+/// Called with what a file's header says, after that was checked against the file's size; throws to refuse the file.
 using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
 
-/// Reads a file of at most `limit` bytes: first its header alone, and the rest when `accept` has returned.
+/// Reads a file of at most `limit` bytes: first its header alone, and the rest after `accept` has returned.
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 const AcceptNpy& accept = {});
 
-/// Where the array lies in a file; only the header is read. Errors as above, and Code::file for Fortran order.
+/// Where the array lies in a file; only the header is read. Errors as parse_npy(), and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 
 /// The header of a file, padded to a multiple of 64 bytes as NumPy writes it. At most 64 dims (asserted).

@@ -67,7 +67,7 @@ std::string show_beneath(const std::string& root, std::string_view relative) {
   return in_quotes(relative) + " in " + in_quotes(root);
 }
 
-// -1 with ENOSYS or EPERM where the kernel or a container's filter lacks the call.
+// Opens by openat2. Returns -1 with ENOSYS or EPERM if the kernel lacks it or a container's filter forbids it.
 int open_by_kernel(int folder, const std::string& relative) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(kReading);
@@ -75,7 +75,7 @@ int open_by_kernel(int folder, const std::string& relative) {
   return static_cast<int>(::syscall(SYS_openat2, folder, relative.c_str(), &how, sizeof how));
 }
 
-// A link that is not followed says ENOTDIR where a folder was wanted.
+// The errno, but ELOOP for a symbolic link, for which the system says ENOTDIR if a folder was wanted.
 int folder_error(int folder, const std::string& name, int error) {
   struct stat status {};
   const bool link = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
@@ -152,7 +152,7 @@ bool OpenFile::changed() const {
          status.st_mtim.tv_sec != changed_s_ || status.st_mtim.tv_nsec != changed_ns_;
 }
 
-// By read, not by mapping: a mapped file that shrinks kills its reader with SIGBUS.
+// It reads and does not map the file, since a mapped file that shrinks kills its reader with SIGBUS.
 std::uint64_t OpenFile::read_some(std::uint64_t begin, std::span<std::byte> target) const {
   constexpr std::uint64_t kMostAtOnce = 1u << 30;
   std::uint64_t done = 0;

@@ -1,4 +1,4 @@
-// Opening files that may be hostile: what base/files is made of. Linux only.
+// Opens files that may be hostile; base/files is built on this. Linux only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-/// A file descriptor, closed at the end.
+/// Owns a file descriptor.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -40,7 +40,7 @@ class OpenFile {
   /// Opens `relative` below the folder `root`, as FileSystem::read_beneath says: with openat2 (RESOLVE_BENEATH), or,
   /// on kernels before 5.6 and in containers that hide the call, folder by folder.
   static OpenFile beneath(const std::string& root, std::string_view relative);
-  /// The second way of `beneath`, by itself.
+  /// The same without openat2; public for tests.
   static OpenFile beneath_by_folders(const std::string& root, std::string_view relative);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -57,7 +57,7 @@ class OpenFile {
   [[nodiscard]] std::uint64_t read_some(std::uint64_t begin, std::span<std::byte> target) const;
 
   Descriptor descriptor_;
-  std::string shown_;  // the path, fit for messages
+  std::string shown_;  // the path, escaped for messages
   std::uint64_t size_ = 0;
   std::int64_t changed_s_ = 0;
   std::int64_t changed_ns_ = 0;

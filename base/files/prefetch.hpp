@@ -1,4 +1,4 @@
-// Blocks of bytes, made by background threads before they are wanted.
+// Prefetcher: background threads make blocks of bytes before they are needed.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace ferry {
 
-/// Makes the block of each step on threads of its own, up to `ahead` steps before it is taken. Memory: `ahead` + 1
-/// blocks. Only one thread at a time may call take().
+/// Makes the block of each step on its own threads, up to `ahead` steps before it is taken. Memory: `ahead` + 1 blocks.
+/// Only one thread at a time may call take().
 ///
 ///     Prefetcher blocks(1 << 20, 4, [&](std::int64_t step, std::span<std::byte> block) { … });
 ///     const std::span<const std::byte> first = blocks.take(0);
 class Prefetcher {
  public:
-  /// Fills the block of a step; called from several threads at once, each for another step. What it throws comes out of
-  /// take() for that step.
+  /// Fills the block of a step; called from several threads at once, each for another step. take() rethrows for that
+  /// step what it throws.
   using Make = std::function<void(std::int64_t step, std::span<std::byte> block)>;
 
   /// `ahead` and `threads` are at least 1. Error(resource) when memory or a thread cannot be had.
@@ -32,8 +32,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The block of a step, valid until the next call. Steps taken in order are made ahead; any other step makes it start
-  /// anew from there.
+  /// The block of a step, valid until the next call. Blocks are made ahead for successive steps; after a jump they are
+  /// made ahead from the new step on.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step);
 
  private:

@@ -155,7 +155,8 @@ struct Extent {
   std::uint64_t begin, size;
 };
 
-// The extent of one entry, whose bytes must begin at `begin`, where the one before ended; moves it on.
+// The extent of one entry. Its bytes must begin at `begin`, where those of the entry before end; sets `begin` to their
+// end.
 Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
   const std::string tensor = "tensor " + in_quotes(entry.name) + ": ";
   const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),

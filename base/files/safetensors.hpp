@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// One tensor. The name is a name: never use it as a path.
+/// One tensor. Its name comes from a file: never use it as a path.
 struct SafeTensor {
   std::string name;                  ///< not empty, UTF-8, at most 4096 bytes, no NUL
   std::string dtype;                 ///< F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL F8_E5M2 F8_E4M3
@@ -39,26 +39,27 @@ struct SafeTensors {
 /// Bytes of one element of a dtype above; 0 for any other.
 [[nodiscard]] int safetensors_item_size(std::string_view dtype);
 
-/// Parses a file's content. `file_name` is for messages. Throws Code::file for whatever is not exactly a whole file of
-/// this kind: a header above 100 MB, damaged JSON, names as above or twice, unknown dtypes, sizes that overflow, bytes
-/// ≠ shape × dtype, offsets that overlap, leave holes, are misaligned for the dtype, or do not end with the file, bools
-/// that are neither 0 nor 1.
+/// Parses a file's content. `file_name` is for messages. Throws Code::file for anything but exactly one whole file: a
+/// header above 100 MB, damaged JSON, names unlike those above or given twice, unknown dtypes, sizes that overflow,
+/// bytes ≠ shape × dtype, offsets that overlap, leave holes, are misaligned for the dtype, or do not end with the file,
+/// bools that are neither 0 nor 1.
 [[nodiscard]] SafeTensors parse_safetensors(FileBytes file, std::string_view file_name);
 
 /// Reads a file of at most `limit` bytes.
 [[nodiscard]] SafeTensors read_safetensors(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
 
-/// Where a tensor lies in a file; only the header is read. The words for dtypes are those above. Errors as above, and
-/// Code::file when there is none of that name.
+/// Where a tensor lies in a file; only the header is read. Its dtype is as in SafeTensor. Errors as
+/// check_safetensors(), and Code::file when there is no tensor of that name.
 [[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 
-/// Checks the header and the file's size alone, before the bytes are read: refuses what parse_safetensors() would
-/// refuse because of them.
+/// Checks only the header and the file's size: Code::file for all that parse_safetensors() would refuse because of
+/// these.
 void check_safetensors(const FileReader& file);
 
 /// Writes a file, whole or not at all. The same tensors in any order give the same file: larger elements first (so that
-/// all are aligned), then by name, the bytes from a multiple of 64. Throws Code::usage for a name given twice or not as
-/// above and for metadata that is not UTF-8; a dtype not above or bytes ≠ shape × dtype is a bug (asserted).
+/// all are aligned), then by name; the bytes begin at a multiple of 64. Throws Code::usage for a name that is given
+/// twice or not allowed by SafeTensor, and for metadata that is not UTF-8; an unknown dtype or bytes ≠ shape × dtype is
+/// a bug (asserted).
 void write_safetensors(FileSystem& files, const std::string& path, std::span<const SafeTensor> tensors,
                        const SafeMetadata& metadata = {});
 

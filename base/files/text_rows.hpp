@@ -1,4 +1,4 @@
-// Where the rows of a text lie in its file, so that some of them can be read.
+// TextRows: where the rows of a text lie in its file, so that some of them can be read.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace ferry {
 
-/// Finds the rows of a text, which are its lines that hold something. The constructor reads the file once, in pieces;
+/// Finds the rows of a text, which are its lines that are not empty. The constructor reads the file once, in pieces;
 /// memory: 8 bytes a row. Const functions may be called from any thread.
 class TextRows {
  public:
-  /// The first `skip` lines are no rows. With `comments`, what follows a '#' in a line does not count. Code::file names
-  /// the line of a NUL, and without `comments` of an empty line before a row. Stops reading soon after more than `most`
-  /// rows, and rows() is then above `most`.
+  /// The first `skip` lines are no rows. With `comments`, what follows a '#' in a line is ignored. Code::file, with the
+  /// line, for a NUL, and without `comments` for an empty line before a row. If there are more than `most` rows, it
+  /// stops reading soon after them, and rows() is above `most`.
   TextRows(const FileReader& file, std::int64_t skip, bool comments, std::int64_t most = INT64_MAX);
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   /// The row's line in the file, from 1.
   [[nodiscard]] std::int64_t line(std::int64_t row) const;
-  /// The text of rows [first, first + count), with the lines between them that are no rows.
+  /// The text of rows [first, first + count), including lines between them that are no rows.
   [[nodiscard]] FileBytes read(const FileReader& file, std::int64_t first, std::int64_t count) const;
-  /// Takes the first row out: it was a header.
+  /// Removes the first row, for a caller that has found it to be a header.
   void drop_first();
 
  private:

@@ -5,15 +5,16 @@
 
 namespace ferry {
 
-/// A fence that is cheap on one side. A thread that often writes something and then looks whether another sleeps calls
-/// light(); a thread that is about to sleep and looks once more calls heavy():
+/// A fence that is cheap on one side. light() is for the thread that often writes something and then checks whether
+/// another thread sleeps; heavy() is for the thread that is about to sleep and checks once more:
 ///
 ///     written.store(1);                 sleepers.store(1);
 ///     fence.light();                    fence.heavy();
 ///     if (sleepers.load()) wake();      if (!written.load()) sleep();
 ///
-/// One of the two sees what the other wrote. light() is free where Linux's membarrier() is there, heavy() then is a
-/// system call; else both are full fences. Between threads of one process. Thread-safe.
+/// At least one of the two sees what the other wrote. If the kernel has membarrier(), light() only stops the compiler
+/// from reordering, and heavy() is a system call; else both are full fences. Works between threads of one process only.
+/// Thread-safe.
 class AsymmetricFence {
  public:
   AsymmetricFence() noexcept;

@@ -1,5 +1,5 @@
 // Time: a monotonic clock behind an interface, so that a simulation can replace it, and deadlines measured with it.
-// Nothing in ferry waits by the wall clock, which may jump.
+// Nothing in ferry uses the wall clock for waiting, since it may jump.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class Clock {
 ///     while (!ready()) if (deadline.expired()) throw Error(Code::stalled, "…");
 class Deadline {
  public:
-  /// `time` from now. A time too long for the clock's range never comes; a negative one is over already.
+  /// `time` from now. A deadline beyond the clock's range never comes; one with a negative `time` has expired already.
   Deadline(Clock& clock, Duration time);
   /// A deadline that never comes.
   [[nodiscard]] static Deadline never(Clock& clock) { return {clock, Duration::max()}; }

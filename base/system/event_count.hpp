@@ -1,4 +1,4 @@
-// EventCount: how threads sleep until another thread has done something, without locks where nobody sleeps.
+// EventCount: lets threads sleep until another thread has done something; it takes no lock.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,14 @@ namespace ferry {
 ///       events.wait(seen, at_most);
 ///     }
 ///
-/// Thread-safe. notify() costs one atomic addition while nobody sleeps; what was written before it is seen by a thread
-/// that returns from wait() because of it.
+/// Thread-safe. notify() costs one atomic addition and one load while nobody sleeps. What was written before it is
+/// visible to a thread that sees the new count.
 class EventCount {
  public:
   [[nodiscard]] std::uint32_t now() const noexcept { return count_.load(std::memory_order_acquire); }
   void notify() noexcept;
-  /// Returns when the count is no longer `seen`, or `at_most` has passed: spins for about 2 µs, then sleeps.
+  /// Spins for a few µs, then sleeps. Returns when the count is no longer `seen`, when `at_most` has passed, or now and
+  /// then for no reason.
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) noexcept;
 
  private:

@@ -11,8 +11,8 @@ inline void fetch_to_read(const void* at) noexcept {
   __builtin_prefetch(at, 0, 3);
 }
 
-/// __builtin_prefetch would fetch for reading on x86-64, as not every processor there has prefetchw; those without it
-/// skip it.
+/// By assembly on x86-64, where __builtin_prefetch would fetch for reading because not every processor has prefetchw;
+/// processors without it ignore the instruction.
 inline void fetch_to_write(const void* at) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));

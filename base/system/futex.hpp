@@ -1,4 +1,4 @@
-// Futexes: sleeping on a word of memory until another thread or process wakes who sleeps there.
+// Futexes: a thread sleeps on a word of memory until another thread or process wakes it.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,12 @@
 
 namespace ferry {
 
-/// The threads that sleep on a word: those of this process alone, which costs less, or of all processes that share its
-/// memory.
+/// Which threads may sleep on a word: those of this process alone, which costs less, or those of all processes that
+/// share its memory.
 enum class Sleepers { of_this_process, of_all_processes };
 
-/// Sleeps if `word` is `value`, until a wake, for `at_most` (an hour is the most), or for no reason. Thread-safe.
+/// If `word` is `value`, sleeps until woken, at most for `at_most` (and an hour); may return early for no reason.
+/// Thread-safe.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::microseconds at_most,
                 Sleepers sleepers) noexcept;
 

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The number at the beginning of a system file (/proc, /sys); 0: there is none.
+/// The number at the beginning of a system file (/proc, /sys); 0 if there is no such file or number ("max").
 std::uint64_t number_in(const char* path) {
   return std::strtoull(system_text(path).c_str(), nullptr, 10);
 }

@@ -1,20 +1,19 @@
-// How much memory and how many threads this machine has, and how much of them its processes may have.
+// How much memory this machine has, and how much memory and how many threads its processes may have.
 #pragma once
 
 #include <cstdint>
 
 namespace ferry {
 
-/// Bytes of memory that processes here may have together: what is installed, or the limit of this process's control
-/// group where that is less. 0: not known. Thread-safe.
+/// Bytes of memory that processes here may use together: the installed memory, or the limit at the root of the control
+/// groups that this process sees, if that is less (as in a container). 0: not known. Thread-safe.
 [[nodiscard]] std::uint64_t host_memory_bytes();
 
-/// Bytes of memory and swap that are installed: nothing larger can ever be allocated. UINT64_MAX: not known.
-/// Thread-safe.
+/// Bytes of installed memory and swap, beyond which nothing can ever fit. UINT64_MAX: not known. Thread-safe.
 [[nodiscard]] std::uint64_t memory_and_swap_bytes();
 
-/// Threads that this process may have at most, by the limits of the system, of this process's control group and of its
-/// addresses; other processes take their share of some of these. 0: not known. Thread-safe.
+/// The most threads that this process may have, by the limits of the system, of the control group at the root that it
+/// sees, and of its address space; other processes share some of these limits. 0: not known. Thread-safe.
 [[nodiscard]] std::uint64_t most_threads();
 
 }  // namespace ferry

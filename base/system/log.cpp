@@ -53,7 +53,7 @@ std::string with_task(int task, LogLevel level, std::string_view message) {
   return lines;
 }
 
-// Hands spdlog's messages on to a LogSink, under spdlog's lock, and counts those that are lost.
+// Passes spdlog's messages on to a LogSink, under spdlog's lock, and counts those that are lost.
 class Relay final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LogSink replace(LogSink sink) {

@@ -35,13 +35,14 @@ inline void log_debug(std::string_view message) noexcept {
 /// Sets the lowest level that is written; messages below it are dropped before they cost anything. The default is info.
 /// Thread-safe.
 void log_level(LogLevel lowest);
-/// True when a message of this level would be written: guards the building of costly ones.
+/// Whether a message of this level would be written; check it before building a costly message.
 [[nodiscard]] bool logs(LogLevel level);
-/// Sets the task whose number stands before each line; negative (the default): none. Thread-safe.
+/// Sets the task whose number is put before each line; negative (the default): none. Thread-safe.
 void log_task(int task);
-/// Sets where the lines go from now on; an empty function sets it back to stderr. Returns the sink before. Thread-safe.
+/// Sets where the lines go from now on; an empty function: to stderr. Returns the previous sink. Thread-safe.
 LogSink log_sink(LogSink sink);
-/// Messages lost since the program began. The next one that can be written is preceded by a warning with their number.
+/// The number of messages lost since the program began. The next message that can be written is preceded by a warning
+/// with the number of those lost just before it.
 [[nodiscard]] std::uint64_t log_messages_lost();
 
 /// A sink that writes to a file descriptor, which it does not own, and gives up on a reader that takes nothing for a
@@ -50,8 +51,8 @@ LogSink log_sink(LogSink sink);
 [[nodiscard]] LogSink descriptor_sink(int descriptor);
 
 /// Makes writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), an error (EPIPE, EFBIG) instead of
-/// the end of the process. For the whole process, and for those it starts: call it first thing in main. A library
-/// inside somebody's program leaves signals alone.
+/// a signal that ends the process. It holds for the whole process and for those that it starts, so only a main() should
+/// call it, at its start: a library must not change its user's signals.
 void ignore_write_signals();
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// make_threads: threads that are made together, all or none.
+// make_threads: starts several threads, either all or none.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace ferry {
 
-/// Makes `count` threads, which run body(0) … body(count - 1), into the empty `threads`. When the system has no more of
-/// them, or no memory: calls stop(), which ends those made and joins them, since one that is destroyed unjoined ends
-/// the process; then throws what refusal(how many were made, why) gives.
+/// Starts `count` threads, which run body(0) … body(count - 1), in `threads`, which must be empty. If the system has no
+/// more threads or memory, it calls stop(), which must end and join the threads made so far (destroying an unjoined
+/// thread would end the process), and throws the Error that refusal(number of threads made, reason) returns.
 template <class Body, class Stop, class Refusal>
 void make_threads(std::vector<std::thread>& threads, std::size_t count, const Body& body, const Stop& stop,
                   const Refusal& refusal) {

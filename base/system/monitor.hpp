@@ -1,4 +1,4 @@
-// Monitor: how threads sleep until what a lock guards has changed.
+// Monitor: lets threads sleep until something that a lock guards has changed.
 #pragma once
 
 #include <condition_variable>
@@ -8,8 +8,7 @@
 
 namespace ferry {
 
-/// A lock, and a signal for threads that wait for a change of what it guards. Where threads sleep and wake without a
-/// lock, EventCount is faster.
+/// A mutex with a condition variable. Where threads need no lock to sleep and wake, EventCount is faster.
 ///
 ///     monitor.change([&] { ready_ = true; });
 ///
@@ -22,7 +21,7 @@ class Monitor {
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] Lock lock() { return Lock(mutex_); }
-  /// Calls change() under the lock, then wakes who waits.
+  /// Calls change() under the lock, then wakes all threads that wait.
   template <class Change>
   void change(const Change& change) {
     {
@@ -31,14 +30,14 @@ class Monitor {
     }
     notify();
   }
-  /// Wakes all threads that wait, to look again.
+  /// Wakes all threads that wait, so that they check again.
   void notify() noexcept { changed_.notify_all(); }
-  /// Returns once ready() is true; it is called under the lock, which is given up for as long as the thread sleeps.
+  /// Returns once ready() is true. ready() is called under the lock, which is released while the thread sleeps.
   template <class Ready>
   void wait(Lock& lock, const Ready& ready) {
     changed_.wait(lock, ready);
   }
-  /// The same, but for no longer than `at_most`: false when ready() is still false then.
+  /// The same, but for no longer than `at_most`; returns whether ready() is true.
   template <class Ready>
   [[nodiscard]] bool wait_for(Lock& lock, Duration at_most, const Ready& ready) {
     return changed_.wait_for(lock, at_most, ready);

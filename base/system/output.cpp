@@ -19,8 +19,8 @@ bool stopping() {
   return preemption_requested() || interrupt_requested() != 0;
 }
 
-/// Waits until the descriptor can be written. Above 0: it takes PIPE_BUF bytes, or a write fails at once; 0: the time
-/// is over; below 0: errno.
+/// Waits until the descriptor can be written. Returns a positive number if a write of PIPE_BUF bytes does not block (or
+/// fails at once), 0 after `milliseconds`, and a negative number on an error, which is then in errno.
 int wait_for(int descriptor, int milliseconds) {
   pollfd waiting{descriptor, POLLOUT, 0};
   return ::poll(&waiting, 1, milliseconds);

@@ -16,7 +16,7 @@ namespace ferry {
 
 namespace {
 
-constexpr std::size_t kShort = 2048;  // not worth the parts of lines at both ends
+constexpr std::size_t kShort = 2048;  // below, the incomplete lines at both ends cost more than streaming saves
 
 }  // namespace
 

@@ -1,23 +1,23 @@
-// Copying to memory that another core reads next.
+// Copies to memory that another core reads next.
 #pragma once
 
 #include <cstddef>
 
 namespace ferry {
 
-/// The number of bytes from which on a value that another core reads next is best written around the caches. It is
-/// small on AMD's processors where that core is `far`, which means that it shares no cache with this one: there a line
-/// in memory is read faster than one that is dirty in another core's cache, and its old content need not be fetched to
-/// be overwritten. Elsewhere only values that exceed the caches are worth it.
+/// From how many bytes on a value that another core reads next is best written past the caches (with non-temporal
+/// stores). Few if the processor is AMD's and that core is `far`, which means that it shares no cache with this one:
+/// there a line in memory is read faster than one that is dirty in another core's cache, and its old content need not
+/// be fetched before it is overwritten. Else only values that exceed the caches are worth it.
 [[nodiscard]] std::size_t stream_from(bool far) noexcept;
-/// Copies as memcpy does, but around the caches (non-temporal stores) unless it is short. Call stream_fence() before
-/// another core is told of it.
+/// Copies as memcpy does, but with non-temporal stores unless it is short. Call stream_fence() before another core is
+/// told of the copy.
 void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) noexcept;
-/// The same for whole cache lines (kCacheLine), however few; `target` is aligned to one.
+/// The same for whole cache lines (kCacheLine), however few; `target` must be aligned to a line.
 void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept;
-/// Copies by stream_copy() if `around`, else through the caches.
+/// Copies by stream_copy() if `around` the caches, else by memcpy.
 void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool around) noexcept;
-/// Other threads see what this thread has copied before whatever it stores after this call.
+/// Orders this thread's copies before all that it stores after this call, as other threads see it.
 void stream_fence() noexcept;
 
 }  // namespace ferry

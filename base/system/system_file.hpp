@@ -1,11 +1,11 @@
-// Small files in which the system tells of itself: /proc, /sys.
+// Reads the small files by which the system describes itself: /proc, /sys.
 #pragma once
 
 #include <string>
 
 namespace ferry {
 
-/// All of it; empty when it cannot be read. Thread-safe.
+/// The file's whole content; empty when it cannot be read. Thread-safe.
 [[nodiscard]] std::string system_text(const char* path);
 
 }  // namespace ferry

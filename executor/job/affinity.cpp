@@ -19,7 +19,7 @@ struct TopologyDelete {
 };
 using Machine = std::unique_ptr<hwloc_topology, TopologyDelete>;
 
-/// Cores and hardware threads only: caches and devices cost time to discover and are not asked for.
+/// Discovers only cores and hardware threads, since caches and devices take time.
 Machine discover() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
@@ -30,14 +30,15 @@ Machine discover() {
   return machine;
 }
 
-/// Of this process's machine, discovered once: reading /sys takes longer than a small step. Null when that failed.
+/// The topology of this machine, discovered once, since reading /sys takes longer than a small step. Null if that
+/// failed.
 hwloc_topology_t machine() {
   static const Machine machine = discover();
   return machine.get();
 }
 
 std::vector<int> mask_cpus() {
-  // A fixed cpu_set_t holds 1024; larger machines need a larger one.
+  // A fixed cpu_set_t has room for 1024 hardware threads; sched_getaffinity() fails if the machine may have more.
   for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cpus), [](cpu_set_t* p) { CPU_FREE(p); });
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);

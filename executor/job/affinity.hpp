@@ -1,4 +1,4 @@
-// Affinity: which cores this process may use, how many threads a task gets of them, and pinning.
+// Affinity: which cores this process may use, how many threads each task gets, and pinning.
 //
 // A launcher gives a process its cores by the affinity mask (Open MPI's mpirun binds each rank to one core by default).
 // ferry never leaves the mask. All functions may be called from any thread.
@@ -12,15 +12,15 @@ namespace ferry {
 /// The cores that the affinity mask of this process allows, each with its hardware threads that are in the mask.
 struct Cores {
   std::vector<std::vector<int>> cpus;  ///< the operating system's numbers, by core
-  bool whole_machine = true;           ///< the mask leaves out nothing of the machine: nobody gave us cores of our own
+  bool whole_machine = true;           ///< the mask has all of the machine, so nobody has given us cores of our own
 
   [[nodiscard]] int count() const { return static_cast<int>(cpus.size()); }
   /// The hardware threads of the mask, "0-3,8".
   [[nodiscard]] std::string str() const;
 };
 
-/// The mask of the calling thread, read anew at each call; its cores as they were when first asked for. Never empty:
-/// where the machine does not tell, one core per hardware thread of the mask.
+/// The mask of the calling thread, which is read at each call, by cores, which are discovered at the first call. Never
+/// empty: if cores cannot be discovered, each hardware thread of the mask counts as one.
 [[nodiscard]] Cores allowed_cores();
 
 /// How many threads each task of this process gets.
@@ -29,15 +29,16 @@ struct ThreadChoice {
   std::string warning;  ///< for the user; empty when there is nothing to say
 };
 
-/// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` are the tasks of this host with the same
-/// mask. More threads than cores in the mask would only take turns: then there are as many as cores, with a warning.
+/// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` is the number of tasks of this host with
+/// the same mask. More threads than cores in the mask would only take turns: then it is the number of cores, with a
+/// warning.
 [[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers);
 
-/// True when threads may be pinned: the launcher gave this process cores that no other task has, and there are enough.
+/// Whether threads may be pinned: the launcher gave this process cores that no other task has, and enough of them.
 [[nodiscard]] bool may_pin(int threads, const Cores& cores, int sharers);
 
-/// Binds the calling thread to one core, modulo their number. Does nothing where the system refuses: pinning is an
-/// optimisation.
+/// Binds the calling thread to core `index` modulo the number of cores. A refusal by the system is ignored, since
+/// pinning is an optimisation.
 void pin_to_core(const Cores& cores, int index);
 
 }  // namespace ferry

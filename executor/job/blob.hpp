@@ -1,4 +1,4 @@
-// Small messages of the control exchange: fields in a fixed order, read back with every length checked.
+// The format of small control messages: fields in a fixed order, read back with every length checked.
 #pragma once
 
 #include <bit>
@@ -39,7 +39,8 @@ class BlobWriter {
   std::string bytes_;
 };
 
-/// Reads them in the same order. Error(peer_lost) when they are not there: the other task runs another build of ferry.
+/// Reads the fields in the same order. Error(peer_lost) when the bytes end too early, since then the other task runs
+/// another build of ferry.
 class BlobReader {
  public:
   explicit BlobReader(std::string_view bytes) : bytes_(bytes) {}

@@ -1,4 +1,4 @@
-// Which ferry this is: tasks of a job must have the same.
+// Identifies this build of ferry, which must be the same on all tasks of a job.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace ferry {
 
-/// "ferry 0.1.0, protocol 1, ops 5f0c…": the version, that of the control messages, and a hash of what ops, plans and
-/// their files mean. Equal for equal sources, whatever the compiler.
+/// "ferry 0.1.0, protocol 1, ops 5f0c…": ferry's version, the version of the control messages, and a hash of the ops'
+/// definitions and the version of the plan format. Equal for equal sources, whatever the compiler.
 [[nodiscard]] const std::string& build_text();
 
-/// Goes up when what tasks say to each other in connect and after it changes.
+/// To be raised when the control messages that tasks send each other change.
 inline constexpr int kProtocolVersion = 1;
 
 }  // namespace ferry

@@ -22,7 +22,7 @@
 namespace ferry {
 namespace {
 
-/// What a task says of itself to the others.
+/// What a task tells the others about itself.
 struct Introduction {
   std::string host_name, proof, mask;
   bool whole_machine = true;
@@ -31,7 +31,7 @@ struct Introduction {
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
   int gpus = 0;
   std::uint64_t gpu_memory_bytes = 0;
-  std::vector<std::int64_t> lends;  ///< tasks that its transport lends to, ascending
+  std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
 };
 
 Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
@@ -54,7 +54,7 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
   return me;
 }
 
-/// The build comes first: what follows is read only by tasks that have the same.
+/// The build comes first, and the rest is read only if the builds agree.
 std::string packed(const Introduction& task, const ClusterOptions& options) {
   return BlobWriter()
       .add(build_text())
@@ -74,7 +74,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .take();
 }
 
-/// What of the options all must have alike.
+/// The options that must be the same on all tasks.
 struct Common {
   std::string jobs;
   int invariant = 0;
@@ -100,7 +100,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   return task;
 }
 
-/// What task `task` says that it is; of bytes that no ferry sends, that.
+/// The sender's build, as its introduction says; or a text that says that these bytes are no introduction.
 std::string build_of(std::string_view bytes) {
   try {
     return escaped(BlobReader(bytes).text(), 100);
@@ -119,7 +119,7 @@ void require_one_build(const std::vector<std::string>& introductions) {
           .hint("start the same build on all hosts");
 }
 
-/// How many tasks share the cores of each.
+/// For each task, how many tasks share its cores, itself included.
 std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
   std::map<std::pair<std::string_view, std::string_view>, int> counts;  // by host and cores
   std::vector<const int*> count_of;
@@ -134,7 +134,7 @@ std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
   return sharers;
 }
 
-/// Tasks that all lend to one another are a group.
+/// Makes memory groups of tasks that all lend memory to one another.
 void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   const auto lends = [&](std::size_t from, std::size_t to) {
     return std::ranges::binary_search(tasks[from].lends, static_cast<std::int64_t>(to));
@@ -176,7 +176,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   return topology;
 }
 
-/// Of all processes, the end of one of which is `end`.
+/// Exchanges the introductions of all processes; `end` is this one's transport.
 std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
   const auto all = end.exchange(packed(me, options), Deadline(system_clock(), options.deadline));
   require_one_build(all);
@@ -195,7 +195,7 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
   return tasks;
 }
 
-/// The tasks of --invariant: each has its share of what its process has.
+/// The introductions of the tasks of --invariant: each has a share of its process's threads and memory.
 std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
   const auto count = static_cast<int>(processes.size());
   if (count > tasks)
@@ -207,7 +207,7 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
     const int process = process_of_task(task, tasks, count);
     const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
     Introduction share = processes[static_cast<std::size_t>(process)];
-    if (count < tasks) share.lends.clear();  // messages between processes that have several tasks are passed on
+    if (count < tasks) share.lends.clear();  // tasks that share a process communicate through a relay
     if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
     if (share.memory_bytes > 0)
       share.memory_bytes = std::max<std::uint64_t>(1, share.memory_bytes / static_cast<std::uint64_t>(here));
@@ -216,7 +216,18 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
   return result;
 }
 
-/// As if so many hosts shared them.
+/// Finds, for tasks that are all in this process, who lends memory to whom. Stops if the first lends to none, since
+/// then no task does, and asking for each pair of very many tasks would take long.
+void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vector<Introduction>& tasks) {
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    for (std::size_t other = 0; other < tasks.size(); ++other)
+      if (other != task && local[task]->lends(static_cast<int>(other)))
+        tasks[task].lends.push_back(static_cast<std::int64_t>(other));
+    if (task == 0 && tasks[0].lends.empty()) return;
+  }
+}
+
+/// Makes the tasks look as if they were spread over so many hosts.
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
   if (hosts > count)
@@ -228,7 +239,7 @@ void spread(std::vector<Introduction>& tasks, int hosts) {
   }
 }
 
-/// Which process has each of the tasks.
+/// The process of each task.
 std::vector<int> processes_of(int tasks, int processes) {
   std::vector<int> result;
   result.reserve(static_cast<std::size_t>(tasks));
@@ -246,6 +257,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   if (processes == 1) {
     tasks.assign(options.invariant > 0 ? static_cast<std::size_t>(std::max(options.tasks, 1)) : local.size(), me);
     if (options.hosts > 0) spread(tasks, options.hosts);
+    if (options.invariant == 0) find_lends(local, tasks);
   } else {
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     for (int task = 0; task < processes; ++task)
@@ -296,8 +308,9 @@ void Cluster::State::renew() {
       .hint("start the program again, or have one task in each process");
 }
 
-/// A task may come without having heard of the failure: it was done with the failed run before. So all meet in the job
-/// that they know; who has heard does not come to that one.
+/// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
+/// know of the failure and waits in the failed job; its wait fails, since those who know do not come there, and then it
+/// goes on to the new one.
 void Cluster::State::meet() {
   const auto failed_here = [this] { return transports[0]->failure().has_value(); };
   const auto come = [this] {
@@ -336,7 +349,7 @@ void Cluster::State::require_own_process() const {
 }
 
 Cluster::State::~State() {
-  if (!in_own_process()) {  // the other process still uses what these would close
+  if (!in_own_process()) {  // the parent process still uses what destructors would close
     for (auto* ends : {&transports, &failed})
       for (auto& end : *ends) static_cast<void>(end.release());
     static_cast<void>(relay.release());
@@ -346,9 +359,9 @@ Cluster::State::~State() {
   try {
     for (const auto* ends : {&failed, &transports})
       for (const auto& end : *ends) end->close();
-  } catch (const std::exception&) {  // the others hear of it when the end is gone
+  } catch (const std::exception&) {  // the others notice when the connection is gone
   }
-  kept.clear();  // its tasks refer to the transports
+  kept.clear();  // before the transports, which its tasks refer to
 }
 
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
@@ -430,7 +443,7 @@ Transport& Cluster::transport(int local_task) const {
 }
 
 void Cluster::barrier() const {
-  // All tasks in one process: its one caller is all there is to wait for.
+  // If all tasks are in one process, there is nobody else to wait for.
   const Deadline deadline(system_clock(), state_->options.deadline);
   if (state_->relay)
     state_->relay->meet(deadline);

@@ -19,9 +19,9 @@
 
 namespace ferry {
 
-/// S of `--invariant` where none is given.
+/// The number of shards for `--invariant` without a number.
 inline constexpr int kDefaultShards = 8;
-/// Of a job, and of a task.
+/// The most tasks of a job, and the most threads of a task.
 inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
@@ -31,27 +31,28 @@ struct ClusterOptions {
   int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
   std::string transport = "auto";             ///< auto, inproc, mpi
   std::string jobs;                           ///< "ps=0,worker=1-3"; empty: all are "worker"
-  std::uint64_t memory_bytes = 0;             ///< that a task's values may take; 0: what its host has
+  std::uint64_t memory_bytes = 0;             ///< what a task's values may take; 0: what its host has
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
-  /// Not 0: the job has this many tasks, whatever number of processes runs it (or of --tasks in one process), at most
-  /// as many. Each process hosts a block of tasks, which share its threads and memory. Results depend on this number
-  /// alone, bit for bit.
+  /// Not 0: the number of tasks (shards) of the job. Up to as many processes, or --tasks in one process, run it. Each
+  /// process hosts a block of tasks, which share its threads and memory. Results depend, bit for bit, on this number
+  /// and not on the number of processes.
   int invariant = 0;
-  /// Of virtual tasks: plans are made as if so many hosts like this one shared them, in order; 0: they are on this one.
+  /// Not 0: plans for virtual tasks are made as if they were spread, in order, over this many hosts like this one.
   int hosts = 0;
-  /// Each task has simulated GPUs (kernels/device.hpp); the seed decides in which order they do what has none.
+  /// Given: each task has simulated GPUs (kernels/device.hpp); the seed decides the order of work that has no order.
   std::optional<std::uint64_t> simulated = {};
-  /// Plans are made for this, which is somewhere else: there is nothing to run on. None: for the tasks that there are.
+  /// Given: plans are made for this topology of other machines, and nothing can run. Not given: for the job's own
+  /// tasks.
   std::optional<Topology> elsewhere = {};
 };
 
-/// The seed that --device gives simulated devices, in "sim" (1) or "sim:SEED"; nothing for any other text. Error(usage)
-/// for a seed that is no number.
+/// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other
+/// text. Error(usage) for a seed that is no number.
 [[nodiscard]] std::optional<std::uint64_t> simulation_seed(std::string_view device);
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them
 /// (under MPI with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made it. A handle:
-/// copies mean the same job.
+/// copies refer to the same job.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1
@@ -59,17 +60,17 @@ class Cluster {
  public:
   /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
   /// the command line as --tasks, --threads, --transport, --jobs, --deadline, --invariant, --device sim are taken out
-  /// of argv. Error(usage) says what is wrong with the launch, Error(plan) which task runs another build of ferry,
-  /// Error(stalled) which task did not come.
+  /// of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of ferry,
+  /// Error(stalled) when a task does not connect before the deadline.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// A cluster over transports made elsewhere (ferry::adopt, tests).
   [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
 
-  /// This process's task, the first if there are several; 0 when all are here.
+  /// This process's task, the first if it has several; so 0 if it has all.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The number of this process's task among the tasks of its host, and how many these are.
+  /// The number of task rank() among the tasks of its host, and the number of those tasks.
   [[nodiscard]] int local_rank() const;
   [[nodiscard]] int local_size() const;
   [[nodiscard]] const Topology& topology() const;
@@ -80,22 +81,22 @@ class Cluster {
   [[nodiscard]] int process_of(int task) const;
   [[nodiscard]] Transport& transport(int local_task) const;
 
-  /// Returns when all tasks have come.
+  /// Returns when all processes of the job have called it.
   void barrier() const;
 
-  // Direct calls, without a graph. All tasks make them in the same order, not while a session runs. T: an element type
-  // of graph/types/dtype.hpp. Error(usage) where this process has several tasks: one call cannot speak for all of them.
-  // Error(stalled) after the deadline. After a run that failed they fail, too, until a new session has begun the job
-  // anew with its first call.
+  // Direct collectives, without a graph. All tasks call them in the same order, not while a session runs. T: an element
+  // type of graph/types/dtype.hpp. Error(usage) if this process has several tasks, since one call cannot speak for all
+  // of them. Error(stalled) after the deadline. After a failed run they fail, too, until the first call of a new
+  // session has begun the job anew.
 
   /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
-  /// All spans have one size.
+  /// All spans have the same size.
   template <class T>
   void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum) const {
     all_reduce_bytes(dtype_of<T>(), std::as_writable_bytes(values), reduce);
   }
-  /// values[i] = the mean of all tasks' values[i]: their sum as all_reduce() gives it, divided by size(). T: float,
-  /// double, Float16 or BFloat16; of 16 bits the sum is one of 16 bits.
+  /// values[i] = the mean of all tasks' values[i]: their sum by all_reduce(), divided by size(). T: float, double,
+  /// Float16 or BFloat16; the sum of 16-bit values is rounded to 16 bits, too.
   template <class T>
   void all_reduce_mean(std::span<T> values) const {
     static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
@@ -103,12 +104,12 @@ class Cluster {
     using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(size()));
   }
-  /// values = those of task `root`. All spans have one size.
+  /// values = those of task `root`. All spans have the same size.
   template <class T>
   void broadcast(std::span<T> values, int root = 0) const {
     broadcast_bytes(std::as_writable_bytes(values), root);
   }
-  /// The values of all tasks, in task order; each may have another number of them.
+  /// The values of all tasks, in task order; their number may differ between tasks.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine) const {
     std::vector<T> all;

@@ -29,14 +29,14 @@ bool is_ours(std::string_view name) {
          name == "--jobs" || name == "--invariant";
 }
 
-/// Jobs of so many tasks, as --jobs would name them.
+/// An example of --jobs for so many tasks.
 std::string example_jobs(int count) {
   const int last = count - 1;
   if (last == 0) return "--jobs worker=0";
   return "for example --jobs ps=0,worker=1" + (last == 1 ? "" : "-" + std::to_string(last));
 }
 
-/// "--device=sim", or "--device" with "sim" to follow: other devices are for the program to understand.
+/// Whether the argument is "--device=sim…", or "--device" followed by "sim…". Other devices are left to the program.
 bool is_simulation(std::string_view argument, const char* next) {
   constexpr std::string_view kName = "--device";
   if (argument == kName) return next != nullptr && std::string_view(next).starts_with("sim");

@@ -1,4 +1,4 @@
-// What a Cluster is a handle to.
+// Cluster::State: the job that a Cluster is a handle to.
 #pragma once
 
 #include <memory>
@@ -14,34 +14,34 @@ namespace ferry {
 
 struct Cluster::State {
   State();
-  /// Leaves the job in order; while an exception unwinds the stack it does not, so that the others see a failed task.
+  /// Leaves the job in order, except while an exception unwinds the stack, so that the others see that the task failed.
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// At a session's first call, which all tasks make together: a job that has failed begins anew. Sessions that ran
-  /// before keep to the failed one. Error(usage) where it cannot begin anew: several tasks in each of several
-  /// processes.
+  /// Begins a job that has failed anew; called at a session's first call, which all tasks make together. Earlier
+  /// sessions stay with the failed job. Error(usage) if it cannot begin anew: with several tasks in each of several
+  /// processes, or over several local transports that were made elsewhere.
   void renew();
-  /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
+  /// Error(usage) in a child of fork(), which cannot use the threads and connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
-  /// All tasks of the job run in this process.
+  /// Whether all tasks of the job run in this process.
   [[nodiscard]] bool all_here() const { return transports.size() == topology.tasks.size(); }
 
   ClusterOptions options;
   Topology topology;
   std::vector<int> local_tasks;
-  std::vector<int> processes;                          ///< of each task
+  std::vector<int> processes;                          ///< by task: the process that runs it
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
-  bool renewable = false;                              ///< made by inproc_transports() alone
+  bool renewable = false;                              ///< the transports are those of inproc_transports(), unwrapped
   const std::int64_t process;                          ///< id of the process that made this
-  std::optional<DeviceLibrary> devices;                ///< that the tasks have besides their hosts
+  std::optional<DeviceLibrary> devices;                ///< the tasks' devices besides their hosts
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
-  std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
-  /// Tasks of failed sessions: messages of the failed job may still use their buffers, until it has begun anew
+  std::optional<Cores> pins;                           ///< cores of this task alone, to pin its threads to
+  /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until it has begun anew
   /// (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
 
@@ -50,7 +50,7 @@ struct Cluster::State {
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 };
 
-/// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
+/// Sets the tasks' jobs, and their indices there, from a text like "ps=0,worker=1-3". Error(usage) for a wrong text.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
 /// Takes --tasks, --threads, --transport, --jobs, --deadline, --invariant and --device sim out of argv into `options`.

@@ -1,4 +1,4 @@
-// Checks that all tasks have the same graph and the same libraries, with errors that say where they differ.
+// Checks that all tasks have the same graph and the same libraries; the errors say where they differ.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// Throws Error(plan), the same on all tasks, all of which call it: "the tasks have different <what>", with the first
-/// of `lines` in which a task differs from task 0, as both have it. Moves 8 bytes a line, and one line.
+/// Throws Error(plan), the same on all tasks: "the tasks have different <what>", with the first of `lines` in which a
+/// task differs from task 0, as both have it. All tasks call it; each sends 8 bytes for each line, and then one line.
 [[noreturn]] void reject_difference(std::string_view what, const std::vector<std::string>& lines, Transport& transport,
                                     const Deadline& deadline);
 

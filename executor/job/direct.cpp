@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint32_t kChannel = 0;  // no session runs meanwhile, so plans do not use it
+constexpr std::uint32_t kChannel = 0;  // plans use it, too, but no session may run meanwhile
 constexpr std::chrono::milliseconds kIdle{1};
 
 Transport& only_transport(const Cluster::State& state, std::string_view call) {

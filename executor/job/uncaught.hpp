@@ -1,11 +1,11 @@
-// What becomes of exceptions that nobody catches.
+// What happens to exceptions that nobody catches.
 #pragma once
 
 namespace ferry {
 
 /// From this call on an uncaught exception of any type ends the process, and its job, with the exception's text and
-/// exit code (docs/exit_codes.md). Before it, an uncaught ferry::Error alone does: graphs are often made before there
-/// is a job.
+/// exit code (docs/exit_codes.md). Before it, only an uncaught ferry::Error does, since graphs are often made before
+/// there is a job; others go to the terminate handler that was set before.
 void end_with_uncaught() noexcept;
 
 }  // namespace ferry

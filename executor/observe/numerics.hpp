@@ -1,4 +1,4 @@
-// Numbers that are not finite: where a run that checks its numbers looks (SessionOptions::check_numerics).
+// Finds numbers that are not finite, for runs with SessionOptions::check_numerics.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace ferry {
 /// How many elements of an array are NaN or infinite. All zero for dtypes that have neither.
 struct NotFinite {
   std::int64_t nans = 0, infinities = 0, elements = 0;
-  std::int64_t first = -1;  ///< of the flattened array
+  std::int64_t first = -1;  ///< index of the first one in the flattened array; -1: there is none
 };
 [[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
 
@@ -26,8 +26,8 @@ struct Given {
   }
 };
 
-/// Says what is wrong with an op's result: NaN though no input had one, or infinite though all inputs were finite. So
-/// an intended infinity, as in a mask, raises no alarm in later ops. Empty: nothing is wrong.
+/// Says what is wrong with an op's result: NaN though no input had one, or an infinity though all inputs were finite;
+/// so an intended infinity, as in a mask, is not reported for later ops. Empty: nothing is wrong.
 [[nodiscard]] std::string made_of(const Given& given, const NotFinite& result);
 
 }  // namespace ferry

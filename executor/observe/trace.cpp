@@ -39,7 +39,7 @@ Json named(const char* what, int task, std::size_t thread, const std::string& na
 
 }  // namespace
 
-/// Opens or closes the bar that shows how long a collective is under way; nothing for other instructions.
+/// The event that opens or closes the bar which shows how long a collective is in flight; "" for other instructions.
 std::string Trace::collective_line(const Event& event, double begin, double end) const {
   const Instruction& instruction = *event.instruction;
   const bool starts = instruction.what == Opcode::collective;
@@ -82,7 +82,7 @@ std::string Trace::str(Duration offset) const {
       lines += collective_line(event, begin, begin + duration);
       const bool sends = instruction.what == Opcode::send;
       if (!sends && instruction.what != Opcode::receive_wait) continue;
-      // The k-th send on a channel meets the k-th receive.
+      // The k-th send on a channel is matched with the k-th receive.
       const std::uint64_t k = messages[{event.plan_id, instruction.target, sends}]++;
       Json arrow{
           {"name", text(event.plan->string(event.plan->channels[instruction.target].name))},

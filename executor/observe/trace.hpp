@@ -1,5 +1,5 @@
-// Trace: what ran when, for chrome://tracing and Perfetto. Format: the JSON array of "Trace Event Format" (Google,
-// 2016).
+// Trace: records what ran when, for chrome://tracing and Perfetto. Format: the JSON array of "Trace Event Format"
+// (Google, 2016).
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace ferry {
 
-/// The events of one task. A process in the picture is a task, a thread in it a walker. Messages are arrows from the
+/// The events of one task. In the viewer a process is a task and a thread is a walker. A message is an arrow from its
 /// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; in a long run only the
-/// first events are kept, as many as can still be looked at.
+/// first kMostEvents are kept, as many as a viewer can show.
 class Trace {
  public:
-  static constexpr std::size_t kMostEvents = 1 << 18;  ///< of a walker
+  static constexpr std::size_t kMostEvents = 1 << 18;  ///< per walker
 
   Trace(int task, int threads) : task_(task), walkers_(static_cast<std::size_t>(threads)) {}
 
-  /// Adds an event of walker `thread`. The plan must live until str(); `plan_id` is the same for that plan on all
-  /// tasks.
+  /// Adds an event of walker `thread`; called by that walker. The plan must live until str(); `plan_id` is the same for
+  /// that plan on all tasks.
   void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
            TimePoint end) {
     Walker& walker = walkers_[thread];
@@ -56,8 +56,8 @@ class Trace {
   std::vector<Walker> walkers_;
 };
 
-/// The offset to add to this task's clock to get task 0's: the median over several exchanges, which all tasks leave at
-/// nearly the same time. All tasks call it.
+/// The offset to add to this task's clock to get task 0's: the median over several exchanges, from which all tasks
+/// return at nearly the same time. All tasks call it.
 [[nodiscard]] Duration clock_offset(Transport& transport, const Deadline& deadline);
 
 }  // namespace ferry

@@ -12,14 +12,15 @@
 namespace ferry {
 namespace {
 
-/// Of the memory that an arena of so many bytes is mapped with.
+/// The size of the mapping for an arena of so many bytes: whole huge pages if it has at least one.
 std::uint64_t mapped_bytes(std::uint64_t bytes) {
   return bytes < Arena::kHugePage ? bytes : (bytes + Arena::kHugePage - 1) / Arena::kHugePage * Arena::kHugePage;
 }
 
-/// Null: there is not so much.
+/// Null when there is not enough memory.
 std::byte* mapped(std::uint64_t bytes) {
-  // To begin at a multiple, more is mapped and given back. What follows the last whole huge page is no part of one.
+  // To begin at a multiple of kHugePage, more is mapped and the rest given back. Only whole huge pages of `bytes` are
+  // advised, so that the end of an arena does not take a whole one.
   const std::uint64_t more = bytes < Arena::kHugePage ? 0 : Arena::kHugePage, size = mapped_bytes(bytes);
   void* const all =
       mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,7 +38,7 @@ std::byte* mapped(std::uint64_t bytes) {
 
 Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
   if (bytes == 0) return;
-  // The system promises more than it has and kills who takes it: what can never fit is refused here.
+  // The system overcommits memory and kills a process that uses too much of it, so what can never fit is refused here.
   data_ = bytes <= memory_and_swap_bytes() ? mapped(bytes) : nullptr;
   if (data_ == nullptr) {
     bytes_ = 0;

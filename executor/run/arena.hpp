@@ -9,17 +9,17 @@
 
 namespace ferry {
 
-/// Bytes from the operating system, zeroed when first touched, at an address that is a multiple of kBufferAlign. Pages
-/// come into being where the thread that touches them first runs, so who owns the memory should write it first.
+/// Bytes from the operating system, zeroed when first touched, at an address that is a multiple of kBufferAlign. A page
+/// is allocated on the NUMA node of the thread that touches it first, so the thread that uses it should do that.
 class Arena {
  public:
-  /// Arenas of at least so many bytes begin at a multiple of them and consist of huge pages where the system has any.
+  /// Arenas of at least this size begin at a multiple of it and consist of huge pages where the system has any.
   static constexpr std::uint64_t kHugePage = 2U << 20;
 
   Arena() = default;
-  /// Error(resource) with `what` and the bytes when there is not so much memory.
+  /// Error(resource), which names `what` and the bytes, when there is not enough memory.
   Arena(std::uint64_t bytes, std::string_view what);
-  /// Memory that somebody else has made, owned together.
+  /// Memory that somebody else has allocated; ownership is shared.
   Arena(std::uint64_t bytes, std::shared_ptr<std::byte> memory)
       : data_(memory.get()), bytes_(bytes), lent_(std::move(memory)) {}
   ~Arena();

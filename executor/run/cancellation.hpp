@@ -1,4 +1,4 @@
-// Cancellation: how the walkers of a task end together when one of them fails, or the run is to end.
+// Cancellation: ends all walkers of a task when one of them fails or the run is interrupted.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@ namespace ferry {
 /// Thrown to unwind a walker after another walker has failed.
 struct Stopped {};
 
-/// One per executor (Workers::cancel() ends the session). Thread-safe but for rethrow(), which is called when all
-/// walkers have returned.
+/// One per executor, whereas Workers::cancel() ends the whole session. Thread-safe except for rethrow(), which is
+/// called when all walkers have returned.
 class Cancellation {
  public:
   explicit Cancellation(Workers& workers) : workers_(workers) {}
 
-  /// The first failure of the task counts; the other walkers stop at their next wait.
+  /// Keeps the task's first failure; the other walkers stop at their next wait or look of a loop.
   void fail(const Error& error);
-  /// Throws what fail() was given, if anything: once all walkers are back.
+  /// Throws the first error that fail() was given, if any. Called when all walkers have returned.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }

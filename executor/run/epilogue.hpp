@@ -1,5 +1,4 @@
-// Epilogue: elementwise kernels that change another kernel's output in place, a piece at a time, as soon as it is
-// there.
+// Epilogue: elementwise kernels that change another kernel's output in place, each piece as soon as it is computed.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,11 @@
 
 namespace ferry {
 
-/// A tile region whose first kernel yields the pieces, ready to run: what that kernel is given as KernelRun::finish.
+/// A tile region whose first kernel makes its output in pieces; that kernel is given this as KernelRun::finish.
 class Epilogue final : public Finish {
  public:
-  /// `head`: the first kernel's instruction, for messages. `members`: the others, with their arrays one after another:
-  /// inputs, then the output.
+  /// `head`: the first kernel's instruction, for messages. `members`: the other kernels. `arrays`: each member's
+  /// inputs, then its output, in the order of members.
   Epilogue(const Instruction& head, std::vector<TileMember> members, std::vector<Array> arrays, Parallel& parallel,
            const std::int64_t& step, std::span<const std::int64_t> iterations)
       : head_(head),
@@ -32,7 +31,7 @@ class Epilogue final : public Finish {
  private:
   const Instruction& head_;
   const std::vector<TileMember> members_;
-  mutable std::vector<Array> arrays_;  // kernels set extents through them, but nothing here is bounded
+  mutable std::vector<Array> arrays_;  // kernels take mutable arrays to set extents, but nothing here is bounded
   Parallel& parallel_;
   const std::int64_t& step_;
   std::span<const std::int64_t> iterations_;

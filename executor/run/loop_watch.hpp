@@ -1,4 +1,4 @@
-// LoopWatch: when a loop that waits for nothing looks whether it is to go on.
+// LoopWatch: says when a loop that waits for nothing should check whether it is to go on.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace ferry {
 
-/// Of one thread, for all its loops. An iteration costs a count; every so many of them, at most kMostIterations, is a
-/// look, so that about one comes in kLookUp.
+/// One per thread, for all its loops. Most iterations only count down to the next look, which reads the clock. The
+/// number of iterations between two looks adapts, up to kMostIterations, so that a look comes about every kLookUp.
 class LoopWatch {
  public:
-  /// The outermost loop begins.
+  /// To be called when the outermost loop begins.
   void begin() { began_ = system_clock().now(); }
-  /// After an iteration: whether to look.
+  /// To be called after each iteration; returns whether to call look().
   [[nodiscard]] bool due() { return --until_ <= 0; }
-  /// A look. Whether it is time to look at what the rest of the job does, too.
+  /// Reads the clock; returns whether it is time to look at the rest of the job, too (every kLookAround).
   [[nodiscard]] bool look() {
     const TimePoint now = system_clock().now();
     every_ = now - looked_ < kLookUp ? std::min(2 * every_, kMostIterations) : std::max(every_ / 2, 1);

@@ -1,4 +1,5 @@
-// NumberChecks: checks the inputs and outputs of each instruction for NaN and Inf (SessionOptions::check_numerics).
+// NumberChecks: checks the inputs and outputs of kernels, feeds and collectives for NaN and Inf
+// (SessionOptions::check_numerics).
 #pragma once
 
 #include <cstddef>
@@ -11,19 +12,19 @@
 
 namespace ferry {
 
-/// Of an array in the host's memory; of one that has only sizes, nothing.
+/// What is not finite in an array in the host's memory; an array without data has nothing.
 [[nodiscard]] NotFinite not_finite(const Array& array);
 
-/// One per task. Thread-safe, but for collectives, which are walker 0's.
+/// One per task. Thread-safe, except that begin_step() and collectives are for walker 0 alone.
 class NumberChecks {
  public:
   explicit NumberChecks(const ResolvedPlan& resolved) : resolved_(resolved) {}
 
   void begin_step(std::int64_t step) { step_ = step; }
-  /// Looks at what an instruction that is about to run reads, and sets its inputs' extents. Received values were
-  /// checked by their sender; of a collective only this task's contribution is looked at.
+  /// Checks what an instruction that is about to run reads, after it has set its inputs' extents. Received values were
+  /// checked by their sender; of a collective's inputs only this task's contribution is checked.
   [[nodiscard]] Given given_to(const Resolved& r);
-  /// Error(numeric) where a result has NaN though no input had, or Inf though all inputs were finite.
+  /// Error(numeric) when a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const Given& given) const;
   void require_finite(const Given& given, const NotFinite& result) const;
 
@@ -34,7 +35,7 @@ class NumberChecks {
 
   const ResolvedPlan& resolved_;
   std::int64_t step_ = 0;
-  std::unordered_map<const Link*, Given> of_collectives_;  ///< under way
+  std::unordered_map<const Link*, Given> of_collectives_;  ///< what collectives in flight were given
 };
 
 }  // namespace ferry

@@ -41,7 +41,7 @@ void Queues::find_works() {
 
 void Queues::before(const Resolved& r, Waiting& waiting) {
   for (void* const event : of(r).after) wait(event, r, waiting);
-  if (devices_.asks_for_touches() && r.what != Opcode::loop) touch(r);  // a loop's condition is not there yet
+  if (devices_.asks_for_touches() && r.what != Opcode::loop) touch(r);  // a loop's condition is yet to be computed
 }
 
 void Queues::reads(const Resolved& loop) const {
@@ -52,7 +52,7 @@ void Queues::wait(void* event, const Resolved& r, Waiting& waiting) {
   waiting.until([&] { return devices_.happened(event); }, r);
 }
 
-/// What a loop or branch gives is touched in its regions.
+/// Tells the devices what memory `r` touches. The outputs of a loop or branch are written by the instructions inside.
 void Queues::touch(const Resolved& r) const {
   const auto each = [&](Range range, bool writes) {
     for (std::uint32_t k = 0; k < range.count; ++k) {

@@ -1,4 +1,4 @@
-// Queues: what a plan gives the devices of a task besides the host to do.
+// Queues: submits the work that a plan gives to a task's devices besides the host.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@
 
 namespace ferry {
 
-/// The queues of a task's plan and the events between them. Of walker 0, which gives them their work in the order of
-/// the list. The devices must outlive it.
+/// The queues of a task's plan and the events between them. Used by walker 0 alone, which submits their work in the
+/// order of its list. The devices must outlive it.
 class Queues {
  public:
-  /// `resolved` has instructions of queues.
+  /// Precondition: `resolved` has instructions of queues (queued()).
   Queues(ResolvedPlan& resolved, const Devices& devices);
 
-  /// Waits until what the host is to run comes after what the queues do, as the plan says, and tells who asks what it
-  /// touches.
+  /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
+  /// ask for it what memory `r` touches.
   void before(const Resolved& r, Waiting& waiting);
-  /// The host is about to read a loop's condition.
+  /// To be called before the host reads a loop's condition.
   void reads(const Resolved& loop) const;
-  /// Gives a queue its instruction.
+  /// Submits an instruction to its queue.
   void give(const Resolved& r, Traffic& moved);
-  /// The same, and looks at the numbers that it is given and makes: the host waits for both.
+  /// The same, and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied to
+  /// it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
   /// The host is about to set a number that kernels read besides their operands: of the step, or of an iteration.
   void sets(const std::int64_t& number) const;
@@ -37,9 +38,9 @@ class Queues {
  private:
   struct Work {
     std::uint32_t strand = 0;
-    void* queue = nullptr;     ///< null: of the host
-    void* happened = nullptr;  ///< an event that others wait for; null: nobody does
-    std::vector<void*> after;  ///< events
+    void* queue = nullptr;     ///< null: the host runs it
+    void* happened = nullptr;  ///< the event that others wait for; null: nobody waits
+    std::vector<void*> after;  ///< the events to wait for before it
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
@@ -56,7 +57,7 @@ class Queues {
   const Instruction* const first_;
   std::vector<Devices::Owned> host_memory_, queues_, events_;
   Devices::Owned caught_up_;  ///< recorded by wait_for_queue()
-  std::vector<Work> works_;   ///< of the class's instructions
+  std::vector<Work> works_;   ///< by index of the instruction in the plan class
   std::vector<std::vector<std::byte>> looked_at_;
 };
 

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// An instruction that touches this much takes microseconds: transfers are moved on after it.
+/// An instruction that touches this many bytes takes microseconds: transfers are polled after it.
 constexpr std::uint64_t kPollBytes = 32 << 10;
 constexpr std::int64_t kNoStep = 0;
 
@@ -55,7 +55,7 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
     arena_bytes_ += buffer.bytes;
     if (role_.devices[buffer.device].kind == DeviceKind::cpu) host_variables_.emplace_back(own[v.buffer], buffer.bytes);
   }
-  // Variables are kept elsewhere, so the state arena closes up over their places.
+  // Variables are kept elsewhere, so the state arena is packed without the room that the plan gives them.
   std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
   for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
     const Buffer& buffer = role_.buffers[b];
@@ -92,7 +92,7 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
   }
 }
 
-/// Where messages arrive, it is memory that the transport can write into.
+/// If the plan has messages, the arena is memory that other tasks can write into, where the transport has such memory.
 Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const {
   const bool receives = !plan_.channels.empty() || !plan_.collectives.empty();
   if (receives && bytes > 0)
@@ -117,7 +117,7 @@ std::span<const std::byte> ResolvedPlan::bytes_of(std::uint32_t b) const {
 }
 
 void ResolvedPlan::describe_buffers() {
-  std::map<std::uint32_t, Membership> places;  // of the task, by grouping
+  std::map<std::uint32_t, Membership> places;  // the task's membership, by grouping
   const auto place = [&](std::uint32_t grouping) {
     const auto [at, fresh] = places.try_emplace(grouping);
     if (fresh) at->second = membership(plan_.groupings[grouping], task_);
@@ -149,7 +149,7 @@ void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
 
 void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
   const Range range = role_.regions[region].instructions;
-  // Thread 0 gives queues their instructions, in the order of the list.
+  // Thread 0 fills the queues in the order of its list, so their instructions are in that list.
   const auto walker_of = [this](const Instruction& i) { return role_.on_queue(i) ? 0U : i.strand; };
   std::vector<std::uint32_t> counts(threads_, 0);
   for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[walker_of(role_.instructions[i])];
@@ -166,7 +166,7 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   }
 }
 
-/// Links what makes a value to the send that puts it.
+/// Gives the kernel or tile region that computes the value of a put the link of the put's send.
 void ResolvedPlan::link_puts() {
   struct Maker {
     Resolved* resolved;
@@ -190,10 +190,10 @@ void ResolvedPlan::link_puts() {
   }
 }
 
-/// Only what somebody waits for is published.
+/// Marks the instructions that another thread waits for, since only they publish progress; then makes the short forms.
 void ResolvedPlan::mark_waits() {
   for (std::uint32_t region : {0U, 1U}) {
-    if (queued()) break;  // those are events
+    if (queued()) break;  // Queues does all waits, with events
     for (std::size_t thread = 0; thread < threads_; ++thread) {
       for (const Resolved& resolved : list(region, thread)) {
         for (const Wait& wait : resolved.waits)

@@ -23,7 +23,7 @@
 
 namespace ferry {
 
-/// The header in front of a bounded value's elements: its extent.
+/// Size of the header in front of a bounded value's elements, which holds its extent.
 inline constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
 
 /// This task's end of a channel, or its part in a collective, and what is in flight there.
@@ -31,11 +31,11 @@ struct Link {
   int peer = 0;
   std::uint32_t channel = 0;
   Ticket ticket = 0;
-  GroupCall* call = nullptr;  ///< of a collective, which has it in place of peer, channel and ticket
+  GroupCall* call = nullptr;  ///< set for a collective, which uses it instead of peer, channel and ticket
   GroupCount before;          ///< the call's counters when it was last started
   bool pending = false;
-  const Instruction* since = nullptr;  ///< what started it
-  std::byte* written = nullptr;  ///< where the next send's bytes are in the receiver's memory already; null: nowhere
+  const Instruction* since = nullptr;  ///< the instruction that started what is pending
+  std::byte* written = nullptr;  ///< where in the receiver's memory the next send's bytes lie already; null: nowhere
 };
 
 /// A bounded operand: its extent lies in front of its elements, so that messages carry both.
@@ -46,8 +46,8 @@ struct Extent {
   bool output = false;
 };
 
-/// The short form of an instruction that does nothing but run a kernel: 16 bytes, so that long lists stay in the
-/// caches. `kernel` is null for an instruction that needs its Resolved.
+/// The short form of an instruction that only runs a kernel: 16 bytes, so that long lists stay in the caches. `kernel`
+/// is null for an instruction whose Resolved is needed.
 struct Direct {
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
@@ -57,27 +57,28 @@ struct Direct {
 struct Resolved {
   /// What a walker does besides running the instruction.
   enum Flag : std::uint8_t {
-    kWaits = 1,    ///< before it: waits for other threads (`waits`)
-    kPublish = 2,  ///< after it: says how far this thread has come, since another one waits for that
-    kPoll = 4,     ///< after it: lets messages in flight make progress, since it takes long
-    kTaken = 8     ///< of a receive and its wait: the message comes without a receive (Transport::takes)
+    kWaits = 1,    ///< first waits for other threads (`waits`)
+    kPublish = 2,  ///< then publishes this thread's progress, since another thread waits for it
+    kPoll = 4,     ///< then lets messages in flight make progress, since the instruction takes long
+    kTaken = 8     ///< on a receive and its wait: the wait takes the message, nothing is posted (Transport::takes)
   };
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
   Opcode what = Opcode::kernel;
   std::uint8_t flags = 0;
-  std::uint32_t count = 0;     ///< instructions of this thread and region up to this one, included
-  std::byte* input = nullptr;  ///< of what moves bytes; the condition of a loop or branch
+  std::uint32_t count = 0;     ///< number of instructions of this thread and region up to and including this one
+  std::byte* input = nullptr;  ///< bytes to move; the condition of a loop or branch
   std::byte* output = nullptr;
   std::uint64_t bytes = 0;
   std::span<const Wait> waits;
-  std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
+  std::span<Extent> extents;  ///< the bounded operands of a kernel, feed or fetch
   std::uint32_t target = kNone, other = kNone;
-  /// What the instruction starts or waits for. Of a kernel or tile region: the send that puts its output.
+  /// The channel or collective that the instruction starts or waits for. For a kernel or tile region: the channel into
+  /// which its output is put.
   Link* link = nullptr;
   TileWork* tiles = nullptr;
-  const Epilogue* epilogue = nullptr;  ///< what follows `kernel` on each piece of its output
-  std::uint32_t member = 0;            ///< of `tiles`: the kernel whose output `link` sends
+  const Epilogue* epilogue = nullptr;  ///< applied to each piece of the output of `kernel`
+  std::uint32_t member = 0;            ///< index in `tiles` of the kernel whose output `link` sends
   const Instruction* plan = nullptr;   ///< for traces and error messages
 };
 
@@ -86,7 +87,7 @@ struct ResolveContext {
   Transport& transport;
   Parallel& parallel;
   const KernelTable& kernels;
-  const KernelTable* device_kernels = nullptr;  ///< of what is not the host; null: there is nothing
+  const KernelTable* device_kernels = nullptr;  ///< kernels of devices besides the host; null: there are none
   const Devices* devices = nullptr;
   FileSystem* files = nullptr;
   std::string_view data_folder;
@@ -96,7 +97,7 @@ struct ResolveContext {
   const std::function<std::byte*(std::string_view)>& variable;
 };
 
-/// The arenas and instructions of one task. Addresses stay as they are for its life.
+/// The arenas and instructions of one task. Addresses do not change during its life.
 class ResolvedPlan {
  public:
   ResolvedPlan(const Plan& plan, int task, const ResolveContext& context);
@@ -107,7 +108,7 @@ class ResolvedPlan {
   [[nodiscard]] std::span<Resolved> list(std::uint32_t region, std::size_t thread) {
     return lists_[region * threads_ + thread];
   }
-  /// The same, each in its short form.
+  /// The same instructions in their short form.
   [[nodiscard]] std::span<const Direct> direct(std::uint32_t region, std::size_t thread) const {
     return direct_[region * threads_ + thread];
   }
@@ -116,20 +117,21 @@ class ResolvedPlan {
   [[nodiscard]] const std::int64_t& step() const { return numbers_[0]; }
   [[nodiscard]] std::size_t threads() const { return threads_; }
   [[nodiscard]] std::size_t regions() const { return regions_; }
-  /// Some instructions are given to queues of devices.
+  /// Whether some instructions run on queues of devices.
   [[nodiscard]] bool queued() const { return !role_.queues.empty(); }
-  /// The memory that copies between the host and devices may use there.
+  /// The host memory that devices access: arenas, variables, and the numbers of the step and of iterations.
   [[nodiscard]] std::vector<std::span<const std::byte>> host_memory() const;
-  /// A buffer's bytes, its extent included; none where it has no place of its own.
+  /// A buffer's bytes, including the extent in front of them; empty if the buffer has no memory (a slot of a tile
+  /// region).
   [[nodiscard]] std::span<const std::byte> bytes_of(std::uint32_t buffer) const;
-  /// What kernels read besides their operands: the number of the step, and those of iterations.
+  /// What kernels read besides their operands: the step's number and the numbers of iterations.
   [[nodiscard]] std::span<const std::byte> numbers() const { return std::as_bytes(std::span(numbers_)); }
-  /// Only thread 0 has instructions.
+  /// Whether only thread 0 has instructions.
   [[nodiscard]] bool single() const { return single_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
-  /// The number of the current iteration in each loop around an instruction, of thread 0; outermost first.
+  /// The number of the current iteration of each enclosing loop, outermost first. Loops run on thread 0 alone.
   [[nodiscard]] std::int64_t* iterations() { return numbers_.data() + 1; }
   /// The extent in front of an operand of `r`. Error(bug) when it is out of its bound.
   [[nodiscard]] std::int64_t extent_of(const Extent& extent, const Resolved& r) const {
@@ -137,7 +139,7 @@ class ResolvedPlan {
       return *extent.header;
     refuse(extent, r);
   }
-  /// Bytes of the arenas, variables included.
+  /// Bytes of the arenas and the variables.
   [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
 
  private:
@@ -150,7 +152,7 @@ class ResolvedPlan {
   void mark_waits();
   void link_puts();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
-  /// Of the tasks that run this op, the one with the lowest number.
+  /// Whether this task has the lowest number of those that run this op.
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;
   void resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                       std::uint32_t depth);
@@ -158,11 +160,11 @@ class ResolvedPlan {
                      std::uint32_t depth);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
-  /// A kernel of a tile region with tiles of `tile` elements; 0: of an epilogue, which works on pieces.
+  /// Resolves a kernel of a tile region whose tiles have `tile` elements; 0: of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
-  /// The kernels of what the instruction runs on.
+  /// The kernels of the device that the instruction runs on.
   [[nodiscard]] const KernelTable& table_for(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Attrs& attrs_of(const Instruction& instruction) const;
@@ -184,22 +186,22 @@ class ResolvedPlan {
   bool single_ = true;
   std::vector<Arena> step_arenas_, state_arenas_;
   std::uint64_t arena_bytes_ = 0;
-  std::vector<std::byte*> addresses_;                             // of buffers
-  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;  // of buffers
-  std::vector<std::uint32_t> depth_;                              // of regions: loops around them
+  std::vector<std::byte*> addresses_;                             // by buffer
+  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;  // by buffer
+  std::vector<std::uint32_t> depth_;                              // by region: number of loops around it
   std::vector<std::vector<Resolved>> lists_;
-  std::vector<std::vector<Direct>> direct_;  // of each list
-  std::vector<std::int64_t> numbers_;        // of the step, then of iterations: in one place, which devices may read
+  std::vector<std::vector<Direct>> direct_;  // the short forms of lists_
+  std::vector<std::int64_t> numbers_;        // the step's, then iterations': one block, which devices may read
   std::vector<std::span<const std::byte>> host_variables_;
-  KernelRun nothing_;  // given to instructions that do nothing
+  KernelRun nothing_;  // what the short form of an instruction that does nothing points to
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
   std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;
-  std::vector<Link> links_;                        // of channels, then of collectives, by number
-  std::vector<std::unique_ptr<GroupCall>> calls_;  // of collectives, by number
+  std::vector<Link> links_;                        // first by channel number, then by collective number
+  std::vector<std::unique_ptr<GroupCall>> calls_;  // by collective number
 };
 
 }  // namespace ferry

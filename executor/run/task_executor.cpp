@@ -49,7 +49,7 @@ struct TaskExecutor::State {
     for (std::size_t thread = 0; thread < resolved.threads(); ++thread) walkers.emplace_back(shared, thread);
   }
 
-  /// All threads' parts of the region.
+  /// Runs all threads' parts of the region.
   void run(std::uint32_t which) {
     region = which;
     for (Walker& walker : walkers) walker.begin();
@@ -86,7 +86,7 @@ struct TaskExecutor::State {
   SharedWalk shared;
   std::deque<Walker> walkers;
   bool set_up = false;
-  std::uint32_t region = 0;  ///< that all threads walk
+  std::uint32_t region = 0;  ///< the region that all threads run
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   const std::function<void(int)> on_walker = [this](int walker) {

@@ -24,40 +24,42 @@ class Trace;
 struct ExecutorOptions {
   std::uint64_t seed = 0;
   std::string data_folder = {};
-  Duration deadline = std::chrono::seconds(60);  ///< no progress, or in loops, for this long: Error(stalled)
+  Duration deadline = std::chrono::seconds(60);  ///< Error(stalled) after this long without progress, or in a loop
   FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
-  const Devices* devices = nullptr;              ///< besides the host; null: none
-  const KernelTable* device_kernels = nullptr;   ///< theirs
+  const Devices* devices = nullptr;              ///< devices besides the host; null: none
+  const KernelTable* device_kernels = nullptr;   ///< the kernels of `devices`
   Trace* trace = nullptr;                        ///< null: nothing is traced
-  std::uint64_t plan_id = 0;                     ///< the plan's in traces
+  std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
-  bool effects = true;  ///< false: of kernels with `effect` no task is the one to do it (KernelSetup::first)
+  bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)
 };
 
-/// One task's part of a plan, with resolved addresses. A step allocates nothing of ferry's own and looks nothing up.
-/// Used by walker 0 of `workers`, which owns the transport.
+/// One task's part of a plan, with resolved addresses: in a step the executor looks nothing up, and allocates nothing
+/// but fetched tensors that cannot be reused. Used by walker 0 of `workers`, which owns the transport.
 class TaskExecutor {
  public:
   /// `variable` gives the address of a variable's bytes by its name. The plan must have been verified, and must outlive
-  /// the executor. Error(resource) when the arenas do not fit into memory.
+  /// the executor. Error(resource) when the arenas do not fit into memory; Error(plan) when a kernel is missing or does
+  /// not fit the plan.
   TaskExecutor(const Plan& plan, int task, Transport& transport, Workers& workers,
                const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& options);
   ~TaskExecutor();
   TaskExecutor(const TaskExecutor&) = delete;
   TaskExecutor& operator=(const TaskExecutor&) = delete;
 
-  /// Runs the setup (before the first step) and one step. `feeds`: of the plan's feeds, those that this task gives.
-  /// `fetched`: one for each of the plan's fetches, set where they arrive here; give it again to the next step, which
-  /// overwrites the tensors that nobody else has kept. Errors are those of kernels, with op, task and line; those of
-  /// the transport; Error(stalled), the verdict. After an error the executor is not used again.
+  /// Runs the setup (before the first step) and one step. `feeds` has a tensor for each of the plan's feeds, defined
+  /// where this task gives it. `fetched` has one for each of the plan's fetches, and is set where the fetch arrives at
+  /// this task; pass it again to the next step, which overwrites the tensors that nobody else holds. Throws errors of
+  /// kernels, with op, task and line; those of the transport; Error(stalled). After an error the executor must not be
+  /// used again.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched);
 
-  /// Of the last step, without the setup.
+  /// The messages and copies of the last step, without the setup.
   [[nodiscard]] const Traffic& measured() const;
   /// How often each region ran in the last step.
   [[nodiscard]] std::span<const std::int64_t> region_runs() const;
-  /// Bytes of the arenas.
+  /// Bytes of the arenas and the variables.
   [[nodiscard]] std::uint64_t arena_bytes() const;
 
  private:

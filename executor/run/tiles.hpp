@@ -1,4 +1,4 @@
-// TileWork: elementwise kernels, and those that work by rows, go over their values together, a tile at a time.
+// TileWork: runs elementwise kernels, and kernels that work row by row, together on one tile after another.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct FailedMember {
 struct TileArray {
   static constexpr std::uint64_t kInMemory = UINT64_MAX;
   Array array;
-  std::byte* home = nullptr;       ///< of its buffer; null in a slot
-  std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kSlotBytes
-  std::int64_t row = 1;            ///< elements of the region that one of its elements stands for
+  std::byte* home = nullptr;       ///< its buffer's address; null if it lies in a slot
+  std::uint64_t slot = kInMemory;  ///< offset of its slot in the thread's kSlotBytes; kInMemory: it has a buffer
+  std::int64_t row = 1;            ///< in a slot: elements of the region for each of its elements
 };
 
 /// An array in memory with as many elements as the region works on.
 struct TileStream {
   const std::byte* data;
   std::int64_t element_bytes;
-  std::int64_t part;  ///< bytes of a tile that are fetched during one member
+  std::int64_t part;  ///< bytes of the next tile that are prefetched while one member is computed
   bool written;
 };
 
@@ -41,13 +41,13 @@ struct TileMember {
   std::uint32_t inputs;
   const Instruction* plan;     ///< for messages
   bool stream = false;         ///< KernelRun::stream
-  std::int64_t row = 1;        ///< elements of the region that an element of the output stands for
+  std::int64_t row = 1;        ///< elements of the region for each element of the output
   std::int64_t tile_rows = 0;  ///< elements of the output in a tile
 
-  /// A run of its kernel on `arrays`, which begin with its inputs and the output; its piece is still to be set.
+  /// A run of its kernel on `arrays`, which begin with its inputs and its output. The caller sets KernelRun::piece.
   [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
                                  std::span<const std::int64_t> iterations) const;
-  /// Computes the piece of such a run. Throws FailedMember.
+  /// Computes the piece of a run made by run_on(). Throws FailedMember.
   void compute(KernelRun& run) const;
 };
 
@@ -58,18 +58,18 @@ struct TileWork {
   const std::int64_t& step;
   std::span<const std::int64_t> iterations;
   std::vector<TileMember> members;
-  std::vector<TileArray> arrays;    ///< of the members, one after another: inputs, then the output
-  std::vector<TileStream> streams;  ///< of the arrays, each once
+  std::vector<TileArray> arrays;    ///< each member's inputs and output, in the order of members
+  std::vector<TileStream> streams;  ///< the arrays to prefetch, each once
 
-  /// The output of `member`, which no other member reads, goes to `where` from now on; null: to its buffer. `stream` as
-  /// KernelRun::stream.
+  /// Makes `member`, whose output no other member reads, write it to `where` from now on; null: to its buffer. `stream`
+  /// as KernelRun::stream.
   void place(std::uint32_t member, std::byte* where, bool stream);
 
-  /// To be called when all members are there.
+  /// To be called after the last member has been added.
   void finish();
 
-  /// Runs all members for each tile; tiles are split over the threads. What no other instruction reads lies in slots
-  /// on the thread's stack. Throws FailedMember.
+  /// Runs all members for each tile; tiles are split over the threads. Values that no other instruction reads lie in
+  /// slots on the thread's stack. Throws FailedMember.
   void run() const;
 
  private:

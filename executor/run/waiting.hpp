@@ -13,7 +13,8 @@
 
 namespace ferry {
 
-/// Of one task. It moves the transfers on, helps other walkers with their kernels, and knows when to give up.
+/// One per task. While it waits, it moves the transfers on and helps other walkers with their kernels; after the
+/// deadline it gives up.
 class Waiting {
  public:
   Waiting(const ResolvedPlan& resolved, Transport& transport, Workers& workers, Ledger& ledger,
@@ -25,8 +26,9 @@ class Waiting {
         cancellation_(cancellation),
         deadline_(deadline) {}
 
-  /// Returns when ready() is true, for the instruction `r`: spins a little, then sleeps as the transport can.
-  /// Error(stalled) after the deadline and a grace without a transfer or a helped kernel; Error(interrupted); Stopped.
+  /// Returns when ready() is true; `r` is the instruction that waits. Spins a little, then sleeps in the transport.
+  /// Throws Error(stalled) after the deadline plus kGrace without a completed transfer or help given to a kernel;
+  /// Error(interrupted); Stopped.
   template <class Ready>
   void until(const Ready& ready, const Resolved& r) {
     if (!ready()) longer(ready, r);
@@ -37,11 +39,13 @@ class Waiting {
  private:
   /// Longest sleep while other walkers may want help.
   static constexpr std::chrono::microseconds kShortIdle{50};
-  /// First sleep when only a transfer can wake it; doubled up to the longest, to leave the cores to others.
+  /// First sleep when only a transfer can end the wait; doubled up to the longest, to leave the cores to others.
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
-  /// Added to the deadline, at most doubling it, so that a task in an endless loop reports first: it is the cause.
+  /// Added to the deadline, at most doubling it. A task in an endless loop does not get it and so reports first: its
+  /// loop is why the others wait.
   static constexpr std::chrono::seconds kGrace{1};
-  /// Spins 1/kSpinShare of Workers::spins(), with a pause every kPauseEvery turns: long pauses delay short messages.
+  /// It spins for 1/kSpinShare of Workers::spins() turns, and pauses only every kPauseEvery turns, since pauses delay
+  /// short messages.
   static constexpr int kSpinShare = 4, kPauseEvery = 8;
 
   template <class Ready>

@@ -41,7 +41,7 @@ void Walker::run(std::uint32_t region) {
   }
 }
 
-/// Work of a device, which the instruction at hand need not be.
+/// Reports work that failed on a device. Its tag names its instruction, which need not be the current one.
 void Walker::fail(const FailedWork& failed) {
   const Instruction& instruction =
       failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current_->plan;
@@ -51,7 +51,7 @@ void Walker::fail(const FailedWork& failed) {
        instruction);
 }
 
-/// What a kernel threw.
+/// Reports what a kernel threw.
 void Walker::fail(const std::exception_ptr& thrown, const Instruction& instruction) {
   const Plan& plan = resolved_.plan();
   const int task = resolved_.task();
@@ -90,7 +90,8 @@ void Walker::walk_watched(std::uint32_t region) {
   }
 }
 
-/// Where devices have queues: what is theirs is given to them, and of that only the giving takes time here.
+/// The walk where devices have queues: their instructions are only submitted here, so a trace has the time of the
+/// submission.
 [[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
@@ -118,7 +119,7 @@ void Walker::execute(Resolved& r) {
   if ((r.flags & kBesides) == 0) [[likely]]
     return perform(r);
   if ((r.flags & Resolved::kWaits) != 0) {
-    // What it waits for is another line than what it reads: both come at once.
+    // The flag that it waits for and its inputs are on different cache lines: fetch them at the same time.
     if (r.run != nullptr)
       for (const Array& input : r.run->inputs) __builtin_prefetch(input.data);
     await(r);
@@ -176,7 +177,8 @@ void Walker::perform(Resolved& r) {
   }
 }
 
-/// Lets a kernel write its output where the send after it would copy it, if the receiver is ready.
+/// Lets a kernel write its output directly into the receiver's memory, if the receiver is ready, so that the send after
+/// it need not copy.
 void Walker::place_output(const Resolved& r) {
   const std::uint64_t bytes = resolved_.plan().channels[r.link->channel].bytes;
   r.link->written = shared_.transport.window(r.link->peer, r.link->channel, bytes);
@@ -222,7 +224,8 @@ void Walker::run_epilogue(const Resolved& r) {
   --loops_;
 }
 
-/// A loop need not wait for anything, so it looks by itself whether it is to go on.
+/// Checks whether the loop is to end early (another walker's failure, an interrupt, a lost task, the deadline), since a
+/// loop may never reach a wait, where these are checked otherwise.
 [[gnu::noinline]] void Walker::look_up(const Resolved& r, std::int64_t iteration) {
   const bool around = watch_.look();
   shared_.cancellation.check_stopping();
@@ -242,7 +245,7 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
 }
 
-/// Into the tensor of the step before, unless somebody has kept that.
+/// Reuses the tensor of the previous step unless somebody else still holds it or it has another type.
 [[gnu::noinline]] void Walker::fetch(const Resolved& r) {
   const PlanPort& port = resolved_.plan().fetches[r.target];
   Tensor& out = shared_.fetched[r.target];
@@ -260,7 +263,7 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(bytes.data(), bounded ? r.input + kExtentBytes : r.input, bytes.size());
 }
 
-/// Until other threads of this task have come far enough.
+/// Waits until other threads of this task have come as far as `r` needs.
 void Walker::await(const Resolved& r) {
   const auto reached = [&] {
     return shared_.cancellation.stopping() || std::all_of(r.waits.begin(), r.waits.end(), [&](const Wait& wait) {

@@ -20,12 +20,12 @@ namespace ferry {
 
 class Trace;
 
-/// Instructions that a walker has published in this region, on a cache line of its own.
+/// How many instructions of the setup or step a walker has done, as last published; on a cache line of its own.
 struct alignas(64) Progress {
   std::atomic<std::uint32_t> done{0};
 };
 
-/// What the walkers of a task have in common.
+/// What the walkers of a task share.
 struct SharedWalk {
   ResolvedPlan& resolved;
   Transport& transport;
@@ -34,16 +34,16 @@ struct SharedWalk {
   Ledger& ledger;
   Waiting& waiting;
   Cancellation& cancellation;
-  Queues* queues = nullptr;        ///< null: the plan has none
+  Queues* queues = nullptr;        ///< null: the task uses no queues
   NumberChecks* checks = nullptr;  ///< null: numbers are not checked
   Trace* trace = nullptr;          ///< null: nothing is traced
-  std::uint64_t plan_id = 0;       ///< in traces
-  std::vector<Progress> progress;  ///< of walkers
+  std::uint64_t plan_id = 0;       ///< identifies the plan in traces
+  std::vector<Progress> progress;  ///< by walker
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
 };
 
-/// Aligned, so that no two write to one cache line.
+/// Aligned, so that no two walkers write to the same cache line.
 class alignas(64) Walker {
  public:
   Walker(SharedWalk& shared, std::size_t thread)
@@ -51,10 +51,10 @@ class alignas(64) Walker {
 
   /// Resets the counters; called before each run().
   void begin();
-  /// The thread's part of the region, and of those nested in it. What fails goes to the cancellation.
+  /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(std::uint32_t region);
 
-  /// Since begin().
+  /// The messages and copies since begin().
   [[nodiscard]] const Traffic& moved() const { return moved_; }
   /// How often each region was run since begin().
   [[nodiscard]] std::span<const std::int64_t> region_runs() const { return region_runs_; }
@@ -80,7 +80,7 @@ class alignas(64) Walker {
   ResolvedPlan& resolved_;
   const std::size_t thread_;
   const Resolved* current_ = nullptr;
-  std::size_t loops_ = 0;  ///< around what it runs now
+  std::size_t loops_ = 0;  ///< number of loops around the current instruction
   LoopWatch watch_;
   Traffic moved_;
   std::vector<std::int64_t> region_runs_;

@@ -1,4 +1,4 @@
-// Workers: the threads of one task, and splitting of kernels over them.
+// Workers: the threads of one task, and how kernels are split over them.
 #pragma once
 
 #include <array>
@@ -21,19 +21,20 @@ namespace ferry {
 struct WorkersOptions {
   int threads = 1;
   bool crowded = false;               ///< more threads than cores on this host: sleep soon instead of spinning
-  std::function<void(int)> on_start;  ///< called first on each thread that is made, with its walker: pins it
+  std::function<void(int)> on_start;  ///< called first on each new thread, with its walker's number, to pin it
 };
 
-/// The walkers of one task. Walker 0 is the thread that calls run(), the others are threads made here, which sleep
-/// while there is nothing to do. There is no other pool in ferry: kernels split over the same threads, and a walker
+/// The walkers of one task. Walker 0 is the thread that calls run(); the others are threads made here, which sleep
+/// while there is nothing to do. Ferry has no other thread pool: kernels are split over the same threads, and a walker
 /// that waits helps the others with their kernels.
 ///
 /// The walker that splits a kernel takes chunks from the front, helpers take them from the back: so each walker
-/// computes about the same part of successive kernels, which its cache has. Who computes a chunk is up to timing; what
-/// a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
+/// computes about the same part of successive kernels, which is in its cache. Which walker computes a chunk depends on
+/// timing, but the bounds of a chunk depend only on n and grain, so results have the same bits for any number of
+/// threads.
 ///
-/// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each also
-/// from inside its own body; called from a thread that is no walker of this task, it splits over nobody.
+/// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each() also
+/// from inside its own body. On a thread that is no walker of this task, for_each() runs all chunks on that thread.
 class Workers final : public Parallel {
  public:
   /// Error(resource) when the system gives no more threads.
@@ -51,25 +52,27 @@ class Workers final : public Parallel {
   template <class F>
   void run_alone(const F& f);
 
-  /// As Parallel::for_each. What the body throws ends the split and is thrown here: of several, the one of the lowest
-  /// chunk.
+  /// As Parallel::for_each. If the body throws, later chunks are skipped and the exception of the lowest failed chunk
+  /// is rethrown here.
   void for_each(std::int64_t n, std::int64_t grain, const Body& body) override;
 
-  /// Called by walker 0 between chunks, so that its transfers move while it computes; null: nothing. It must not throw.
+  /// Sets what walker 0 calls between chunks, so that its transfers progress while it computes; null: nothing. It must
+  /// not throw.
   void on_chunk(std::function<void()> poll) { poll_ = std::move(poll); }
 
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Looks at ready() for `turns` turns and gives whether it became true. Meanwhile it helps; every `pause_every`-th
-  /// turn without help to give is a pause. Help begins the count anew: a walker that splits one kernel soon splits the
-  /// next. ready() may throw.
+  /// Polls ready() for `turns` turns and returns whether it became true. In each turn it helps another walker if it
+  /// can, and else pauses in every `pause_every`-th. Helping restarts the count, since a walker that splits one kernel
+  /// soon splits the next. ready() may throw.
   template <class Ready>
   [[nodiscard]] bool spin(const Ready& ready, int turns, int pause_every);
-  /// Returns when ready() is true: spins, then sleeps until notify() and helps. ready() may throw.
+  /// Returns when ready() is true: spins, then alternates between helping and sleeping until notify(). ready() may
+  /// throw.
   template <class Ready>
   void wait(const Ready& ready);
-  /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
+  /// Unless ready(), sleeps until notify(), until there is a kernel to help with, or for `at_most`.
   template <class Ready>
   void sleep(const Ready& ready, std::chrono::microseconds at_most);
   /// To be called after a store that walkers may wait for.
@@ -77,7 +80,7 @@ class Workers final : public Parallel {
     fence_.light();
     if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
   }
-  /// Asks what the walkers run to end early (cancelled()); for good. Any thread.
+  /// Asks the walkers to end early: cancelled() is true from now on. May be called by any thread.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   /// How many turns to spin before sleeping.
@@ -86,17 +89,17 @@ class Workers final : public Parallel {
  private:
   /// A kernel being split. Slots are reused, never freed, so that a helper that comes late finds a closed slot.
   struct alignas(64) Slot {
-    std::atomic<std::uint32_t> state{0};  // bit 0: open; above it the number of helpers inside
+    std::atomic<std::uint32_t> state{0};  // bit 0: open; the bits above: the number of helpers inside
     std::atomic<std::int64_t> chunks{0};
     std::int64_t n = 0, grain = 1;
     const Body* body = nullptr;
     std::mutex failing;
-    std::atomic<std::int64_t> failed_chunk{0};  // later chunks are not run any more
+    std::atomic<std::int64_t> failed_chunk{0};  // the lowest; later chunks are skipped
     std::exception_ptr failure;
-    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks: from the front, and in the upper half from the back
+    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks taken: lower half from the front, upper from the back
   };
   enum class End : std::uint8_t { front, back };
-  /// Splits inside splits that others help with; deeper ones run on their own thread alone.
+  /// Depth of nested splits up to which others help; deeper splits run on their own thread alone.
   static constexpr int kNesting = 4;
   static constexpr std::chrono::milliseconds kLongSleep{100};
 
@@ -118,7 +121,7 @@ class Workers final : public Parallel {
     int walker_before_;
   };
 
-  /// While one lives, notify() wakes sleepers; otherwise it costs next to nothing.
+  /// While an object lives, notify() wakes sleepers; otherwise notify() costs next to nothing.
   class Drowsy {
    public:
     explicit Drowsy(Workers& workers) : workers_(workers) {
@@ -150,7 +153,7 @@ class Workers final : public Parallel {
   alignas(64) std::atomic<int> drowsy_{0};           // walkers that sleep, or are about to
   alignas(64) std::atomic<int> open_{0};             // slots with chunks left to take
   alignas(64) std::atomic<std::uint64_t> round_{0};  // counts calls of run()
-  std::atomic<int> running_{0};                      // threads that have not returned from this call's body
+  std::atomic<int> running_{0};                      // threads made here that are still in the body of run()
   std::atomic<bool> stopping_{false}, cancelled_{false};
   const std::function<void(int)>* body_ = nullptr;
   std::vector<std::thread> made_;

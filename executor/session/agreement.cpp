@@ -105,7 +105,7 @@ TaskRequest unpacked(std::string_view bytes) {
   return asked;
 }
 
-/// Of all tasks' requests one, or an Error that is the same on all tasks.
+/// Makes one agreed request of all tasks' requests, or throws an Error that is the same on all tasks.
 class Agreement {
  public:
   /// `texts`: the packed request of each task.
@@ -168,7 +168,7 @@ class Agreement {
     std::vector<std::int32_t> tasks;
   };
 
-  /// Given by the task that owns the input if that one has it, else by the first that has.
+  /// The feed is given by the task that owns the input if it has the feed, else by the first task that has it.
   Signature::Feed feed(const std::string& name, const Givers& givers) const {
     const Op op = graph_.op(*graph_.find(name));
     std::int32_t giver = givers.tasks[0];
@@ -182,8 +182,8 @@ class Agreement {
 
   const Graph& graph_;
   const Topology& topology_;
-  std::vector<TaskRequest> requests_;  // equal ones that follow one another are here once: of many tasks nearly all
-  std::vector<std::size_t> of_task_;   // which of them each task has
+  std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
+  std::vector<std::size_t> of_task_;   // by task: its index in requests_
   std::map<std::string, Givers> givers_;
 };
 

@@ -1,5 +1,5 @@
-// The control exchange with which a run begins: all tasks agree on what is fetched, run and fed, so that all make the
-// same plan, also when only task 0 knows a feed.
+// The exchange of control messages with which a run begins: all tasks agree on what is fetched, run and fed, so that
+// all make the same plan, even if only one of them has a feed.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct Agreed {
 /// Agreed::request of a request whose fetches and targets are defined.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `topology` tells who owns an input; `gives`: this task may give the request's feeds.
-/// Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's; nothing has
-/// been started then.
+/// Called by every task. `topology` tells which task owns an input; `gives`: whether this task gives the request's
+/// feeds. Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's;
+/// nothing has been started then.
 [[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
                            const Topology& topology, const Deadline& deadline);
 
-/// The same, without a word to anybody, where one call speaks for all tasks of the job; `all_give`: every task may give
-/// the request's feeds, else task 0 alone.
+/// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
+/// request's feeds, else task 0 alone.
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kDamaged = ".damaged";
 
-/// A checkpoint and its variables; without one, step is -1.
+/// A checkpoint and its variables.
 struct Loaded {
   std::string name;
   Manifest manifest;
@@ -52,7 +52,7 @@ void require_fit(const Manifest& manifest, const std::string& path, const Graph&
         .hint("--seed " + std::to_string(manifest.seed));
 }
 
-/// The newest sound checkpoint of a folder. Those that are not are put aside when there is one that is.
+/// The newest undamaged checkpoint of a folder. The damaged ones that are newer are renamed if there is one.
 std::optional<Loaded> newest(FileSystem& files, const std::string& folder, const Graph& graph, std::uint64_t seed) {
   std::vector<std::string> notes, damaged;
   for (const std::string& name : checkpoint_names(files, folder)) {
@@ -95,7 +95,7 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
       .hint("--resume, which goes on from it, or name another folder");
 }
 
-/// The facts of the checkpoint that all tasks must know, as bytes.
+/// What all tasks must know of the checkpoint, as bytes.
 std::string blob_of(const std::optional<Loaded>& loaded) {
   BlobWriter writer;
   writer.add(loaded.has_value());
@@ -161,7 +161,7 @@ struct Checkpoints::State {
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
 
-  /// Calls body() on the process of task 0; what it throws is thrown on all.
+  /// Calls body() on the process of task 0; an Error that it throws is thrown on all.
   template <class F>
   void at_main(F body) {
     agreed(is_main() ? problem_of(body) : std::nullopt);
@@ -181,7 +181,8 @@ struct Checkpoints::State {
     });
   }
 
-  /// The name of the job, which its lock has: so the others know that it is the same folder.
+  /// Makes and locks the folder, and returns the job's name. Task 0 writes it into the lock file, where the others look
+  /// for it to see that their folder is the same.
   std::string join_folder() {
     std::string job = is_main() ? new_job_name() : std::string();
     at_main([&] {

@@ -15,24 +15,25 @@ class CheckpointSaver;
 class FileSystem;
 
 struct CheckpointOptions {
-  std::string folder = {};       ///< made if it is not there; one that all tasks see, for one job at a time
-  std::int64_t every_steps = 0;  ///< saves whenever the request's steps are a multiple of it; 0: not by steps
-  double every_seconds = 0;      ///< saves when so long has passed since the last time; 0: not by time
-  int keep = 3;                  ///< of the newest
-  /// Goes on from the newest checkpoint that is sound, if there is any. False: a folder that has any is refused.
+  std::string folder = {};       ///< made if missing; all tasks must see it, and only one job at a time may use it
+  std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
+  double every_seconds = 0;      ///< saves when this long has passed since the last save; 0: never
+  int keep = 3;                  ///< how many checkpoints are kept, the newest
+  /// Goes on from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
   bool resume = false;
   Clock* clock = nullptr;       ///< of task 0; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
 };
 
-/// Saves a session between the steps of one request: the variables that have a value, and how often each request has
-/// run, on which random numbers and the order of data depend. A run that goes on from a checkpoint, with the same
-/// graph, seed and tasks, ends with the same bits as one that was never stopped; with ClusterOptions::invariant on any
-/// number of processes, else with other tasks but for rounding.
+/// Saves a session between the steps of one request: the variables that have a value, and how many steps each request
+/// has made, which random numbers and the order of data depend on. A run that goes on from a checkpoint, with the same
+/// graph, seed and tasks, ends with the same bits as one that was never stopped. With ClusterOptions::invariant the
+/// number of processes may differ; without it, another number of tasks gives results that differ by rounding.
 ///
-/// At a boundary each task copies its parts, which takes as much memory as they have; a thread of each process writes
-/// them while the steps go on. A checkpoint has its name when all of it is on the disk, so at any moment, a crash
-/// included, the one before can be loaded. One that is due while the one before is being written waits for it.
+/// Between two steps each task copies its parts, which takes as much memory as they have; a thread of each process
+/// writes the copies while the steps go on. A checkpoint gets its name when all of it is on the disk, so the one before
+/// can be loaded at any moment, even after a crash. A checkpoint that is due while another is being written waits for
+/// it.
 ///
 ///     Checkpoints checkpoints(session, request, {.folder = "saved", .every_steps = 100, .resume = true});
 ///     request.checkpoints = &checkpoints;
@@ -46,22 +47,22 @@ struct CheckpointOptions {
 /// Used from the session's thread. All processes make the same calls.
 class Checkpoints {
  public:
-  /// Error(usage): the folder cannot be written, is not the same for all tasks, another job uses it, it has checkpoints
-  /// and `resume` is false, or the session's seed is not the checkpoint's. Error(file): it has checkpoints, none of
-  /// which is sound; one fits another graph (lists missing, extra and differing variables), or was saved by a newer
-  /// ferry. A checkpoint that is damaged is said on the log, and gets ".damaged" behind its name when an older one is
-  /// taken. The session must outlive this.
+  /// Error(usage): the folder cannot be written, is not the same for all tasks, or is used by another job; it has
+  /// checkpoints and `resume` is false; or the session's seed is not the checkpoint's. Error(file): all its checkpoints
+  /// are damaged; or the newest undamaged one fits another graph (lists missing, extra and differing variables) or was
+  /// saved by a newer ferry. If damaged checkpoints are skipped, the log says so and ".damaged" is appended to their
+  /// names. The session must outlive this.
   Checkpoints(Session& session, const RunRequest& request, CheckpointOptions options);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// The request's steps in the checkpoint from which the session goes on; 0: there was none.
+  /// The number of the request's steps in the checkpoint from which the session goes on; 0: there was none.
   [[nodiscard]] std::int64_t step() const;
-  /// The steps of another request in that checkpoint.
+  /// The number of steps of another request in that checkpoint.
   [[nodiscard]] std::int64_t steps_of(const RunRequest& request) const;
   /// Saves the present state, unless it is saved already, and returns when it is on the disk. Errors: as run() with
-  /// these checkpoints, Error(resource) for a full disk, Error(usage) for a folder that cannot be written any more.
+  /// these checkpoints; Error(resource) for a full disk; Error(usage) if the folder can no longer be written.
   void save();
 
   /// For Session.
@@ -77,15 +78,15 @@ class Checkpoints {
 struct CheckpointFacts {
   std::string name;         ///< of its folder
   std::int64_t step = -1;   ///< -1: unknown
-  int tasks = 0;            ///< that saved it
+  int tasks = 0;            ///< number of tasks of the job that saved it
   std::uint64_t bytes = 0;  ///< of its variables
   std::string problem;      ///< why it cannot be loaded; empty: it can
 };
 
-/// The checkpoints of a folder, the oldest first, each read whole and compared with its hashes. Error(file) when the
-/// folder cannot be read. Thread-safe.
+/// The checkpoints of a folder, the oldest first, including those with ".damaged" in their names. Each is read whole
+/// and compared with its hashes. Error(file) when the folder cannot be read. Thread-safe.
 [[nodiscard]] std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files);
-/// Whether a folder holds checkpoints or what is left of them.
+/// Whether a folder holds a checkpoint, by its name: damaged ones that were not renamed count.
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// ExecutorFactory: makes the executors of a task, with what the session's options and the task give them.
+// ExecutorFactory: makes the executors of a task from the session's options and the task's state.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ class ExecutorFactory {
   Trace* const trace_;
 };
 
-/// The feeds of the plan that the task gives, in the plan's order.
+/// A tensor for each of the plan's feeds, undefined for those that another task gives.
 [[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// JobMember: one task among those of its job. It exchanges data with them, and fails with them.
+// JobMember: one task as a member of its job: it exchanges data with the other tasks, and fails together with them.
 #pragma once
 
 #include <exception>
@@ -30,10 +30,11 @@ class JobMember {
   }
   /// Task 0's number, on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);
-  /// Throws on all tasks the first task's problem that is not empty, with its code. All tasks call it.
+  /// Throws on all tasks the first problem, in the order of tasks, that is not empty, with that task's `code`. All
+  /// tasks call it.
   void agree_on_problem(const std::string& problem, Code code) const;
 
-  /// Returns f(). An error in it ends the job: the others are told, and this session is not used again.
+  /// Returns f(). An error in it ends the job: the others are told, and this session cannot be used again.
   template <class F>
   auto guarded(F f) {
     try {
@@ -43,7 +44,7 @@ class JobMember {
       throw;
     }
   }
-  /// Returns f(). An error in it occurs on all tasks alike, so none need be told.
+  /// Returns f(), where an Error occurs on all tasks alike, so nobody is told; this session cannot be used again.
   template <class F>
   auto together(F f) {
     try {
@@ -53,11 +54,11 @@ class JobMember {
       throw;
     }
   }
-  /// After an error on all tasks: true if the session cannot be used again.
+  /// To be called after an error that occurs on all tasks; true: the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
   /// True once something has failed while the job was running.
   [[nodiscard]] bool failed() const { return failed_; }
-  /// Aborts the job, for lack of memory on this task; returns the error to throw.
+  /// Aborts the job because this task is out of memory; returns the error to throw.
   [[nodiscard]] Error out_of_memory();
 
  private:

@@ -19,13 +19,13 @@ namespace ferry {
 /// SessionOptions::bucket_bytes; nullopt: chosen by the links.
 using BucketBytes = std::optional<std::int64_t>;
 
-/// Verified plans, by request and size of buckets. Thread-safe.
+/// Verified plans by request and bucket size. Thread-safe.
 class PlanCache {
  public:
   struct Planned {
     PlanResult result;
     std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the library of its kernels
-    /// The layouts of the plan's variables, made when they are first asked for. Thread-safe.
+    /// The layouts of the plan's variables, made at the first call. Thread-safe.
     [[nodiscard]] const VariableLayouts& variables() const {
       std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
       return layouts_;
@@ -39,12 +39,12 @@ class PlanCache {
 
   PlanCache(const Cluster& cluster, const SessionOptions& options)
       : cluster_(cluster), options_(options), kernels_(cluster.state(), options) {}
-  /// Returns the plan once it has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
+  /// Verifies the plan and returns it; Error(plan) if it fails. `of_plan` is its fingerprint.
   [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const OpSet* ops,
                                        const KernelLookup& kernels);
   [[nodiscard]] const SessionKernels& kernels() const { return kernels_; }
-  /// The plan with buckets of that size. The first caller makes it, others wait. Errors as make_plan; an error is not
-  /// kept.
+  /// The plan with that bucket size. The first caller makes it while others wait. Errors as make_plan; after an error
+  /// the next call tries again.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
                            BucketBytes bucket_bytes);
   /// Forgets plans with other bucket sizes.

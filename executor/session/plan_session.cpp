@@ -28,7 +28,7 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
   }
 }
 
-/// Error(plan) when the plan reaches from task to task through memory that they do not share here.
+/// Error(plan) when the plan has puts or gets between tasks that do not share memory here.
 void require_memory(const Plan& plan, const Cluster& cluster) {
   const auto require = [&](std::span<const std::int32_t> group) {
     if (cluster.topology().share_memory(group)) return;
@@ -43,7 +43,7 @@ void require_memory(const Plan& plan, const Cluster& cluster) {
       for (const auto& group : plan.groupings[collective.grouping]) require(group);
 }
 
-/// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
+/// The plan after all checks, with this job's topology in place of the one that it was made for.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
   require_memory(plan, cluster);
@@ -53,7 +53,7 @@ PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOption
   return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels.lookup());
 }
 
-/// Names of the variables whose value from before a step something reads.
+/// Names of the variables that some instruction reads.
 std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   std::set<std::string, std::less<>> names;
   for (const PlanClass& c : plan.classes) {
@@ -101,7 +101,7 @@ struct PlanSession::State {
 
   [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
 
-  /// What keeps the job from running: the feeds of this task, or variables.
+  /// What is wrong with the variables or with this task's feeds; empty: nothing.
   [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const {
     for (const std::string& name : read)
       if (!task.has_value(name))

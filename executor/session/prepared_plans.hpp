@@ -1,4 +1,4 @@
-// PreparedPlans: the plans that one task of a session has at hand, which all tasks have found to be the same.
+// PreparedPlans: the plans of one task of a session, after all tasks have found them to be the same.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace ferry {
 struct Prepared {
   PlanCache::Shared planned;
   std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
-  std::uint64_t bound = 0;                 ///< what VariableStore::bind() gave when the executor was made
+  std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
 };
 
 /// One per task. of() and candidates() are collective: all tasks call them.
@@ -28,17 +28,17 @@ class PreparedPlans {
   PreparedPlans(JobMember& member, PlanCache& plans, BucketBytes bucket_bytes)
       : member_(member), plans_(plans), bucket_bytes_(bucket_bytes) {}
 
-  /// The plan of the request, made when it is not at hand. Errors as make_plan; Error(plan) where tasks have made
-  /// different plans.
+  /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
+  /// plans.
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
   /// The session's only plan, which was made before.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
-  /// The request's plans with buckets of several sizes, without those that send the same messages; the session's own
-  /// size first.
+  /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
+  /// the first.
   [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
-  /// From now on all plans have buckets of that size.
+  /// Makes all plans have that bucket size from now on, and forgets the others.
   void use(BucketBytes bucket_bytes);
-  /// The request's key in PlanCache; graphs without entries are those that restore variables.
+  /// The request's key in PlanCache. It marks graphs without entries, such as those that restore variables, apart.
   [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
 
  private:

@@ -1,4 +1,4 @@
-// The times and traffic of a run on all tasks (RunStats).
+// Collects the times and traffic of a run from all tasks (RunStats).
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace ferry {
 /// A task's record of its last run.
 struct LastRun {
   std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
-  WireCount wire;                        ///< of its last step
+  WireCount wire;                        ///< what the transport sent in its last step
   StepTimes times;
 };
 

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A graph that sets the variables of another from feeds at task 0.
+/// A graph that sets the variables of `model` from feeds at task 0.
 class RestoreGraph {
  public:
   RestoreGraph(const Graph& model, const TensorMap& values) {
@@ -87,7 +87,7 @@ Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
 }
 
 TensorMap Session::variables() {
-  // Reading a variable is a fetch like any other; the handles only name values of the graph, which stays as it is.
+  // A Value needs a mutable graph; fetching values of it does not change it.
   auto& graph = const_cast<Graph&>(state_->graph);
   RunRequest request;
   for (OpId id : graph.variables()) request.fetches.push_back(graph.value(graph.op(id).output(0)));

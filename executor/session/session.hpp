@@ -31,22 +31,24 @@ struct SessionOptions {
   bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
   /// The device kind of ops whose annotation names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device;
-  bool reasons = false;  ///< Session::plan also gives the reasons
+  bool reasons = false;  ///< Session::plan also says why each op is where it is and why each message exists
   std::function<void(const PassReport&)> on_pass =
       {};                     ///< called after each pass of planning, on the thread that plans
   bool check_passes = false;  ///< as PlanOptions::check_passes
-  /// Sums that are made one after another share a message until they have so many bytes. 0: none does, nor does any
-  /// message between hosts. Not given: as the topology's links suggest. The same on all tasks.
+  /// Successive sums share a message up to this many bytes. 0: each sum has its own, and so has each message between
+  /// hosts. Not given: chosen from the topology's links. The same on all tasks.
   std::optional<std::int64_t> bucket_bytes;
-  /// Elementwise ops on at least so many elements are run together, a few elements at a time, and what only they use
-  /// takes no memory; 0: none is. The same on all tasks.
+  /// Elementwise ops on at least this many elements are fused: they run together on a few elements at a time, and
+  /// values that only they use take no memory. 0: none is fused. The same on all tasks.
   std::int64_t fuse_from = PlanOptions().fuse_from;
-  /// Looks at every number that an op makes, and ends the job with Error(numeric), which names the first op, step and
-  /// line, where one is NaN or Inf and what the op was given is not. Ops then run one by one (as with fuse_from = 0).
+  /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
+  /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
-  const KernelTable* kernels = nullptr;  ///< null: the CPU's; else a copy of cpu_kernels() with your own, kept alive
-  /// Null: ferry's ops; else a copy of default_ops() with your own, which must live on. A PlanSession checks by them
-  /// what your kernels are given; it proves nothing of ops that are not there. A Session takes the ops from its graph.
+  /// Null: the CPU's; else a copy of cpu_kernels() with your own added, which must outlive the session.
+  const KernelTable* kernels = nullptr;
+  /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. A PlanSession
+  /// uses them to check what your kernels are given, and cannot check ops that are missing here. A Session takes the
+  /// ops from its graph.
   const OpSet* ops = nullptr;
   std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
@@ -61,14 +63,14 @@ struct TaskStats {
   std::string host;
   int threads = 1;
   Traffic measured, planned;
-  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< that the transport sent for it, chunks and headers included
+  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< what the transport sent, including chunks and headers
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
 };
 
 struct RunStats {
   std::uint64_t fingerprint = 0;
   std::int64_t steps = 0;
-  double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step
+  double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step, measured on task 0
   std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
 };
 
@@ -78,21 +80,22 @@ struct RunRequest {
   std::vector<Value> targets;
   TensorMap feeds;  ///< by name of the Input op
   std::int64_t steps = 1;
-  /// The task at which the fetches arrive; the same on all tasks. Where the last stage of a pipeline keeps its results,
-  /// the first one goes on to the next step without waiting for them.
+  /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
+  /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
-  /// What it throws comes out of run() as it is. It also ends the run on other tasks that are not done with their steps
-  /// yet (they may be ahead): there it is Code::program, unless it is an Error.
+  /// run() throws on that process what it throws. The run also ends on other tasks that have not finished their
+  /// steps yet: there it is an Error whose job_code() is that of the thrown Error, else Code::program.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
-  /// Saves between steps, and may stop the run there: Error(preempted), after which the session can be used. Null: no.
+  /// Saves checkpoints between steps, and may stop the run there with Error(preempted), after which the session is
+  /// still usable. Null: saves nothing.
   Checkpoints* checkpoints = nullptr;
 };
 
 /// How Session::tune measures.
 struct TuneOptions {
   std::int64_t steps = 0;  ///< of each measurement; 0: as many as take about 20 ms
-  int rounds = 3;          ///< measurements of each size, of which the least counts
+  int rounds = 3;          ///< measurements of each size, of which the shortest counts
   Clock* clock = nullptr;  ///< null: system_clock(). Task 0 reads it, before and after each measurement
 };
 
@@ -100,14 +103,14 @@ struct TuneOptions {
 struct Tuned {
   struct Size {
     std::optional<std::int64_t> bucket_bytes;  ///< as SessionOptions::bucket_bytes
-    double seconds = 0;                        ///< of a step; 0: not measured, for there is no other size
+    double seconds = 0;                        ///< of a step; 0: not measured, since no other size gives another plan
   };
-  std::vector<Size> sizes;  ///< first what the session had, then those with other plans, each plan once
-  std::size_t chosen = 0;
+  std::vector<Size> sizes;  ///< the session's own first, then one for each plan that sends other messages
+  std::size_t chosen = 0;   ///< index in `sizes`
 };
 
-/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a second run at
-/// once is refused with Error(usage). Plans are made once for each (fetches, targets, feed types) and kept.
+/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during
+/// another one is refused with Error(usage). A plan is made once for each (fetches, targets, feed types) and kept.
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
@@ -119,18 +122,19 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// One step; the fetched values, which arrive at task 0. On other tasks the tensors are undefined. Error(usage) for
-  /// bad feeds or fetches (the session stays usable); any error while running ends the job on all tasks: this session
-  /// is not used again, and the first call of a new one, which all tasks make, begins a new job of the cluster.
+  /// Runs one step and returns the fetched values, which arrive at task 0: in other processes the tensors are
+  /// undefined. Error(usage) for bad feeds or fetches (the session stays usable). Any error while running ends the job
+  /// on all tasks: this session cannot be used again; the first call of a new session, which all tasks make, begins a
+  /// new job of the cluster.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
-  /// Steps inside the runtime; the fetches of the last one, defined where RunRequest::fetch_to says.
+  /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
   std::vector<Tensor> run(const RunRequest& request);
 
   /// Measures `request` with buckets of several sizes, and uses the best from now on (SessionOptions::bucket_bytes).
-  /// The session keeps what it has unless another size is 2 % faster. Task 0 measures and decides for all. The steps
-  /// that it takes leave nothing behind: variables, the number of the next step, stats and traces are as before; Print
-  /// prints nothing, and RunRequest::on_step is not called. Memory: a copy of the variables that a step writes. Errors
-  /// as run(). All tasks call it.
+  /// The session keeps its size unless another is 2 % faster. Task 0 measures and decides for all. The measured steps
+  /// leave nothing behind: variables, the number of the next step, stats and traces are as before; Print prints
+  /// nothing, and RunRequest::on_step is not called. Memory: a copy of the variables that a step writes. Errors as
+  /// run(). All tasks call it.
   Tuned tune(const RunRequest& request, const TuneOptions& options = {});
 
   /// Variables by name: whole values, on task 0 (undefined elsewhere). All tasks call it.
@@ -141,10 +145,11 @@ class Session {
 
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
-  /// The plan that `request` gives, for printing and saving; with SessionOptions::reasons also the reasons. All tasks
-  /// call it.
+  /// The plan for `request`, for printing and saving; with the reasons if SessionOptions::reasons. The
+  /// reference is valid until tune() or the end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
-  /// Waits for nothing, tells the others that this task is done, frees everything. run() afterwards is Error(usage).
+  /// Writes the trace, if SessionOptions::trace_file names one, for which all tasks must call it, and frees everything.
+  /// run() afterwards is Error(usage).
   void close();
 
  private:

@@ -1,4 +1,4 @@
-// SessionKernels: the kernels of a session, of the CPU and of the devices that the job has besides.
+// SessionKernels: the kernels of a session, for the CPU and for the job's devices besides it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class SessionKernels {
         devices_(job.devices ? job.devices->kernels(cpu_) : nullptr),
         lookup_(cpu_, devices_.get()) {}
 
-  /// Null: the job has nothing but hosts.
+  /// Null: the job has no devices besides the hosts.
   [[nodiscard]] const KernelTable* devices() const { return devices_.get(); }
   [[nodiscard]] const KernelLookup& lookup() const { return lookup_; }
 

@@ -8,9 +8,8 @@
 
 namespace ferry {
 
-/// Seconds of each step: how many steps, the least, the median and the most. Up to kKept steps are all kept. In a
-/// longer run only every second, fourth, eighth … one is, for the median alone, so that memory does not grow with the
-/// run.
+/// Collects the seconds of each step: their count, minimum, median and maximum. The first kKept values are kept for the
+/// median; in a longer run only every second, fourth, eighth … value is, so that memory does not grow with the run.
 class StepTimes {
  public:
   static constexpr std::size_t kKept = 8192;  ///< even
@@ -33,7 +32,7 @@ class StepTimes {
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] double least() const { return least_; }
   [[nodiscard]] double most() const { return most_; }
-  /// There is a step.
+  /// Precondition: there is a step.
   [[nodiscard]] double median() const {
     std::vector<double> sorted = kept_;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -42,7 +41,7 @@ class StepTimes {
   }
 
  private:
-  /// The step at hand is one that stays: kKept is even.
+  /// Drops every second value. Since kKept is even, the step being added also fits the doubled stride.
   void halve() {
     for (std::size_t i = 1; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
     kept_.resize(kKept / 2);

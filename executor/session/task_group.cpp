@@ -18,8 +18,8 @@
 namespace ferry {
 namespace {
 
-/// The threads of the tasks beside the caller's: each runs what all of them are given, and waits. The caller runs the
-/// first task, or serves the relay, if there is one, while all run on threads of their own.
+/// The tasks' threads besides the caller's, which wait for calls of run(). In a call the caller runs the first task or,
+/// if there is a relay, serves that, and then all tasks have threads of their own.
 class TaskThreads {
  public:
   /// Error(resource) when the system gives no more threads.
@@ -34,11 +34,11 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  /// Calls body(i) for each local task i at once; then throws what failed first. Error(usage) on a thread that may not
+  /// Calls body(i) for all local tasks i at once; then throws as rethrow_first(). Error(usage) on a thread that may not
   /// serve the relay; then nothing was called.
   void run(const std::function<void(std::size_t)>& body) {
     if (relay_ != nullptr) relay_->check_thread();
-    running_ = threads_.size();  // nobody looks at it before the round has begun
+    running_ = threads_.size();  // needs no lock: no thread reads it before the round has begun
     begun_.change([&] {
       body_ = &body;
       ++round_;
@@ -55,7 +55,7 @@ class TaskThreads {
     rethrow_first();
   }
 
-  /// The error when there are more tasks, which need a thread each, than the system gives threads (`most`).
+  /// The error when the system gives only `most` threads for more tasks, each of which needs one.
   static Error no_threads(std::size_t tasks, std::uint64_t most, const std::string& why = "") {
     return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
                                      std::to_string(most) + " at most" + (why.empty() ? "" : ": " + why))
@@ -99,7 +99,7 @@ class TaskThreads {
     }
   }
 
-  /// Throws the cause among several failures: the first that is not the echo of another task's.
+  /// Throws the likely cause among several failures: the first that is not peer_lost, which only reports another's.
   void rethrow_first() {
     std::exception_ptr first;
     for (const std::exception_ptr& failure : failures_) {
@@ -119,11 +119,11 @@ class TaskThreads {
 
   HostRelay* const relay_;
   std::vector<std::exception_ptr> failures_;
-  Monitor begun_;  // guards what follows
+  Monitor begun_;  // guards body_, round_ and ending_
   const std::function<void(std::size_t)>* body_ = nullptr;
   std::uint64_t round_ = 0;
   bool ending_ = false;
-  Monitor done_;  // guards running_; apart, so that who is done does not wake those who wait for a round
+  Monitor done_;  // guards running_; separate from begun_, so that a finished task does not wake waiting threads
   std::size_t running_ = 0;
   std::vector<std::thread> threads_;
 };
@@ -150,7 +150,7 @@ struct TaskGroup::State {
     cluster.state().require_own_process();
   }
 
-  /// The first call of all tasks makes them and their threads: to plan takes neither.
+  /// Makes the tasks and their threads, at the first call that needs them: planning needs neither.
   void begin() {
     if (begun) return;
     if (cluster.options().elsewhere)
@@ -175,7 +175,7 @@ struct TaskGroup::State {
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
-  std::vector<PlanCache::Shared> planned;  ///< what plan() gave without tasks
+  std::vector<PlanCache::Shared> planned;  ///< keeps the plans that plan() has returned without tasks
   std::mutex beginning;
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
@@ -188,7 +188,7 @@ TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
     : state_(std::make_unique<State>(cluster, std::move(options))) {}
 
 TaskGroup::~TaskGroup() {
-  if (!state_->cluster.state().in_own_process()) {  // there are no threads to be joined
+  if (!state_->cluster.state().in_own_process()) {  // a child of fork() has no threads to join
     static_cast<void>(state_.release());
     return;
   }
@@ -250,7 +250,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
     s.threads->run([&](std::size_t i) {
       try {
         body(*s.tasks[i]);
-      } catch (const std::bad_alloc&) {  // which no other task throws
+      } catch (const std::bad_alloc&) {  // the other tasks do not know of it yet
         throw s.tasks[i]->member().out_of_memory();
       }
     });

@@ -1,4 +1,4 @@
-// TaskGroup: what sessions have in common, the tasks of this process and their threads.
+// TaskGroup: the tasks of this process and their threads, which all kinds of sessions use.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,25 @@ namespace ferry {
 
 class TaskSession;
 
-/// The tasks of this process, each on a thread of its own: the first on the caller's, unless that serves a relay. They
-/// begin with the first call of on_all(). Used from one thread.
+/// The tasks of this process, each on its own thread. The first runs on the caller's thread, unless that serves the
+/// relay (HostRelay). Tasks and threads are made by the first call of on_all(). Used from one thread.
 class TaskGroup {
  public:
   TaskGroup(const Cluster& cluster, SessionOptions options);
-  /// Ends a run in another thread with an error, waits for it, and closes.
+  /// Ends a run that another thread has under way with Error(interrupted), waits for it, and closes.
   ~TaskGroup();
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   [[nodiscard]] const Cluster& cluster() const;
-  /// Session::plan. No task is started for it if all tasks are here and nothing has run yet.
+  /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
-  /// Calls body(task) for each local task at once and returns when all have; then throws what failed first.
+  /// Calls body(task) for all local tasks at once and returns when all calls have returned; then throws the error of
+  /// the lowest task, but one that only reports another task's failure (peer_lost) only if there is no other.
   /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
-  /// has no thread for each task.
+  /// gives too few threads.
   void on_all(const std::function<void(TaskSession&)>& body);
-  /// on_all; returns the result of the first local task.
+  /// As on_all; returns the result of the first local task.
   template <class T>
   [[nodiscard]] T of_first(const std::function<T(TaskSession&)>& f) {
     T result{};
@@ -38,7 +39,7 @@ class TaskGroup {
     });
     return result;
   }
-  /// on_all for a function that gives tensors: returns for each the one that a task has defined.
+  /// As on_all, for a function that returns `count` tensors: returns for each place the tensor that some task defined.
   [[nodiscard]] std::vector<Tensor> tensors(std::size_t count,
                                             const std::function<std::vector<Tensor>(TaskSession&)>& f);
   /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.

@@ -18,7 +18,7 @@ namespace {
 /// How often a task that runs steps asks whether the job goes on.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
-/// The longest chain of initial values that read variables whose initial values read variables, and so on.
+/// The longest chain of variables, each of whose initial values reads the next.
 constexpr int kMostInitial = 256;
 
 double seconds(Duration duration) {
@@ -50,7 +50,7 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr),
       tuner_(member_, executors_, variables_) {}
 
-/// Compares once a session, and only if the job has several processes.
+/// Tasks in one process have the same graph, so nothing is compared if all are here.
 void TaskSession::compare_graphs(const Graph& graph) {
   if (std::exchange(compared_, true) || member_.cluster().all_here()) return;
   member_.together([&] { require_same_graph(graph, member_.transport(), member_.deadline()); });
@@ -142,7 +142,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
     TimePoint looked = system_clock().now();
     for (std::int64_t i = 0; i < steps; ++i) {
       const TimePoint start = system_clock().now();
-      if (start - looked > kLookForFailure) {  // a step without messages would not notice
+      if (start - looked > kLookForFailure) {  // a step without messages would not notice that another task failed
         looked = start;
         transport.idle(std::chrono::microseconds(0));
       }
@@ -158,7 +158,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
   });
 }
 
-/// Gives the plan's variables their addresses. If these have changed, the executor is made anew.
+/// Lays out the plan's variables, and makes an executor if there is none for their addresses.
 void TaskSession::bind(Prepared& prepared) {
   const std::uint64_t bound = variables_.bind(prepared.planned->variables(), member_.transport(), member_.deadline());
   if (prepared.executor && bound == prepared.bound) return;
@@ -166,7 +166,8 @@ void TaskSession::bind(Prepared& prepared) {
   prepared.bound = bound;
 }
 
-/// Checks the variables that a run begins with. Ops would take their NaN for given, and not report it.
+/// Checks the variables that a run begins with: an op that reads NaN is not blamed for it, so nothing else would report
+/// them.
 void TaskSession::check_variables() {
   for (const VariableStore::Part& part : variables_.first_parts()) {
     Given given;

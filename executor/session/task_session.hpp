@@ -26,7 +26,7 @@
 
 namespace ferry {
 
-/// Agrees with the other tasks, plans, runs steps, and keeps what lives from step to step: variables, counters, traces.
+/// Agrees with the other tasks, plans, runs steps, and keeps the state between steps: variables, counters, traces.
 class TaskSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
@@ -34,15 +34,15 @@ class TaskSession {
   TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
               const SessionOptions& options);
 
-  /// This task among those of the job.
+  /// This task as a member of the job.
   [[nodiscard]] JobMember& member() { return member_; }
   [[nodiscard]] const JobMember& member() const { return member_; }
-  /// Error(plan) on all tasks unless they have the same graph. Looks at it the first time only.
+  /// Error(plan) on all tasks unless they have the same graph. Compares on the first call only.
   void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. Returns the fetches, defined where they arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
-  /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Precondition:
-  /// variables that the plan reads have a value.
+  /// Runs steps of a plan that was made before. `feeds` has, by name, at least those that this task gives.
+  /// Precondition: variables that the plan reads have a value.
   std::vector<Tensor> run_plan(const PlanCache::Shared& planned, const TensorMap& feeds, std::int64_t steps,
                                const OnStep& on_step);
   [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
@@ -62,7 +62,7 @@ class TaskSession {
   void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
-  /// Ends a run of another thread with Error(interrupted), soon. Any thread.
+  /// Makes the present run end soon with Error(interrupted). May be called by any thread.
   void cancel() { workers_.cancel(); }
 
  private:
@@ -72,7 +72,7 @@ class TaskSession {
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
-  /// Runs steps of a prepared plan, counted on from `step`.
+  /// Runs steps of a prepared plan. The first has the number `step`, which is raised by each step that is done.
   std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps, std::int64_t& step,
                               const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step);
   void bind(Prepared& prepared);

@@ -1,8 +1,8 @@
-// Tuner: which size of buckets is best, by measuring steps.
+// Tuner: finds the best bucket size by measuring steps.
 //
-// Steps are measured that leave nothing behind, rather than the first steps of the run: between hosts the size of
-// buckets decides in which order sums are folded, so a run that was measured in parts would have bits that no plan
-// gives. This way it has those of the plan that was chosen, from the first step on.
+// It measures extra steps that leave nothing behind, not the first steps of the run: between hosts the bucket size
+// decides in which order sums are folded, so a run whose first steps had other bucket sizes would have bits that no
+// single plan gives.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Tuner {
   Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
       : member_(member), executors_(executors), variables_(variables) {}
 
-  /// Measures the plans, which differ in the size of buckets, and chooses one; measured steps are numbered from `step`.
+  /// Measures the plans, which differ in bucket size, and chooses one; measured steps are numbered from `step`.
   [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                            const TuneOptions& options);
 
@@ -33,14 +33,15 @@ class Tuner {
   /// Seconds of a step with each plan, as task 0 measures them.
   void measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                    const TuneOptions& options, std::span<Tuned::Size> sizes);
-  /// Seconds from the first of `steps` steps until all tasks are done with the last, on `clock`.
+  /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
+  /// measured. 0 on other tasks than 0.
   [[nodiscard]] double measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps,
                                const TensorMap& feeds, Clock& clock);
 
   JobMember& member_;
   const ExecutorFactory& executors_;
   VariableStore& variables_;
-  std::unique_ptr<TaskExecutor> measured_;  ///< stays when measuring fails: messages may be under way to its buffers
+  std::unique_ptr<TaskExecutor> measured_;  ///< kept if measuring fails: messages to its buffers may be in flight
 };
 
 /// The measured size with the fastest step; the first one unless another is 2 % faster. There is at least one.

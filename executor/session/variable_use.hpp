@@ -1,4 +1,4 @@
-// Which variables a request reads and writes, and what gives the missing ones their initial values.
+// Which variables a request reads and writes, and how those without a value get their initial values.
 #pragma once
 
 #include <set>
@@ -10,13 +10,13 @@
 
 namespace ferry {
 
-/// The variables that a run reads (their values must be there) and writes.
+/// The variables that a run reads (they must have a value) and writes.
 struct VariableUse {
   std::vector<OpId> read, written;
 };
 [[nodiscard]] VariableUse variable_use(const Graph& graph, const Signature& signature);
 
-/// The part of the entry "init" that sets these variables. Error(usage) names one that it does not set.
+/// The part of the entry "init" that sets these variables. Error(usage) names a variable that it does not set.
 [[nodiscard]] Agreed initial_values(const Graph& graph, std::set<OpId> missing);
 
 }  // namespace ferry

@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// A part of a variable, which is in the file of `task` under the variable's name.
+/// A part of a variable, stored in the file of `task` under the variable's name.
 struct SavedPart {
   int task = 0;
   std::vector<std::int64_t> begin, sizes;
@@ -24,31 +24,32 @@ struct SavedPart {
 struct SavedVariable {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;
-  std::vector<SavedPart> parts;  ///< which make the whole
+  std::vector<SavedPart> parts;  ///< together the whole value
   [[nodiscard]] Type type() const { return {dtype, Shape(std::span<const std::int64_t>(sizes))}; }
 };
 using SavedVariables = std::map<std::string, SavedVariable, std::less<>>;
 
 struct Manifest {
-  std::int64_t version = 1;  ///< of the format; all else is empty where it is newer than kCheckpointVersion
-  std::int64_t step = 0;     ///< steps of the request that was running
+  std::int64_t version = 1;  ///< of the format; if it is above kCheckpointVersion, nothing else is read
+  std::int64_t step = 0;     ///< number of steps that the request which was running has made
   int tasks = 1;
   std::uint64_t seed = 0;
-  std::map<std::string, std::int64_t> steps;  ///< of all requests, by their texts
+  std::map<std::string, std::int64_t> steps;  ///< number of steps of each request, by Agreed::request
   std::set<std::string, std::less<>> unset;   ///< variables of the graph without a value
   SavedVariables variables;
 };
 inline constexpr std::int64_t kCheckpointVersion = 1;
 inline constexpr const char* kManifestFile = "manifest.json";
 
-/// The name of a checkpoint, "step-0000000120"; and the step of such a name, -1 for any other.
+/// The name of a checkpoint's folder, "step-0000000120"; and the step of such a name, -1 for any other name.
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);
 [[nodiscard]] std::int64_t step_of(const std::string& name);
-/// "task-00002.safetensors". No name of a tensor is ever part of one.
+/// The file of a task's parts, "task-00002.safetensors". File names never contain names of tensors, which are
+/// untrusted.
 [[nodiscard]] std::string shard_name(int task);
 
 [[nodiscard]] std::string manifest_text(const Manifest& manifest);
-/// Error(file) for a manifest that is missing, is none, or is damaged: its hash is not the one in it.
+/// Error(file) for a manifest that is missing, of another format, or damaged (its hash is not the one in it).
 [[nodiscard]] Manifest read_manifest(FileSystem& files, const std::string& folder);
 
 /// The text in which a process that does not write the manifest describes its parts to the one that does.
@@ -57,11 +58,11 @@ inline constexpr const char* kManifestFile = "manifest.json";
 /// Adds the parts of `more` to those of `variables`.
 void merge(SavedVariables& variables, const SavedVariables& more);
 
-/// Reads one task's file after the other, and calls visit(name, part, bytes) for each part, whose hash has been
-/// compared. Error(file) names the file and the tensor that is missing, differs or is damaged.
+/// Reads one task's file after another, and calls visit(name, part, bytes) for each part after its hash was compared.
+/// Error(file) names the file and the tensor that is missing, differs or is damaged.
 using VisitPart = std::function<void(const std::string&, const SavedPart&, std::span<const std::byte>)>;
 void read_parts(FileSystem& files, const std::string& folder, const Manifest& manifest, const VisitPart& visit);
-/// The whole values. Memory: theirs, and that of one file. Errors as read_parts.
+/// The whole values of all variables. Memory: the values and one file. Errors as read_parts.
 [[nodiscard]] NamedTensors read_variables(FileSystem& files, const std::string& folder, const Manifest& manifest);
 
 }  // namespace ferry

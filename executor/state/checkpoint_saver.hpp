@@ -1,4 +1,4 @@
-// CheckpointSaver: decides when the tasks of a process save; all tasks of the job agree on it.
+// CheckpointSaver: decides, in agreement with all tasks of the job, when the tasks of a process save.
 #pragma once
 
 #include <atomic>
@@ -14,47 +14,48 @@
 
 namespace ferry {
 
-/// One for each process, for all its tasks. At most boundaries between steps it looks at two numbers; the tasks speak
-/// with each other about twenty times a second, and when they save.
+/// One per process, for all its tasks. At most boundaries between steps it only compares counters; the tasks exchange
+/// messages about twenty times a second, and when they save.
 class CheckpointSaver {
  public:
   struct Options {
     std::int64_t every_steps = 0;
     double every_seconds = 0;
     Clock* clock = nullptr;
-    std::string request;  ///< whose steps are counted
+    std::string request;  ///< Agreed::request of the request whose steps are counted
   };
   /// A task at the end of a step.
   struct Place {
     Transport& transport;
     VariableStore& variables;
     Duration deadline;
-    std::function<Manifest()> head;  ///< all but the variables
-    std::int64_t step = 0;           ///< of the request
+    std::function<Manifest()> head;  ///< makes the manifest without its variables and its step
+    std::int64_t step = 0;           ///< number of the request's steps so far
   };
 
   CheckpointSaver(Options options, CheckpointWriter::Options writer, std::span<const int> tasks);
 
   [[nodiscard]] const std::string& request() const { return options_.request; }
-  /// Error(usage) for another request than that whose steps are counted.
+  /// Error(usage) for any request but the one whose steps are counted.
   void require_request(const std::string& request) const;
   /// Called by every task after each step. True: the job is to stop here, and its state is on the disk. Throws the
   /// error that kept a checkpoint from being written, the same on all tasks.
   [[nodiscard]] bool at_boundary(const Place& place);
-  /// Saves unless this step is saved, and returns when all is on the disk. All tasks call it.
+  /// Saves unless this step is saved already, and returns when all is on the disk. All tasks call it.
   void save_now(const Place& place);
-  /// Notes that the task's state is that of a checkpoint.
+  /// Notes that the task's present state has been read from a checkpoint, so it need not be saved.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
-  /// The step at which at_boundary() returned true, given only once; -1: it has not.
+  /// The step at which at_boundary() returned true, or -1 if it has not; from then on -1.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
 
  private:
   struct TaskState {
-    std::int64_t boundaries = 0;  ///< that have passed
-    std::int64_t saved = -1;      ///< at that boundary
-    std::int64_t next_look = 1;
+    std::int64_t boundaries = 0;  ///< number of boundaries so far
+    std::int64_t saved = -1;      ///< the boundary at which it was saved last
+    std::int64_t next_look = 1;   ///< the boundary of the next exchange
   };
-  /// The tasks' answers together: whether one is still writing or is to stop, and by task 0 whether a save is due.
+  /// The tasks' answers combined: whether any is still writing, whether any is to stop, and what task 0 says: whether a
+  /// save is due, and the number of boundaries until the next exchange.
   struct Said {
     bool busy = false, stop = false, due = false;
     std::int64_t interval = 1;
@@ -71,9 +72,9 @@ class CheckpointSaver {
   std::vector<int> tasks_;
   std::vector<TaskState> states_;
   std::mutex mutex_;
-  std::size_t copied_ = 0;  ///< tasks of this process, for the checkpoint that is being made
+  std::size_t copied_ = 0;  ///< tasks of this process that have copied their parts for the present checkpoint
   std::atomic<std::int64_t> stopped_{-1};
-  TimePoint saved_at_;  ///< this and what follows: of task 0
+  TimePoint saved_at_;  ///< this and the next three members are used by task 0 alone
   TimePoint looked_at_;
   std::int64_t looked_ = 0, interval_ = 1;
   CheckpointWriter writer_;

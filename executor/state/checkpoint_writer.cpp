@@ -22,12 +22,12 @@ std::string parts_file(int process) {
   return "process-" + std::to_string(process) + ".json";
 }
 
-/// The path of a checkpoint that is not complete yet, or any more.
+/// The path of a checkpoint that is being written or removed.
 std::string hidden(const std::string& folder, const std::string& name, const std::string& job) {
   return folder + "/." + name + "-" + job + ".tmp";
 }
 
-/// The job was given up while the others' files were waited for.
+/// Thrown when the writer is destroyed while it waits for the files of other processes.
 struct GivenUp {};
 
 }  // namespace

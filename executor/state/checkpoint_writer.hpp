@@ -1,4 +1,4 @@
-// CheckpointWriter: writes copies of variables to a folder, on a thread of its own.
+// CheckpointWriter: writes copies of variables to a folder on its own thread.
 #pragma once
 
 #include <optional>
@@ -26,32 +26,34 @@ struct TaskCopy {
   std::vector<Part> parts;
 };
 
-/// One process's writer. The process of task 0 waits, by looking into the folder, until the others have written their
-/// files, writes the manifest, gives the folder its name, and removes old checkpoints. Thread-safe, but for copies().
+/// One process's writer. That of the process of task 0 polls the folder until the others have written their files, then
+/// writes the manifest, renames the folder to its final name, and removes old checkpoints. Thread-safe, except for
+/// copies().
 class CheckpointWriter {
  public:
   struct Options {
     FileSystem* files = nullptr;
     std::string folder;
-    std::string job;  ///< in the names of what is not complete, so that no two jobs have a name in common
+    std::string job;  ///< unique; part of the names of incomplete checkpoints, so that no two jobs share one
     int process = 0, processes = 1;
     int keep = 1;
   };
 
   /// `tasks`: those of this process.
   CheckpointWriter(Options options, std::span<const int> tasks);
-  /// Finishes what it can without waiting for another process, and gives up the rest.
+  /// Finishes what is being written if that needs no waiting for another process, and else gives it up.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// One copy for each task. Fill them while nothing is being written. They are kept from one checkpoint to the next.
+  /// One copy for each task, to be filled while nothing is being written. Their memory is reused for the next
+  /// checkpoint.
   [[nodiscard]] std::vector<TaskCopy>& copies() { return copies_; }
-  /// Writes the copies; `head` has all but the variables. Precondition: nothing is being written.
+  /// Starts to write the copies; `head` is the manifest without variables. Precondition: nothing is being written.
   void write(Manifest head);
-  /// True when nothing is being written, at once or within `at_most`.
+  /// Waits up to `at_most` until nothing is being written; returns whether that is so.
   [[nodiscard]] bool idle(Duration at_most);
-  /// The error, if something could not be written.
+  /// The latest error of writing, if there was any.
   [[nodiscard]] std::optional<Error> failure();
 
  private:
@@ -72,10 +74,10 @@ class CheckpointWriter {
   std::thread thread_;
 };
 
-/// Removes all checkpoints but the newest `keep`. While they are being removed they have names that are not those of
-/// checkpoints, with `job` in them.
+/// Removes all checkpoints but the newest `keep`. Before one is removed it gets a name that is no checkpoint's, with
+/// `job` in it.
 void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep);
-/// Removes what jobs that were killed have left behind.
+/// Removes incomplete checkpoints of jobs that were killed.
 void remove_leftovers(FileSystem& files, const std::string& folder);
 /// The names of a folder's checkpoints, the newest first.
 [[nodiscard]] std::vector<std::string> checkpoint_names(FileSystem& files, const std::string& folder);

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Calls copy(offset in the part, offset in the whole, bytes) for each row.
+/// Calls copy(offset in the part, offset in the whole, size) for each contiguous row of the part, all in bytes.
 template <class Copy>
 void for_each_row(const VariablePart& part, std::size_t element, const Copy& copy) {
   const auto rank = part.sizes.size();

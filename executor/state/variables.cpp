@@ -15,7 +15,7 @@ std::int64_t bytes_of(const VariablePart& part, DType dtype) {
   return part.held ? checked_count(part.sizes) * static_cast<std::int64_t>(size_of(dtype)) : 0;
 }
 
-/// Large variables have pages of their own, small ones share theirs.
+/// Large variables get their own pages, small ones come from the heap.
 std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what) {
   constexpr std::align_val_t kAlign{kBufferAlign};
   const auto size = static_cast<std::size_t>(bytes);
@@ -87,7 +87,7 @@ void VariableStore::copy_over(std::int32_t device, std::byte* to, const std::byt
 
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
   open_devices();
-  std::uint64_t newest = 1;  // never that of an executor which is not made yet
+  std::uint64_t newest = 1;  // not 0, which Prepared::bound has before there is an executor
   for (const auto& [name, wanted] : all) {
     const auto& [dtype, layout] = wanted;
     Variable& variable = variables_[name];
@@ -107,7 +107,8 @@ std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transpo
   return newest;
 }
 
-/// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
+/// Redistributes a variable: the first holder of each part sends it to all tasks; each assembles the whole value and
+/// keeps the part that `layout` gives it.
 void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
                         const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;

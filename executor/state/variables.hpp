@@ -1,4 +1,4 @@
-// Variables: state that outlives plans. Each task keeps its parts; plans with the same layout share the bytes.
+// Variables: state that outlives plans. Each task keeps its own parts; plans with the same layout share the memory.
 #pragma once
 
 #include <cstdint>
@@ -22,41 +22,42 @@ namespace ferry {
 /// One task's variables. Used by that task's thread only.
 class VariableStore {
  public:
-  /// `library`: of the devices that parts may lie on besides the host; opened when a plan first wants them.
+  /// `library`: the devices besides the host that parts may lie on; opened by the first bind().
   explicit VariableStore(int task, std::optional<DeviceLibrary> library = {})
       : task_(task), library_(std::move(library)) {}
 
-  /// Makes the parts that a plan wants, and gives the address of each of this task's. Variables that lie otherwise are
-  /// laid anew through whole values, for which all tasks must call this with the same plan. The result is the same on
-  /// all tasks: while it stays as it is, so do the addresses of the plan's variables.
+  /// Lays out the variables as a plan wants them, and allocates this task's parts. A variable with another layout is
+  /// redistributed: each task receives the whole value, so all tasks must call this with the same plan. Returns a
+  /// number that is the same on all tasks: as long as it does not change, the addresses of the plan's variables do not
+  /// either.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
-  /// Gives a variable its value: whole at task 0, whose `value` it is; other tasks give none. The next bind lays it as
-  /// its plan wants. All `tasks` tasks call it.
+  /// Sets a variable to task 0's `value`, which is whole; other tasks give none. The next bind() distributes it as its
+  /// plan wants. All `tasks` tasks call it.
   void set(std::string_view name, const Type& type, const Tensor& value, int tasks);
-  /// The whole value at task 0, undefined elsewhere. The next bind lays the variable anew. All tasks call it.
+  /// The whole value at task 0, undefined elsewhere. The next bind() redistributes the variable. All tasks call it.
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
-  /// On the device that has it.
+  /// The address of this task's part, on the device that has it. Precondition: the variable was bound.
   [[nodiscard]] std::byte* address(std::string_view name) const;
   /// The task's devices; null: none are open.
   [[nodiscard]] const Devices* devices() const { return devices_ ? &*devices_ : nullptr; }
-  /// Opens the devices, if there are any and nobody has.
+  /// Opens the devices if there are any, unless they are open.
   void open_devices();
 
-  /// The bytes that this task has of these variables, as they are now, by name.
+  /// Copies of this task's parts of some variables, by name.
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
   [[nodiscard]] Bytes copy(const std::vector<std::string>& names);
-  /// Undoes what was written since the copy; nothing has been bound otherwise or set meanwhile.
+  /// Undoes what was written since the copy. Precondition: no layout has changed and nothing was set meanwhile.
   void put_back(const Bytes& bytes);
 
-  /// A part of a variable as it is now. The bytes are this store's.
+  /// A part of a variable as it is now. `bytes` points into this store, and is valid until the variable is written.
   struct Part {
     std::string_view name;
     DType dtype = DType::float32;
     const VariablePart* part = nullptr;
     std::span<const std::byte> bytes;
   };
-  /// The parts that no earlier task also holds, of the variables that have a value, in the order of their names. So all
-  /// tasks together give each part once.
+  /// This task's parts of variables that have a value, without parts that a task with a lower number has, too: so all
+  /// tasks together return each part once. In the order of names.
   [[nodiscard]] std::vector<Part> first_parts();
 
   [[nodiscard]] bool has_value(std::string_view name) const;
@@ -67,19 +68,18 @@ class VariableStore {
     DType dtype = DType::float32;
     std::shared_ptr<const VariableLayout> layout;
     std::shared_ptr<std::byte[]> bytes;    ///< on layout->device()
-    std::shared_ptr<std::byte[]> on_host;  ///< of one on a device: what host_bytes() gives
-    std::uint64_t laid = 0;                ///< version_ when the bytes got their place
+    std::shared_ptr<std::byte[]> on_host;  ///< if it is on a device: the copy that host_bytes() returns
+    std::uint64_t laid = 0;                ///< version_ when it got its present layout
     bool has_value = false;
   };
 
   [[nodiscard]] std::int64_t size_of_part(const Variable& variable) const;
-  /// Room for the task's part, where its layout says.
+  /// Allocates memory for the task's part on the device that its layout says.
   void allocate(Variable& variable, std::string_view name);
-  /// The bytes as they are now, on the host.
+  /// The bytes of the task's part, copied to the host if they are on a device.
   [[nodiscard]] const std::byte* host_bytes(Variable& variable, std::string_view name);
-  /// Sets the variable's bytes.
   void set_bytes(Variable& variable, const std::byte* from);
-  /// Copies between the host and a device, and waits for it.
+  /// Copies between the host and a device, and waits until that is done. `on_host` is the end on the host.
   void copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
                  std::uint64_t bytes) const;
   void lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,

@@ -56,7 +56,7 @@ std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64
   std::uintptr_t at = begin;
   auto next = bytes_.lower_bound(begin);
   while (at < end) {
-    if (next == bytes_.end() || next->first > at) {  // nobody has touched what lies here
+    if (next == bytes_.end() || next->first > at) {  // no access to these bytes is recorded yet
       const std::uintptr_t to = next == bytes_.end() ? end : std::min(end, next->first);
       next = bytes_.emplace(at, Touched{to, {}, {}}).first;
     }
@@ -74,7 +74,7 @@ std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64
     ++next;
   }
   if (!writes) return race;
-  // All of it has one writer now, and no reader.
+  // All the ranges have the same writer now, and no readers: make them one.
   auto first = bytes_.find(begin);
   bytes_.erase(std::next(first), bytes_.lower_bound(end));
   first->second.end = end;
@@ -88,7 +88,7 @@ void Touches::forget(const std::byte* memory, std::uint64_t bytes) {
   bytes_.erase(bytes_.lower_bound(begin), bytes_.lower_bound(end));
 }
 
-/// No range goes beyond `at` that begins before it.
+/// Splits the range that has `at` inside, if there is one, so that a range begins there.
 void Touches::cut(std::uintptr_t at) {
   auto range = bytes_.lower_bound(at);
   if (range == bytes_.begin()) return;

@@ -1,4 +1,4 @@
-// The simulated device's memory, and what has touched memory.
+// The simulated device's memory, and a record of who has accessed which memory.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace ferry::sim {
 
-/// Memory that is mapped twice: at one address nobody may touch it, which is the one that ferry knows; at the other,
-/// kernels do.
+/// Memory that is mapped twice. Ferry knows only the address at which any access is a segmentation fault; the simulator
+/// translates it to the other one, at which kernels access the memory.
 class Mapping {
  public:
-  /// Nothing where the system has not so much.
+  /// Nothing if there is not enough memory.
   [[nodiscard]] static std::optional<Mapping> make(std::uint64_t bytes);
   Mapping(Mapping&& other) noexcept;
   Mapping(const Mapping&) = delete;
@@ -31,24 +31,25 @@ class Mapping {
   std::uint64_t bytes_;
 };
 
-/// How much has happened on each strand: 0 is the host, the others are queues.
+/// A vector clock: for each strand the number of its accesses (host) or its work items (queues) that are known to have
+/// happened. Strand 0 is the host, the others are queues.
 using Knowledge = std::vector<std::uint32_t>;
 
-/// A moment: instruction `number` of a strand, for `tag`.
+/// A moment: access or work item `number` of a strand, for the instruction `tag`.
 struct Moment {
   std::uint32_t strand = 0, number = 0;  ///< number 0: never
   const void* tag = nullptr;
 };
 
-/// Who has touched which bytes last.
+/// Records who has read and written which bytes last.
 class Touches {
  public:
   struct Race {
     Moment earlier;
-    bool written = false;  ///< by the earlier one
+    bool written = false;  ///< whether the earlier access was a write
   };
-  /// Notes that `now` reads or writes these bytes, knowing what `clock` says. A race, if it does not know of somebody
-  /// who has touched them in a way that does not go with it.
+  /// Records that `now`, whose vector clock is `clock`, reads or writes these bytes. Returns a race if there is a
+  /// conflicting earlier access that `clock` does not know of.
   std::optional<Race> touch(const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
                             const Knowledge& clock);
   void forget(const std::byte* memory, std::uint64_t bytes);
@@ -57,11 +58,11 @@ class Touches {
   struct Touched {
     std::uintptr_t end = 0;
     Moment writer;
-    std::vector<Moment> readers;  ///< since: of each strand the last
+    std::vector<Moment> readers;  ///< the last read of each strand since `writer`
   };
   void cut(std::uintptr_t at);
 
-  std::map<std::uintptr_t, Touched> bytes_;  // by their begin; disjoint
+  std::map<std::uintptr_t, Touched> bytes_;  // disjoint ranges, by their begin
 };
 
 }  // namespace ferry::sim

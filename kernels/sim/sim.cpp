@@ -1,9 +1,9 @@
-// A device that is not there. Its queues keep what they are given until somebody asks for an event; then they run as
-// little as they may, or more, in an order that the seed draws among those which queues and events allow. Besides, each
-// read and write is held against the clocks of who touched the bytes before, when the work is given: so a missing wait
-// is reported in every run, whatever order is drawn.
+// A simulated device. Its queues keep their work until the host asks for an event; then they run as little as that
+// needs, or now and then more, in a random order (from the seed) that queues and events allow. Besides, when work is
+// submitted, each of its reads and writes is checked by vector clocks against earlier accesses to the same bytes: so a
+// missing wait is reported in every run, whatever order is drawn.
 //
-// Vector clocks as in Flanagan and Freund, "FastTrack" (2009), with whole clocks.
+// Vector clocks as in Flanagan and Freund, "FastTrack" (2009), but always whole clocks instead of epochs.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,29 +33,29 @@ constexpr int kDevices = 8;
 
 struct Context;
 
-/// Work that a queue is to do: a kernel or a copy.
+/// A queue's work item: a kernel or a copy.
 struct Work {
-  std::uint32_t number = 0;  ///< on its queue, from 1
-  DeviceLaunch launch{};     ///< kernel null: a copy
+  std::uint32_t number = 0;  ///< its number on its queue, from 1
+  DeviceLaunch launch{};     ///< for a copy `kernel` is null
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::uint64_t bytes = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number: what must be done before
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
 struct Queue {
   Context* context = nullptr;
   int device = 0;
   std::uint32_t strand = 0;
-  Knowledge knows;  ///< what was ordered before the next work
+  Knowledge knows;  ///< what is ordered before the next work item
   std::uint32_t given = 0, done = 0;
-  std::deque<Work> waiting;                                    ///< not done yet
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< what the next work must come after
+  std::deque<Work> waiting;                                    ///< work that is not done yet
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< Work::after of the next work item
 };
 
 struct Event {
   Context* context = nullptr;
-  Knowledge at;  ///< empty: never recorded
+  Knowledge at;  ///< what has happened when the event has; empty: never recorded
   std::uint32_t strand = 0, number = 0;
 };
 
@@ -64,7 +64,7 @@ struct Context {
   explicit Context(std::uint64_t seed) : random(seed), host(1, 0) {}
 
   std::mt19937_64 random;
-  Knowledge host;  ///< what the host knows; its own entry counts what it did
+  Knowledge host;  ///< what the host knows; its own entry counts its accesses
   std::list<std::unique_ptr<Queue>> queues;
   std::vector<Queue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
   struct Memory {
@@ -101,7 +101,7 @@ std::string name_of(const Context& context, std::uint32_t strand) {
   return "queue " + std::to_string(strand) + (queue == nullptr ? "" : " of gpu:" + std::to_string(queue->device));
 }
 
-/// The device's memory that has these bytes; null: none.
+/// The device memory that has all these bytes; null: none.
 const Context::Memory* memory_of(const Context& context, const std::byte* at, std::uint64_t bytes) {
   for (const auto& memory : context.memory) {
     const Mapping& mapping = memory->mapping;
@@ -176,7 +176,7 @@ bool may_run(const Context& context, const Queue& queue) {
   });
 }
 
-/// The queues whose work must be done before that of the event, itself included.
+/// The queues that have undone work up to and including work item `number` of `strand`, or that such work waits for.
 std::vector<Queue*> needed_for(const Context& context, std::uint32_t strand, std::uint32_t number) {
   std::vector<std::uint32_t> until(context.by_strand.size(), 0);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open{{strand, number}};
@@ -195,7 +195,7 @@ std::vector<Queue*> needed_for(const Context& context, std::uint32_t strand, std
   return queues;
 }
 
-/// Until the event has happened: now and then also what it does not need.
+/// Runs work in random order until work item `number` of `strand` is done, now and then also work that is not needed.
 void run_until(Context& context, std::uint32_t strand, std::uint32_t number) {
   while (!is_done(context, strand, number)) {
     std::vector<Queue*> choice = needed_for(context, strand, number);
@@ -204,7 +204,7 @@ void run_until(Context& context, std::uint32_t strand, std::uint32_t number) {
       for (const auto& queue : context.queues) choice.push_back(queue.get());
     }
     std::erase_if(choice, [&](const Queue* queue) { return !may_run(context, *queue); });
-    if (choice.empty()) continue;  // all that was drawn waits for others; what is needed never does
+    if (choice.empty()) continue;  // draw again: of the needed queues at least one can always run
     run_first(context, *choice[context.random() % choice.size()]);
   }
 }
@@ -294,7 +294,7 @@ void release_event(void* event) {
   delete static_cast<Event*>(event);
 }
 
-/// A queue is given work: what the host knows is done, it comes after.
+/// Called when a queue is given something: that comes after all that the host knows to be done.
 Queue& given(void* queue) {
   auto& to = *static_cast<Queue*>(queue);
   learn(to.knows, to.context->host);
@@ -331,7 +331,7 @@ int query(void* event) {
   return context.failure ? -1 : 1;
 }
 
-/// Gives the queue the work, which is the next moment there.
+/// Appends the work to the queue, and returns its moment there.
 Moment put(Queue& queue, Work work, const void* tag) {
   work.number = ++queue.given;
   work.after = std::exchange(queue.after, {});
@@ -341,14 +341,14 @@ Moment put(Queue& queue, Work work, const void* tag) {
   return {queue.strand, queue.given, tag};
 }
 
-/// The host has said that devices use these bytes.
+/// Whether the bytes are host memory that copies may use (use_host_memory()).
 bool is_host_memory(const Context& context, const std::byte* at, std::uint64_t bytes) {
   return bytes > 0 && std::ranges::any_of(context.host_memory, [&](const auto& host) {
            return at >= host.first && at + bytes <= host.first + host.second;
          });
 }
 
-/// Of a copy's end: what it may be, and that it may be touched.
+/// Checks one end of a copy: whether it is memory that a copy may use, and whether the access is a race.
 int touch_end(Queue& queue, const std::byte* at, std::uint64_t bytes, bool writes, const Moment& now) {
   Context& context = *queue.context;
   if (memory_of(context, at, bytes) == nullptr && !is_host_memory(context, at, bytes))
@@ -390,7 +390,7 @@ int launch(void* queue, const DeviceLaunch* what) {
                   what->tag);
     return touch(context, data, bytes, writes, now, running.knows);
   };
-  // The numbers of the step and of iterations are read when the kernel runs, from where the host sets them.
+  // The kernel reads the numbers of the step and of iterations when it runs, from memory that the host overwrites.
   const auto touch_numbers = [&](const std::int64_t* numbers, std::size_t count) {
     const auto* const at = reinterpret_cast<const std::byte*>(numbers);
     return is_host_memory(context, at, count * sizeof *numbers)
@@ -445,7 +445,8 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .failure = failure,
                              .host_touches = host_touches};
 
-/// The CPU's kernels without what the host's memory and caches are needed for.
+/// The CPU's kernels, except for those with an effect, and without the abilities that need the host's memory and
+/// caches.
 struct SimKernels {
   explicit SimKernels(const KernelTable& cpu) : table(DeviceKind::gpu, cpu.level(), cpu.library(), cpu.fold()) {
     for (const Kernel* kernel : cpu.all()) {

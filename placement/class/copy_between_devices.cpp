@@ -26,15 +26,15 @@ class Copier {
     if (std::ranges::all_of(plan_.devices, is_host)) return;
     add_queues();
     find_written();
-    // Loops and branches come before their regions, and what is copied in the setup is known last.
+    // A loop or branch is visited before its regions. The setup comes last, since the others add copies to it.
     for (std::uint32_t region = 1; region < form_.regions(); ++region) rewrite(region);
     rewrite(0);
   }
 
  private:
   using Buffers = std::vector<std::uint32_t>;
-  /// A buffer with the bytes of another one, on that device.
-  using Copies = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;  // by buffer and device
+  /// The copy of a buffer on a device, by buffer and device.
+  using Copies = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
   static bool is_host(const PlanDevice& device) { return device.kind == DeviceKind::cpu; }
 
@@ -54,7 +54,7 @@ class Copier {
     return static_cast<std::uint16_t>(first_queue_[device] + static_cast<std::uint32_t>(role));
   }
 
-  /// The storages that something besides the setup writes.
+  /// Finds the storages that an instruction outside of the setup writes, and those of variables.
   void find_written() {
     for (const PlanVariable& variable : plan_.variables) written_.insert(variable.buffer);
     for (std::uint32_t region = 1; region < form_.regions(); ++region)
@@ -98,7 +98,8 @@ class Copier {
       in = {copied_after(first(i.inputs), i.target)};
     else
       each(i.inputs, [&](std::uint32_t b) { in.push_back(copied_to(device, b, i)); });
-    const bool inside = i.what == Opcode::loop || i.what == Opcode::branch;  // their regions make what they give
+    const bool inside =
+        i.what == Opcode::loop || i.what == Opcode::branch;  // instructions in their regions write the outputs
     each(i.outputs, [&](std::uint32_t b) {
       out.push_back(inside || lies_on(device, b) ? b : twin(device, b));
       copied_out.push_back(b);
@@ -112,7 +113,7 @@ class Copier {
       if (out[k] != copied_out[k]) push_copy(out[k], copied_out[k], i);
   }
 
-  /// Of a message whose buffers were staged where it started.
+  /// The wait of a message: it gets the buffers that the instruction which started the message got.
   void wait(const Instruction& i) {
     const auto& [in, out] = staged_.at({i.what == Opcode::collective_wait, i.what == Opcode::send_wait, i.target});
     const Buffers wanted(plan_.operands.begin() + i.outputs.begin,
@@ -122,7 +123,7 @@ class Copier {
       if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
   }
 
-  /// Kernels run where what they make lies, all else on the host.
+  /// Kernels run where their outputs lie, all else on the host.
   [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
     return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
   }
@@ -133,7 +134,8 @@ class Copier {
     return plan_.buffers[b].device == device || plan_.buffers[b].space == Buffer::Space::none;
   }
 
-  /// The buffer, or one with its bytes on that device: of all of what it is a view of, if that is as large.
+  /// The buffer itself if it lies on that device, else a copy there, whose instruction is added if there is none yet.
+  /// If the buffer is a view of a whole storage, the storage is copied, so that its views share the copy.
   std::uint32_t copied_to(std::uint32_t device, std::uint32_t b, const Instruction& user) {
     if (lies_on(device, b)) return b;
     const std::uint32_t root = storage(b);
@@ -149,10 +151,10 @@ class Copier {
     return from == b ? at->second : view(at->second, b);
   }
 
-  /// The copy is not made at the end of the setup. False if it has not been to be.
+  /// Cancels a copy that was to be made at the end of the setup; false if there is none.
   bool leave_out(std::uint32_t from, std::uint32_t to) { return std::erase(at_end_[0], std::pair(from, to)) > 0; }
 
-  /// The same, copied at the end of a region.
+  /// The buffer itself if it lies on the host, else a copy there, which is made at the end of `region`.
   std::uint32_t copied_after(std::uint32_t b, std::uint32_t region) {
     if (lies_on(host_, b)) return b;
     const std::uint32_t to = twin(host_, b);
@@ -176,7 +178,7 @@ class Copier {
     forget(to);
   }
 
-  /// Copies of what has been written are of no use.
+  /// Forgets the copies of a buffer that is written, since they are out of date.
   void forget(std::uint32_t b) {
     std::erase_if(copies_, [&, root = storage(b)](const auto& copy) { return storage(copy.first.first) == root; });
   }
@@ -190,7 +192,7 @@ class Copier {
 
   // ---- Buffers ----
 
-  /// A buffer like `b` on that device, made up of the same parts.
+  /// Adds a buffer like `b` on that device, with the same views of parts of it if `b` is no view itself.
   std::uint32_t twin(std::uint32_t device, std::uint32_t b) {
     Buffer buffer = plan_.buffers[b];
     buffer.offset = 0;
@@ -209,7 +211,7 @@ class Copier {
     return made;
   }
 
-  /// `of` in the shape of `b`.
+  /// A view of the buffer `of` with the shape of `b`.
   std::uint32_t view(std::uint32_t of, std::uint32_t b) {
     const auto [at, fresh] = views_.try_emplace({of, b});
     if (!fresh) return at->second;
@@ -235,18 +237,19 @@ class Copier {
   ClassPlan& form_;
   PlanClass& plan_;
   std::uint32_t host_ = 0;
-  std::vector<std::uint32_t> first_queue_;  // of each device: the strand
+  std::vector<std::uint32_t> first_queue_;  // by device: the strand of its first queue
   std::set<std::uint32_t> written_;
-  Copies copies_, copies_of_setup_;  // those of the region at hand are good until the value is written
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> views_;  // by buffer and what has its shape
+  Copies copies_, copies_of_setup_;  // those of the present region, valid until the value is written; of the setup
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> views_;  // by `of` and `b` of view()
   struct Message {
     bool collective, sent;
     std::uint32_t target;
     auto operator<=>(const Message&) const = default;
   };
   std::map<Message, std::pair<Buffers, Buffers>> staged_;
-  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> at_end_;  // of each region: copies
-  bool queued_ = false;  // the region at hand gives a queue work
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>>
+      at_end_;           // by region: copies (from, to)
+  bool queued_ = false;  // whether the present region gives a queue work
 };
 
 }  // namespace

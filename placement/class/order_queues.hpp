@@ -1,7 +1,7 @@
-// order_queues: what waits for what where a class gives queues of devices work. In the step an instruction waits for
-// those of other strands that it must come after by what they read and write, unless an earlier wait implies it; so
-// copies and messages run beside kernels. In the setup and in bodies of loops and branches each instruction waits for
-// the one before it. A join waits for all queues.
+// order_queues: adds waits where a class gives work to queues of devices. In the step an instruction waits for those
+// instructions of other strands that it depends on by what they read and write, unless other waits imply it; so copies
+// and messages overlap with kernels. In the setup and in bodies of loops and branches an instruction waits for the one
+// before it if that is on another strand, a queue. The step's join waits for all queues.
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -1,4 +1,4 @@
-// StrandClocks: what is known to have happened before an instruction, on the strands of a task.
+// StrandClocks: vector clocks of the strands of a task, which say what is known to have happened before an instruction.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace ferry {
 
-/// Counts, for each strand of a class, the instructions of the step that have run when a given one begins. The strand's
-/// own come in their order; those of others are known through waits, and what those strands knew then. A queue is given
-/// its instructions by thread 0, and so knows what that knows by then.
+/// For an instruction of the step and each strand, the number of that strand's instructions that are known to have run
+/// when the instruction begins: on its own strand all before it; on others what its waits, and what the strands waited
+/// for knew at that point, tell. A queue also knows what thread 0 knows when it gives it the instruction.
 ///
-/// Built while the waits are made, in the order of the list; looked up for any instruction so far.
+/// It is built instruction by instruction, in the order of the list, while waits are made, and can be asked about any
+/// instruction so far.
 class StrandClocks {
  public:
   /// Strands from `first_queue` on are queues.
@@ -23,22 +24,24 @@ class StrandClocks {
 
   /// Appends the next instruction, of this strand and with these waits.
   void add(std::uint32_t strand, std::span<const Wait> waits);
-  /// Of the waits that an instruction of `strand` needs, those that nothing else implies, one for each strand; sorted.
+  /// Reduces the waits that the next instruction of `strand` needs to those that nothing else implies: at most one for
+  /// each other strand, sorted by strand.
   [[nodiscard]] std::vector<Wait> needed(std::uint32_t strand, std::vector<Wait> waits) const;
 
-  /// The number of instructions of its strand up to and with the i-th of the step.
+  /// The number of the step's i-th instruction on its strand, from 1.
   [[nodiscard]] std::uint32_t count(std::uint32_t i) const { return counts_[i]; }
   [[nodiscard]] std::uint32_t strand(std::uint32_t i) const { return strands_of_[i]; }
-  /// Instructions of the strand so far.
+  /// The number of instructions of the strand so far.
   [[nodiscard]] std::uint32_t done(std::uint32_t strand) const { return done_[strand]; }
   /// How many of `other`'s instructions are done when the instruction `count` of `strand` begins.
   [[nodiscard]] std::uint32_t known(std::uint32_t strand, std::uint32_t count, std::uint32_t other) const;
 
  private:
-  /// What a strand knows of the others from an instruction on; its own entry is not used.
+  /// What a strand knows of the others from its instruction `count` on, up to its next change; the entry for the strand
+  /// itself is not used.
   struct Change {
     std::uint32_t count;
-    std::uint32_t first;  ///< into known_
+    std::uint32_t first;  ///< index in known_ of the first of strands_ numbers
   };
   [[nodiscard]] std::span<const std::uint32_t> latest(std::uint32_t strand) const {
     return {known_.data() + changes_[strand].back().first, strands_};
@@ -48,10 +51,10 @@ class StrandClocks {
   [[nodiscard]] const std::uint32_t* before(std::uint32_t strand, std::uint32_t count) const;
 
   std::uint32_t strands_, first_queue_;
-  std::vector<std::vector<Change>> changes_;  // of each strand, by count
+  std::vector<std::vector<Change>> changes_;  // by strand, in the order of `count`
   std::vector<std::uint32_t> known_;
-  std::vector<std::uint32_t> done_;    // instructions of each strand so far
-  std::vector<std::uint32_t> counts_;  // of each instruction
+  std::vector<std::uint32_t> done_;    // by strand: the number of its instructions so far
+  std::vector<std::uint32_t> counts_;  // by instruction of the step
   std::vector<std::uint16_t> strands_of_;
 };
 

@@ -10,21 +10,21 @@ namespace {
   throw Rejected{std::move(reason)};
 }
 
-/// An instruction of a region, by its strand and its number there.
+/// An instruction of a region, with its strand and its number there.
 struct Moment {
   std::uint32_t strand = 0, count = 0;
-  const Instruction* instruction = nullptr;  ///< null: before the region
+  const Instruction* instruction = nullptr;  ///< null: the time before the region
 };
 
-/// Bytes that were last written by one instruction, and who has read them since: of each strand the last.
+/// Bytes that one instruction has written last, and each strand's last reader since.
 struct Touched {
   std::uint64_t end = 0;
   Moment writer;
   std::vector<Moment> readers;
 };
 
-/// One region of a class, walked in the order of its list, with what each strand knows of the others. A region that is
-/// nested in another one is walked on its own: its owner is an instruction of thread 0, and ends when it has.
+/// Walks each region of a class in the order of its list, with a vector clock for each strand. A nested region is
+/// walked on its own, since its owner is an instruction of thread 0 that ends when the region has ended.
 class Strands {
  public:
   Strands(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
@@ -37,9 +37,10 @@ class Strands {
   }
 
  private:
-  /// What moves messages or holds regions is thread 0's, and so are all regions but the step; a tile region is run
-  /// like one kernel, by the thread that has its instruction. Queues run kernels and copies of any region, and threads
-  /// other than 0 nothing where there are queues. False when everything is on thread 0 and nothing waits.
+  /// Checks that each instruction is on a strand that may run it. Only thread 0 runs instructions that move messages or
+  /// own regions (except for tile regions, which run like one kernel on the thread of their instruction), and all of
+  /// regions other than the step. Queues run kernels and copies of any region; where there are queues, threads other
+  /// than 0 run nothing. Returns false when everything is on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
@@ -86,7 +87,7 @@ class Strands {
 
   void run(const Instruction& i) {
     std::vector<std::uint32_t>& mine = knows_[i.strand];
-    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 gives it to the queue
+    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 submits it, so all that it knows has happened
     for (std::uint32_t w = i.waits.begin; w < i.waits.begin + i.waits.count; ++w) {
       const Wait& wait = class_.waits[w];
       if (wait.strand == i.strand || wait.count > ran_[wait.strand])
@@ -107,8 +108,8 @@ class Strands {
     for (std::size_t s = 0; s < mine.size(); ++s) mine[s] = std::max(mine[s], theirs[s]);
   }
 
-  /// Notes all that the instruction reads and writes, also in the regions of a loop or branch, which run as a part of
-  /// it.
+  /// Records all that the instruction reads and writes, including what the regions of a loop or branch do, which are a
+  /// part of it.
   void touch(const Instruction& i, const Moment& now) {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.operands[i.inputs.begin + k], false, i, now);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.operands[i.outputs.begin + k], true, i, now);
@@ -145,7 +146,7 @@ class Strands {
     }
   }
 
-  /// Makes [begin, end) a sequence of whole ranges.
+  /// Splits and adds ranges so that [begin, end) consists of whole ones.
   static void cover(std::map<std::uint64_t, Touched>& bytes, std::uint64_t begin, std::uint64_t end) {
     cut(bytes, begin);
     cut(bytes, end);
@@ -181,10 +182,10 @@ class Strands {
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<std::vector<std::uint32_t>> knows_;         // of each strand: instructions done, of every strand
-  std::vector<std::vector<std::uint32_t>> then_;          // the same after each of its instructions, one by one
-  std::vector<std::uint32_t> ran_;                        // of each strand: its instructions so far
-  std::vector<std::map<std::uint64_t, Touched>> memory_;  // of each arena
+  std::vector<std::vector<std::uint32_t>> knows_;         // by strand: its vector clock now
+  std::vector<std::vector<std::uint32_t>> then_;          // by strand: its clocks after each instruction, concatenated
+  std::vector<std::uint32_t> ran_;                        // by strand: the number of its instructions so far
+  std::vector<std::map<std::uint64_t, Touched>> memory_;  // by arena: step and state of each device
 };
 
 }  // namespace

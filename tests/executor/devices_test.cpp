@@ -1,6 +1,6 @@
-// Plans with devices besides the host, on simulated ones. What the planner makes is verified, runs, and gives the bits
-// of the host. Flaws that are put into a plan are refused by the verifier; and when they are run all the same, the
-// device reports them in every order that it may draw. So it does flaws of the executor.
+// Plans with devices besides the host, on simulated devices. The planner's plans pass the verifier and give the same
+// bits as on the host. A flaw put into a plan is refused by the verifier; if the plan is run all the same, the device
+// reports it whatever order it draws. The device also reports flaws of the executor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -69,8 +69,8 @@ std::string refusal(const Plan& plan) {
   return verify(plan, {nullptr, &kernels.lookup}).reason;
 }
 
-/// The error of running the plan for two steps, unverified; "" for none. `library` is the simulated one or stands
-/// before it.
+/// Runs the plan, unverified, for two steps; returns the text of the error, "" for none. `library`: the simulated one,
+/// or one that wraps it.
 std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr) {
   const Devices devices(library, 0);
   const Kernels kernels;
@@ -93,7 +93,7 @@ std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector
   return error;
 }
 
-/// "" if `text` has the part, which is not empty unless any text does; else the text, for the report.
+/// "" if `text` is not empty and contains `part`; else what to show in the report.
 std::string without(const std::string& text, const std::string& part) {
   if (text.empty()) return "nothing, not: " + part;
   return text.find(part) != std::string::npos ? "" : text;
@@ -105,7 +105,7 @@ PlanClass& role(Plan& plan) {
   return plan.classes[0];
 }
 
-/// The first instruction for which is(i) holds, from the step on.
+/// The first instruction, from the step's first on, for which is(i) holds.
 template <class F>
 Instruction& found(Plan& plan, F is) {
   PlanClass& c = role(plan);
@@ -151,8 +151,8 @@ Instruction& last_of(Plan& plan, Region::Kind kind) {
 struct Flaw {
   const char* what;
   void (*plant)(Plan&);
-  const char* refused;   ///< in the verifier's reason
-  const char* reported;  ///< in what the device says, when it is run all the same
+  const char* refused;   ///< part of the verifier's reason
+  const char* reported;  ///< part of the device's error, when the plan is run all the same
 };
 
 constexpr Flaw kFlaws[] = {
@@ -225,7 +225,7 @@ constexpr Flaw kFlaws[] = {
     {"a kernel runs on the queue of copies",
      [](Plan& plan) {
        Instruction& moved = kernel(plan, "h");
-       for (const std::uint32_t at : {8U, 14U}) {  // the loop and the join wait for one less
+       for (const std::uint32_t at : {8U, 14U}) {  // the moved kernel's queue has one instruction less to wait for
          const Instruction& waits = in_region(plan, Region::Kind::step, at);
          REQUIRE(waits.waits.count == 1);
          --role(plan).waits[waits.waits.begin].count;
@@ -271,7 +271,7 @@ TEST_CASE("flaws of plans are refused, and reported by the device when they are 
 
 // ---- Flaws of the executor ----
 
-/// The simulated devices with one function done wrong.
+/// The simulated devices, with the table changed by plant(). `table` must outlive the result.
 DeviceLibrary flawed(std::uint64_t seed, DeviceTable& table, const std::function<void(DeviceTable&)>& plant) {
   DeviceLibrary library = simulated_devices(seed);
   table = *library.table;

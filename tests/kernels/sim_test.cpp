@@ -1,5 +1,4 @@
-// The simulated device: what any device does, and what it is there for: whatever nothing orders is reported, whichever
-// order the seed draws.
+// The simulated device does what any device must do, and reports each race, whatever order the seed draws.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@ namespace {
 
 using Bytes = std::array<std::byte, 64>;
 
-/// Two queues of a device, memory there and on the host.
+/// Two queues of a device, with memory there and on the host.
 struct Desk {
   explicit Desk(std::uint64_t seed) : devices(simulated_devices(seed), 0) {}
 
@@ -32,7 +31,7 @@ struct Desk {
   std::shared_ptr<std::byte> x = devices.memory(0, sizeof(Bytes), "x"), y = devices.memory(0, sizeof(Bytes), "y");
 };
 
-/// What the device says of a program, for each of 20 seeds; "" when there is nothing to say.
+/// Checks that the device reports `report` for a program, with each of 20 seeds; "": that it reports nothing.
 void check_reports(const std::string& report, const std::function<void(Desk&)>& program) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
@@ -124,7 +123,7 @@ TEST_CASE("copies use memory of the host that was said to be used") {
   });
 }
 
-/// The kernel "Identity"-like: one input, one output, of 64 bytes.
+/// A run of a kernel with one input and one output of 64 bytes.
 struct Run {
   Run(std::byte* from, std::byte* to)
       : in{from, DType::uint8, sizes, sizes, begin, false},
@@ -161,7 +160,7 @@ TEST_CASE("what a kernel throws is the device's failure, and names the kernel") 
   const auto fails = [](KernelRun&) { throw BadValue(0, "an index is out of range"); };
   desk.devices.launch(desk.a.get(), {fails, &run.run, &run});
   desk.devices.record(desk.a.get(), desk.event.get());
-  for (int time = 0; time < 2; ++time) {  // it stays so
+  for (int time = 0; time < 2; ++time) {  // the failure is reported again
     try {
       static_cast<void>(desk.devices.happened(desk.event.get()));
       FAIL("it has not failed");
