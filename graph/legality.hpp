@@ -24,8 +24,8 @@ inline constexpr int kMaxNesting = 32;
 ///     Parameter only in one;
 ///   - each body belongs to at most one op. The op's first inputs are a branch's predicate, or a loop's carried values,
 ///     which are the first parameters of its bodies; after them come the values that the bodies capture, body by body
-///     in the order of the op's attributes. Results of a body have the types that its op needs; bodies nest at most
-///     kMaxNesting deep;
+///     in the order of the op definition's attributes. Results of a body have the types that its op needs; bodies nest
+///     at most kMaxNesting deep;
 ///   - entries feed Input ops, fetch values and target ops that exist; no feed or fetch of an entry has its name twice.
 /// Bodies are checked with their graph. Linear in time and memory, without recursion. Thread-safe.
 ///
