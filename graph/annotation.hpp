@@ -12,11 +12,11 @@ namespace ferry {
 using MeshId = std::uint32_t;
 inline constexpr MeshId kNoMesh = 0xffffffffU;
 
-/// A device or a mesh, or neither.
+/// A device, or a mesh and perhaps a kind of device on it, or nothing.
 struct Annotation {
   DeviceSpec device;
   MeshId mesh = kNoMesh;
-  std::vector<Layout> layouts;  ///< of each output, an empty one free; none at all: all are free
+  std::vector<Layout> layouts;  ///< one for each output, where ferry decides an empty one; no list: ferry decides all
 
   [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
   bool operator==(const Annotation&) const = default;

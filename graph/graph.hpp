@@ -43,7 +43,7 @@ struct Entry {
   std::vector<OpId> targets;  ///< run for their effect (assigns, prints)
 };
 
-/// Holds for the ops made while it lives, and ends when it goes out of scope: `auto here = g.device("/task:1");`
+/// A setting for the ops that are added during its lifetime: `auto here = g.device("/task:1");`
 class [[nodiscard]] Scope {
  public:
   Scope(Scope&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), what_(other.what_) {}
@@ -54,7 +54,7 @@ class [[nodiscard]] Scope {
   friend class Graph;
   Scope(Graph* graph, std::optional<Scopes::Kind> what) : graph_(graph), what_(what) {}
   Graph* graph_;
-  std::optional<Scopes::Kind> what_;  ///< none: of Graph::build()
+  std::optional<Scopes::Kind> what_;  ///< none: made by Graph::build()
 };
 
 /// A read-only view of one op. Valid until the graph changes.
@@ -72,7 +72,7 @@ class Op {
   [[nodiscard]] std::span<const OpId> after() const;
   [[nodiscard]] const Attrs& attrs() const;
   [[nodiscard]] const Annotation& annotation() const;
-  /// The scope of Graph::remade() that it was made in, counted from 1; 0: none.
+  /// The number of the Graph::remade() scope in which the op was added, counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const;
   [[nodiscard]] SourceLine line() const;
   /// "matmul_1 (MatMul) at model.cpp:12".
@@ -117,24 +117,24 @@ class Graph {
                     at);
   }
   Value constant(Tensor value, const On& place = {}, source_location at = source_location::current());
-  /// A scalar constant of that dtype. Error(plan) when an integer dtype does not hold the number.
+  /// A scalar constant of that dtype. Error(plan) when an integer dtype cannot hold the number.
   Value constant(Literal value, DType dtype = DType::float32, source_location at = source_location::current());
   /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
   Value input(std::string_view name, DType dtype, Shape shape, source_location at = source_location::current());
-  /// State that lives from step to step. `initial` is computed by the entry "init", which run() starts by itself for
-  /// variables that have no value. Read: the value from before the step.
+  /// State that lives from step to step. The entry "init" computes `initial`; run() runs that entry by itself for
+  /// variables that have no value yet. The result is the variable's value from before the step.
   Value variable(std::string_view name, const Value& initial, source_location at = source_location::current());
 
   // ---- Scopes ----
 
-  /// Ops made while the scope lives are on this device; inner scopes win part by part.
+  /// Ops made while the scope lives are on this device; of nested scopes the inner one wins, part by part.
   Scope device(std::string_view spec);
   Scope device(const DeviceSpec& spec);
-  /// Ops made while the scope lives are on this mesh, their layouts decided by ferry (or Value::laid).
+  /// Ops made while the scope lives are on this mesh. Value::laid() sets a layout; ferry decides the others.
   Scope on(MeshId mesh);
   /// Ops made while the scope lives have names that begin with "name/".
   Scope name(std::string_view name);
-  /// Ops made while the scope lives run after these.
+  /// Ops made while the scope lives run after the ops of these values.
   Scope after(std::span<const Value> values);
   /// Ops made while the scope lives have this line: for ops derived from others (gradients, casts).
   Scope line(const SourceLine& line);
@@ -142,16 +142,16 @@ class Graph {
   [[nodiscard]] SourceLine line_for(const SourceLine& given) const;
   /// Ops made while the scope lives have exactly this annotation, whatever the scopes around say.
   Scope annotated(Annotation annotation);
-  /// Results of ops made while the scope lives are not kept for the backward pass: gradients() makes these ops again
-  /// where it needs their values, from what comes into the scope (rematerialization; checkpoints of Chen et al., 2016).
-  /// So memory is saved for computing, and for messages where a layout is changed within. Each scope is a part of its
-  /// own: what one gives to another is kept. Ops with state, and constants, are not made again. Only for gradients() of
-  /// this graph: a file does not hold it.
+  /// Rematerialization (gradient checkpointing, Chen et al., 2016): results of ops made while the scope lives are not
+  /// kept for the backward pass. Where gradients() needs them, it adds copies of these ops that compute them again from
+  /// the values that enter the scope. This trades memory for computing, and for messages if a layout changes within the
+  /// scope. Each scope stands alone: a value that goes from one to another is kept. Ops with state, and constants, are
+  /// not repeated. It affects only gradients() of this graph: a graph file does not store it.
   ///
   ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
   Scope remade();
-  /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs, so that the
-  /// function that builds a branch also puts ops there that use values of this graph only.
+  /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs. So the
+  /// function that builds a branch puts its ops there even if they use only values of this graph.
   Scope build(Graph& body);
   /// The graph in which ops are made now: this one, or the body that is being built.
   [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
@@ -174,19 +174,22 @@ class Graph {
 
   // ---- Subgraphs (bodies of control flow) ----
 
-  /// A new subgraph, to be filled; its Parameter ops come first. Its ops begin with the scopes that hold here.
+  /// A new subgraph, to be filled: first with its parameters, then with other ops. It starts with the annotation, line
+  /// and prefix of names that apply here (Scopes::for_body).
   Graph& add_subgraph(std::string_view name);
-  /// Takes back the last subgraph, which no op refers to: for bodies that were built to see what they give.
+  /// Removes the last subgraph, to which no op may refer: for a body that was built only to see what it gives.
   void drop_subgraph();
   [[nodiscard]] std::uint32_t subgraphs() const { return static_cast<std::uint32_t>(subgraphs_.size()); }
   [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
   [[nodiscard]] Graph& subgraph(SubgraphRef ref) { return *subgraphs_[ref.index]; }
   [[nodiscard]] Graph* parent() const { return parent_; }
-  /// Appends a parameter, the i-th being the owner's i-th input. Declared ones come before captured ones.
+  /// Appends a declared parameter, for a value that the owning op carries. All of them must come before capture()
+  /// appends others.
   Value parameter(const Type& type, const SourceLine& line, std::string_view name = {});
   /// The parameters, declared and captured, in order.
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
-  /// Values of the parent that were captured; they are the last parameters, and must be the owner's last inputs.
+  /// Values of the parent that were captured, one for each of the last parameters. The owning op must have them as
+  /// inputs behind its own, body by body (check_legal).
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
   /// The value of the parent that the parameter captures; nothing if the parameter is a declared one.
   [[nodiscard]] std::optional<ValueId> captured_by(ValueId parameter) const;
@@ -214,9 +217,9 @@ class Graph {
   [[nodiscard]] std::string value_name(ValueId value) const;
   /// The op of that name, if there is one.
   [[nodiscard]] std::optional<OpId> find(std::string_view name) const { return ops_.find(name); }
-  /// "c" or "split:2". Error(usage) names the nearest when there is none.
+  /// The value named "c" or "split:2". Error(usage), which names the most similar op, when there is none.
   [[nodiscard]] ValueId value_named(std::string_view name) const;
-  /// The meshes; those of the outermost graph.
+  /// The meshes, which belong to the outermost graph; bodies share them.
   [[nodiscard]] std::span<const Mesh> meshes() const { return root().meshes_; }
   [[nodiscard]] Value value(ValueId id) { return {this, id}; }
   /// The value of a Constant op, else nullptr.
@@ -228,7 +231,7 @@ class Graph {
   friend class Scope;
   friend class Op;
 
-  /// add(), to this graph even while a body is built.
+  /// Does add() in this graph itself, even while build() directs ops to a body.
   Values append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,
                 std::string_view name);
   /// The types of an op's outputs. Error(plan) names the op, its inputs and the line.

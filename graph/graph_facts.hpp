@@ -1,4 +1,4 @@
-// GraphFacts: what inference, notation and checks look at, of an op in a graph.
+// GraphFacts: the OpFacts of an op in a graph.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// The facts of an op with these inputs and attributes. Refers to them and to the graph, which must not change
-/// meanwhile.
+/// The facts of an op with these inputs and attributes. Holds references to them and to the graph, which must not
+/// change while it lives.
 ///
 ///     std::string notation = notation_of(op.def(), GraphFacts(op));
 class GraphFacts final : public OpFacts {

@@ -27,7 +27,7 @@ bool compatible(const Type& a, const Type& b) {
   return true;
 }
 
-/// One graph, without its bodies.
+/// Checks one graph, without its bodies.
 class GraphCheck {
  public:
   explicit GraphCheck(const Graph& graph) : graph_(graph), owned_(graph.subgraphs(), false) {}
@@ -82,7 +82,7 @@ class GraphCheck {
     require(annotation.layouts.empty() || static_cast<int>(annotation.layouts.size()) == op.outputs(), op,
             "it has not one layout for each output");
     for (std::size_t i = 0; i < annotation.layouts.size(); ++i) {
-      if (annotation.layouts[i].empty()) continue;  // free: another output of the op is laid
+      if (annotation.layouts[i].empty()) continue;  // ferry decides it; another output has a layout
       require(annotation.layouts[i].size() == axes, op, "a layout has not one entry for each axis of its mesh");
       const int rank = graph_.type(op.output(static_cast<int>(i))).shape.rank();
       for (const AxisLayout& axis : annotation.layouts[i]) check_axis(op, axis, rank);
@@ -124,8 +124,7 @@ class GraphCheck {
     if (may_own) check_arguments(op, captures);
   }
 
-  /// Checks the inputs of a loop, the carried values and then what its bodies capture, or those of a branch, the
-  /// predicate and then the same.
+  /// Checks the inputs: a loop's carried values, or a branch's predicate, and then what the bodies capture.
   void check_arguments(const Op& op, std::size_t captures) const {
     const std::int64_t carried = op.attrs().get_or<std::int64_t>("carried", 0);
     const std::size_t own = carried > 0 ? static_cast<std::size_t>(carried) : 1;

@@ -1,4 +1,4 @@
-// OpTable: the ops of one graph, as they are stored: fixed records, with what many of them share kept once.
+// OpTable: the storage of a graph's ops: records of fixed size; types, annotations and file names are stored once.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class OpTable {
     const Annotation* annotation = nullptr;  ///< null: none
     std::span<const OpId> after = {};
     std::uint32_t remade = 0;
-    std::string_view name;  ///< taken by no other
+    std::string_view name;  ///< no other op has it
     const SourceLine& line;
     std::span<const Type> types;  ///< of the outputs
   };

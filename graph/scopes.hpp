@@ -1,4 +1,4 @@
-// Scopes: what holds for the ops that are made now (Graph::device, on, name, after, line, annotated, remade).
+// Scopes: the settings for ops that are added now (Graph::device, on, name, after, line, annotated, remade).
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,36 @@
 
 namespace ferry {
 
-/// A stack for each kind of scope; what is on top holds. Not thread-safe.
+/// A stack for each kind of scope, whose top applies. Not thread-safe.
 class Scopes {
  public:
   enum class Kind { annotation, name, after, line, remade };
 
-  /// Puts ops on the device; the rest of their annotation stays as the scopes around say.
+  /// Puts ops on the device. Parts that it leaves open, and the rest of the annotation, are those of the scopes around;
+  /// but a job or task takes ops off the mesh.
   void enter_device(const DeviceSpec& spec);
   /// Gives ops exactly this annotation.
   void enter(Annotation annotation) { annotations_.push_back(std::move(annotation)); }
   void enter_name(std::string_view name) { names_.push_back(prefix() + std::string(name) + "/"); }
-  /// Ops also run after these.
+  /// Ops run after these too, besides those that the scopes around name.
   void enter_after(std::span<const OpId> ops);
   void enter(const SourceLine& line) { lines_.push_back(line); }
   void enter_remade() { remade_.push_back(++remade_count_); }
   void leave(Kind kind);
 
-  /// The annotation that holds; null: none.
+  /// The annotation for ops that are added now; null: none.
   [[nodiscard]] const Annotation* annotation() const { return annotations_.empty() ? nullptr : &annotations_.back(); }
-  /// The beginning of names: "encoder/layer1/".
+  /// The prefix of names: "encoder/layer1/".
   [[nodiscard]] std::string prefix() const { return names_.empty() ? std::string() : names_.back(); }
   [[nodiscard]] std::span<const OpId> after() const {
     return afters_.empty() ? std::span<const OpId>() : std::span<const OpId>(afters_.back());
   }
   [[nodiscard]] SourceLine line_for(const SourceLine& given) const { return lines_.empty() ? given : lines_.back(); }
-  /// The number of the scope that is made again, counted from 1; 0: none.
+  /// The number of the innermost remade scope (Graph::remade), counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const { return remade_.empty() ? 0 : remade_.back(); }
 
-  /// The scopes with which a body of that name begins: the annotation, the line and the names that hold here.
+  /// The scopes with which a body of that name begins: annotation and line as here, and the prefix of names with `name`
+  /// added.
   [[nodiscard]] Scopes for_body(std::string_view name) const;
 
  private:

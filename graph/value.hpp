@@ -1,4 +1,4 @@
-// Value: a handle to one output of one op; Literal: a number as the user has written it; Operand: either of them.
+// Value: a handle to one output of one op; Literal: a number as the user wrote it; Operand: either of them.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ using OpId = std::uint32_t;
 /// Index of a value in its graph; the outputs of an op are consecutive.
 using ValueId = std::uint32_t;
 
-/// One output of one op. A small handle, valid as long as its graph. Undefined when default-made.
+/// One output of one op. A small handle, valid as long as its graph. Undefined when default-constructed.
 class Value {
  public:
   Value() = default;
@@ -40,7 +40,7 @@ class Value {
   /// "matmul_1", or "split:2" for a later output.
   [[nodiscard]] std::string name() const;
 
-  /// Names the op of this value. Error(plan) when the name is taken.
+  /// Renames the op of this value, in the current name scope. Error(plan) when the name is taken.
   Value named(std::string_view name) const;
   /// Says how this value lies on the mesh that its op was made on (Graph::on). One entry for each axis.
   Value laid(const Layout& layout) const;
@@ -53,7 +53,7 @@ class Value {
   ValueId id_ = 0;
 };
 
-/// Not there for handles, since it would give a bool at once.
+/// Deleted: it would compare handles and give a bool now, not elements in a step.
 template <class T>
 bool operator==(const Value&, const T&) = delete;  // elements are compared by equal(a, b), handles by a.is(b)
 
@@ -63,7 +63,7 @@ using Values = std::vector<Value>;
 template <class T>
 concept Number = (std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>;
 
-/// A number as it was written; an integer keeps all its 64 bits.
+/// A number as the user wrote it; an integer keeps all its 64 bits.
 class Literal {
  public:
   template <class T>
@@ -79,14 +79,14 @@ class Literal {
   [[nodiscard]] bool is_integer() const { return integer_; }
   /// The number as float64; an integer beyond 2^53 is rounded.
   [[nodiscard]] double real() const { return real_; }
-  /// The number as T, the type of an element, which must be able to hold it (fits).
+  /// The number as T, an element type that can hold it: fits() must be true for its dtype.
   template <class T>
   [[nodiscard]] T as() const {
     if constexpr (std::integral<T> && !std::same_as<T, bool>)
       if (integer_) return static_cast<T>(bits_);
     return static_cast<T>(real_);
   }
-  /// Whether it is a value of this dtype, as holds() says.
+  /// Whether the dtype can hold the number, as holds() defines it.
   [[nodiscard]] bool fits(DType dtype) const;
   [[nodiscard]] std::string str() const;
 

@@ -20,15 +20,15 @@
 namespace ferry {
 namespace {
 
-/// How deep messages may be nested; the format itself needs seven.
+/// How deep messages may be nested; the format itself needs six levels.
 constexpr int kMaxDepth = 16;
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Code::file, why);
 }
 
-/// Runs `part`; what it throws is told of what(), and is a fault of the file, but for a malformed device: that is a
-/// fault of what was asked for, wherever it stands.
+/// Runs `part`, and puts what() before the message of an error that it throws. The error becomes Error(file), except
+/// that Error(usage), for a malformed device, keeps its code and Error(resource) is passed on unchanged.
 template <class What, class F>
 auto in_part(What what, F part) {
   try {
@@ -64,7 +64,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::ptrdiff_t line_ = 0;
 };
 
-/// False when it is no graph as text: `first` has why.
+/// Parses `content` as text. False when it is no graph; then `first` says why.
 bool is_text(std::span<const std::byte> content, file::GraphFile& out, FirstError& first) {
   google::protobuf::io::ArrayInputStream in(content.data(), static_cast<int>(content.size()));
   google::protobuf::TextFormat::Parser parser;
@@ -109,7 +109,7 @@ void refuse_unknown_fields(const file::GraphFile& message) {
 
 using Index = std::uint32_t;
 
-/// The ops of one graph of the file, their names looked up, in an order in which they can be built.
+/// The ops of one graph of the file, to be found by name, and a topological order in which to build them.
 class OpList {
  public:
   explicit OpList(const file::Graph& graph) : graph_(graph) {
@@ -128,7 +128,7 @@ class OpList {
     const auto found = index_.find(name);
     return found == index_.end() ? std::nullopt : std::optional(found->second);
   }
-  /// The op of that name; `user` says who asks.
+  /// The op of that name. If there is none, Error(file) says so after user(), the one that refers to it.
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
     if (const auto found = find(name)) return *found;
@@ -244,9 +244,9 @@ class Decoder {
   }
 
   static constexpr OpId kNotBuilt = 0xffffffffU;
-  using Places = std::vector<OpId>;  // of each op of the file's graph, in the Graph
+  using Places = std::vector<OpId>;  // by an op's index in the file's graph: its id in the Graph
 
-  /// The place of each Parameter op in its body's list, by name.
+  /// For each Parameter op of a body, by name: its index in the body's list of parameters.
   using Parameters = std::unordered_map<std::string_view, int>;
   Parameters parameters_of(Index number, const OpList& list) const {
     const file::Graph& graph = file_.graph(static_cast<int>(number));

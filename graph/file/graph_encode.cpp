@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// Elements up to which a tensor is written as numbers in a text file.
+/// In a text file, tensors of at most so many elements are written as numbers, which people can read.
 constexpr std::int64_t kReadableElements = 64;
 
 bool ends_in_output_number(std::string_view name) {
@@ -118,7 +118,8 @@ class Encoder {
     std::visit(Visitor{*this, number, op, name, out}, value);
   }
 
-  /// Numbers the bodies that ops of this graph own, in their order, after the graph that they are in.
+  /// Gives numbers to the bodies that ops of graph `parent` own. They follow those given before, so that each body
+  /// comes after the graph it is in.
   void number_bodies(std::uint32_t parent) {
     const Graph& graph = *graphs_[parent];
     numbers_.assign(graph.subgraphs(), 0);
@@ -126,7 +127,7 @@ class Encoder {
       for (const auto& item : graph.op(id).attrs())
         if (const auto* ref = std::get_if<SubgraphRef>(&item.second)) numbers_[ref->index] = 1;
     for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) {
-      if (numbers_[i] == 0) continue;  // left over from an op that could not be made
+      if (numbers_[i] == 0) continue;  // not owned: building its op failed
       numbers_[i] = static_cast<std::uint32_t>(graphs_.size());
       graphs_.push_back(&graph.subgraph({i}));
       parents_.push_back(parent);
@@ -157,12 +158,12 @@ class Encoder {
     }
   }
 
-  /// False when numbers would not keep the bits.
+  /// Writes the elements as numbers. Writes none and gives false when numbers would not keep their bits.
   static bool encode_numbers(const Tensor& tensor, file::Tensor& out) {
     if (!is_float(tensor.dtype())) {
       for (std::int64_t i = 0; tensor.dtype() == DType::uint64 && i < tensor.count(); ++i)
         if (tensor.integer(i) < 0) return false;  // beyond int64
-      out.mutable_ints();                         // there also when the tensor is empty
+      out.mutable_ints();                         // present even if the tensor is empty
       for (std::int64_t i = 0; i < tensor.count(); ++i) out.mutable_ints()->add_value(tensor.integer(i));
       return true;
     }
@@ -219,7 +220,7 @@ class Encoder {
   GraphContent& content_;
   std::vector<const Graph*> graphs_;
   std::vector<std::uint32_t> parents_;  // of graphs_[i + 1]
-  std::vector<std::uint32_t> numbers_;  // of the bodies of the graph at hand
+  std::vector<std::uint32_t> numbers_;  // of the bodies of the graph that is being encoded
   std::unordered_map<std::string, std::uint32_t> types_, files_;
 };
 

@@ -29,7 +29,7 @@ FileBytes part_of(const FileReader& file, std::uint64_t begin, std::uint64_t mos
   throw Error(Code::file, escaped(path, 300) + ": " + why);
 }
 
-/// Checks a large text before it is read whole: its head must be that of a graph, and no byte may be 0.
+/// Checks a large text before it is read whole: its first MiB must be the beginning of a graph, and no byte may be 0.
 void check_text(const FileReader& file, const std::string& path) {
   constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
   for (std::uint64_t begin = 0; begin < file.size(); begin += kPart) {
@@ -46,8 +46,8 @@ void check_text(const FileReader& file, const std::string& path) {
   }
 }
 
-/// Reads a file, but of one that is no graph only so much as shows it. A head that is no graph's is returned alone:
-/// decode_graph() reports it.
+/// Reads a file whole, unless its beginning shows that it is no graph: a large wrong file is not read into memory. If
+/// the head of a .pb file is wrong, only the head is returned, and decode_graph() reports it.
 FileBytes content_of(FileSystem& files, const std::string& path) {
   const auto file = files.open(path);
   if (format_of(path) == GraphFormat::binary) {
@@ -69,7 +69,7 @@ void save_graph(const Graph& graph, const std::string& path, FileSystem& files) 
 }
 
 std::unique_ptr<Graph> load_graph(const std::string& path, const OpSet& ops, FileSystem& files) {
-  std::optional<NamedTensors> tensors;  // read when the first is asked for
+  std::optional<NamedTensors> tensors;  // read when decode_graph() asks for the first one
   const TensorBeside find = [&](std::string_view name) {
     if (!tensors) tensors = read_tensors(files, beside(path));
     const auto found = tensors->find(name);

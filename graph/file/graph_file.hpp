@@ -1,9 +1,9 @@
 // Graph files: `.pb` (protobuf) and `.pbtxt` (the same as text), with large tensors in a `.safetensors` file beside
 // them. The format is described in docs/graph_format.md.
 //
-// A file is hostile until checked: head and hash, all counts, names, references, cycles, bodies, types
-// against inference, and at last check_legal. Reading and writing are linear in the file, without recursion but for
-// protobuf's own, which is limited.
+// No file is trusted: reading checks head and hash, all counts, names, references, cycles and bodies, compares types
+// with those that inference gives, and ends with check_legal. Reading and writing take time linear in the file, up to
+// the sort of its ops. Recursion is limited: protobuf's own, and that over nested bodies (kMaxNesting).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace ferry {
 inline constexpr std::uint32_t kGraphVersion = 1;
 /// protobuf's own limit.
 inline constexpr std::uint64_t kMaxGraphBytes = 0x7fffffff;
-/// Tensors of more bytes lie beside the file.
+/// Tensors of more bytes go to the .safetensors file beside the graph file.
 inline constexpr std::size_t kInlineTensorBytes = 1 << 20;
 
 enum class GraphFormat { binary, text };
@@ -46,9 +46,9 @@ struct GraphContent {
 
 /// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in
 /// the topological order that is nearest to the file's. Its tensors share bytes with those of `beside`, none with
-/// `content`. Error(file) says what is wrong, where: format or op versions that are newer (both are named), unknown ops
-/// (with the nearest that is known), cycles, types that inference does not give, and all that check_legal refuses;
-/// Error(usage) points at a malformed device. Thread-safe.
+/// `content`. Error(file) says what is wrong and where: newer versions of the format or of an op (both are named),
+/// unknown ops (with the nearest known one), cycles, types that inference does not give, and all that check_legal
+/// refuses; Error(usage) points at a malformed device. Thread-safe.
 [[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,
                                                   std::string_view source, const OpSet& ops,
                                                   const TensorBeside& beside = {});

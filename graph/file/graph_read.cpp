@@ -32,7 +32,7 @@ Dim dim(const file::Dim& from) {
   return from.bounded() ? Dim::at_most(from.size()) : Dim(from.size());
 }
 
-/// `number` as an element; refused when the dtype cannot hold it.
+/// `number` as an element of type T. Error(file) when T cannot hold it.
 template <class T, class Number>
 T element(Number number) {
   if constexpr (is_float(dtype_of<T>())) {
@@ -48,7 +48,7 @@ T element(Number number) {
   }
 }
 
-/// Numbers written by hand, as elements of `type`.
+/// A tensor from the fields `ints` or `floats`.
 template <class Numbers>
 Tensor from_numbers(DType type, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   if (checked_count(sizes) != numbers.size())
@@ -187,7 +187,7 @@ Reference reference(std::string_view text) {
   if (colon == std::string_view::npos || colon + 1 == text.size()) return {text, 0};
   const std::string_view digits = text.substr(colon + 1);
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return {text, 0};
-  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // stays so when there are too many digits
+  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // from_chars leaves it so on overflow
   std::from_chars(digits.data(), digits.data() + digits.size(), output);
   return {text.substr(0, colon), output};
 }

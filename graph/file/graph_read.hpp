@@ -1,5 +1,5 @@
-// Parts of a graph file's message as ferry's own types; graph_decode.cpp puts them together. Each throws Error(file)
-// for what is missing, out of range or contradictory.
+// Converts the parts of a graph file's message to ferry's own types; graph_decode.cpp puts them together. Each function
+// throws Error(file) for what is missing, out of range or contradictory.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace ferry::graph_read {
 
-/// Most dims of a shape, and attributes of an op.
+/// Limits on the dims of a shape and the attributes of an op.
 inline constexpr int kMaxRank = 32;
 inline constexpr int kMaxAttrs = 256;
 
@@ -19,7 +19,7 @@ inline constexpr int kMaxAttrs = 256;
 [[nodiscard]] Mesh mesh(const file::Mesh& from);
 [[nodiscard]] Layout layout(const file::Layout& from);
 
-/// `body` gives the reference for the number of a body.
+/// `body` builds the body with that number in the file, and gives the reference to it.
 [[nodiscard]] Attrs attrs(const file::Op& from, const TensorBeside& beside,
                           const std::function<SubgraphRef(std::uint32_t)>& body);
 

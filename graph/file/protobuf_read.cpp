@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kMostFields = std::uint64_t{1} << 22;  // that are looked at
+constexpr std::uint64_t kMostFields = std::uint64_t{1} << 22;  // checked at most
 
 /// Walks over the fields of a message in a file.
 class Fields {
@@ -39,7 +39,7 @@ class Fields {
           bytes = 4;
           break;
         default:
-          return false;  // groups are in none of the formats
+          return false;  // groups: no format that is read here has them
       }
       if (bytes > end - at) return false;
       if (outermost && *tag == (std::uint64_t{inner_} << 3U | 2U) && !well_formed(at, at + bytes, false)) return false;
@@ -51,7 +51,7 @@ class Fields {
  private:
   static constexpr std::uint64_t kLastField = (std::uint64_t{1} << 29U) - 1;
 
-  /// The number at `at`, which moves behind it.
+  /// Reads the varint at `at` and moves `at` behind it; nullopt if there is none.
   std::optional<std::uint64_t> number(std::uint64_t& at, std::uint64_t end) {
     std::uint64_t result = 0;
     for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {

@@ -1,4 +1,4 @@
-// Bytes of a file to a protobuf message.
+// Reads protobuf messages from files that are not trusted.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -11,15 +11,16 @@
 
 namespace ferry {
 
-/// Larger files are looked at by their heads before they are read.
+/// Files of more bytes are checked piece by piece before they are read into memory.
 inline constexpr std::uint64_t kLargeFileBytes = std::uint64_t{16} << 20;
 
-/// False when a large file cannot be a message. Only the tags and lengths of its fields, and of those in its messages
-/// `inner`, are read; in a file with millions of fields, those of the first ones.
+/// False when a file of more than kLargeFileBytes cannot be a message; smaller ones are not checked. Checks only the
+/// tags and lengths of fields: those of the outermost message, and of submessages in its field `inner` (0: none); at
+/// most the first 4 million.
 [[nodiscard]] bool may_be_message(const FileReader& file, std::uint32_t inner = 0);
 
-/// Fills `out` from the whole of `content`, at most 2 GiB. False when it is no such message, cut short, or has messages
-/// nested more than `depth` deep. Nothing is printed.
+/// Parses the whole of `content`, at most 2 GiB, into `out`. False when it is no such message, is cut short, or has
+/// messages nested more than `depth` deep. protobuf logs nothing.
 [[nodiscard]] bool read_message(std::span<const std::byte> content, int depth, google::protobuf::MessageLite& out);
 
 }  // namespace ferry

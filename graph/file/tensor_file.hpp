@@ -14,13 +14,14 @@ namespace ferry {
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
-/// The format's word for a dtype: "F32".
+/// The dtype as safetensors files write it: "F32".
 [[nodiscard]] std::string_view safetensors_name(DType dtype);
 
-/// The tensors of a file; they share its bytes. Error(file) as read_safetensors, or for a dtype that ferry has not.
+/// The tensors of a file; they share one copy of its bytes. Error(file) as read_safetensors, or for a dtype that ferry
+/// does not have.
 [[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
 
-/// The same for a file that has been read; `path` is for messages.
+/// As read_tensors, from a file that has been read; `path` is for messages.
 [[nodiscard]] NamedTensors tensors_of(SafeTensors file, const std::string& path);
 
 /// Writes a file, whole or not at all. Errors as write_safetensors.

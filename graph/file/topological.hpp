@@ -1,4 +1,4 @@
-// The order in which a graph can be built from a list in any order.
+// Topological sort of ops that a file lists in any order.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace ferry {
 
-/// `to` needs `from`.
+/// Item `to` needs item `from`, so `from` comes first.
 struct Need {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   bool control = false;
 };
 
-/// Items 0 … count - 1, each after all that it needs, otherwise in their own order (Kahn's algorithm with a heap), or
-/// the items of one cycle.
+/// Items 0 … count - 1, each after all that it needs, and the lowest number first where there is a choice (Kahn's
+/// algorithm with a heap); or one cycle.
 struct Sorted {
   std::vector<std::uint32_t> order;
-  std::vector<Need> cycle;  ///< not empty: there is no order; each `to` is the next one's `from`
+  std::vector<Need> cycle;  ///< if not empty, `order` is incomplete; each `to` is the next one's `from`
 };
 
 /// Sorts the items in time O(needs + count log count), without recursion.

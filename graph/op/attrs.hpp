@@ -22,7 +22,7 @@ struct SubgraphRef {
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<double>;
 
-/// The alternatives' order is part of the file formats.
+/// The order of the alternatives is part of the file format of plans.
 using AttrValue =
     std::variant<bool, std::int64_t, double, std::string, Ints, Floats, DType, Shape, Tensor, SubgraphRef>;
 
@@ -59,7 +59,7 @@ class Attrs {
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] auto begin() const { return items_.begin(); }
   [[nodiscard]] auto end() const { return items_.end(); }
-  /// Equal to the bit (tensors compare by bytes).
+  /// Whether both have the same names and the same values; tensors are compared byte by byte.
   [[nodiscard]] bool same(const Attrs& other) const;
 
  private:

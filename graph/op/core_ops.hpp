@@ -1,4 +1,4 @@
-// The ops that the graph itself makes: leaves, state and parameters of subgraphs. All others are in ops/.
+// The ops that Graph itself adds: leaves, state, and the parameters of subgraphs. All others are in ops/.
 #pragma once
 
 #include "graph/op/op_def.hpp"
@@ -13,7 +13,8 @@ extern const OpDef kInput;
 extern const OpDef kVariable;
 /// Assign(variable, value): at the end of the step the variable has `value`. Its output is `value`.
 extern const OpDef kAssign;
-/// The i-th input of the op that owns a subgraph: attributes `dtype`, `shape`.
+/// In a subgraph: a value that the owning op carries, or that the subgraph captures from the graph around it.
+/// Attributes `dtype`, `shape`.
 extern const OpDef kParameter;
 
 /// The five of them.

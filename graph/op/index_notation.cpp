@@ -46,8 +46,8 @@ bool has_ellipsis(const Term& term) {
   return std::any_of(term.begin(), term.end(), [](const Letter& l) { return l.name == 0; });
 }
 
-/// Gives letters to the dims of inputs and outputs. The dims of an ellipsis get letters of their own, from its right
-/// end on.
+/// Gives letters to the dims of inputs and outputs. Dims under an ellipsis get letters of their own, counted from its
+/// right end, so that they align as in numpy's broadcasting.
 class Binder {
  public:
   Binder(std::string_view notation, const OpFacts& facts) : facts_(facts) {
@@ -146,7 +146,8 @@ class Binder {
     return ellipsis_[k];
   }
 
-  /// Makes `size` what both are known to be; two different symbols become unknown. False when they cannot be equal.
+  /// Puts into `size` what is known of either dim; two different symbols give an unknown dim. False when they cannot
+  /// be equal.
   static bool unify(Dim& size, const Dim& dim) {
     if (!dim.known()) {
       if (!size.known() && size != dim) size = Dim::unknown();

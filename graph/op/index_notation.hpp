@@ -1,4 +1,4 @@
-// Index notation: "...mk,...kn->...mn" read against actual shapes.
+// Index notation, such as "...mk,...kn->...mn", bound to actual shapes.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace ferry {
 
-/// One op's notation, bound to the ranks of its inputs: every dim of every operand is a letter (a small number).
+/// One op's notation, bound to its inputs: every dim of every operand has a letter, stored as a number from 0 on.
 struct IndexSpace {
   /// Letters of the dims of each input and output; a broadcast dim of size 1 has the letter of the dim it is spread
   /// over.
   std::vector<std::vector<int>> inputs;
   std::vector<std::vector<int>> outputs;
   std::vector<Dim> sizes;   ///< of each letter; unknown for output-only letters
-  std::vector<bool> whole;  ///< marked [n]: may not be split
-  /// Dims of inputs that are spread (size 1 against a larger letter): broadcast[input][dim].
+  std::vector<bool> whole;  ///< for each letter: marked as [n], may not be split
+  /// Whether a dim of an input is broadcast (its size is 1, that of its letter another): broadcast[input][dim].
   std::vector<std::vector<bool>> broadcast;
 
   [[nodiscard]] bool in_output(int letter, int output) const;
 };
 
-/// Binds `notation` to the shapes. Error(plan) "inner sizes differ: k is 3 and 4" style when they do not fit; unknown
-/// sizes fit everything.
+/// Binds `notation` to the shapes of the inputs. Error(plan), such as "sizes differ: k is 3 and 4", when they do not
+/// fit; an unknown size fits any other.
 [[nodiscard]] IndexSpace bind_index(std::string_view notation, const OpFacts& facts);
 
 /// The notation of `def` for these facts: def.index, or what index_of gives.
@@ -34,7 +34,7 @@ struct IndexSpace {
 /// Hands out letters for index notation.
 class Letters {
  public:
-  /// A letter not yet handed out. Stops inference when there are no more (about 200).
+  /// A letter not yet handed out; Error(plan) after all 180.
   [[nodiscard]] std::string next();
   /// `count` of them.
   [[nodiscard]] std::string next(int count);
@@ -43,11 +43,11 @@ class Letters {
   int used_ = 0;
 };
 
-/// "[x]" for "x": a letter that must be whole.
+/// "[x]" for "x": a letter that may not be split.
 [[nodiscard]] inline std::string whole(const std::string& letter) {
   return "[" + letter + "]";
 }
-/// A term as notation writes it where it may be alone: "." for a scalar.
+/// The letters of one operand as the notation writes them: "." for a scalar, which has none.
 [[nodiscard]] inline std::string term(const std::string& letters) {
   return letters.empty() ? "." : letters;
 }

@@ -135,7 +135,8 @@ std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
   return shapes;
 }
 
-/// Hands on other facts, and notes whether more than the types of the inputs was asked for.
+/// Forwards to other facts, and notes whether anything but the types of the inputs was asked for. Attributes do not
+/// count, as the cache is only for ops without any.
 class WatchedFacts final : public OpFacts {
  public:
   explicit WatchedFacts(const OpFacts& facts) : facts_(facts) {}

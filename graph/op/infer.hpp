@@ -11,8 +11,8 @@ namespace ferry {
 /// Error(plan) says what does not fit; the caller adds the op's name, inputs and line.
 [[nodiscard]] std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts);
 
-/// infer_types with a memory, for graphs of many alike ops: what follows from the definition and the types of the
-/// inputs alone is inferred once, as long as not too many different cases come between. Not thread-safe.
+/// infer_types with a cache, for graphs of many similar ops. It keeps results that depend on the definition and the
+/// types of the inputs alone, in a table of fixed size where a new result may replace an old one. Not thread-safe.
 class InferCache {
  public:
   InferCache();
@@ -24,7 +24,7 @@ class InferCache {
     const OpDef* def = nullptr;
     std::vector<Type> inputs, outputs;
   };
-  std::vector<Case> cases_;  // by hash; a new one takes the place of an old one
+  std::vector<Case> cases_;  // indexed by hash; a collision replaces the older case
   std::vector<Type> last_;
 };
 

@@ -27,7 +27,7 @@ struct AttrDef {
   bool required = true;
 };
 
-/// The facts of an op that shape inference and functions of its attributes may look at.
+/// What shape inference and the functions of an OpDef may ask about an op in a graph.
 class OpFacts {
  public:
   virtual ~OpFacts() = default;
@@ -44,7 +44,7 @@ class OpFacts {
   [[nodiscard]] const T& attr(std::string_view name) const {
     return attrs().get<T>(name);
   }
-  /// `axis` counted from the end when negative; Error(plan) when out of range for input i.
+  /// `axis` as a dim of input i, a negative one counted from the end; Error(plan) when out of range.
   [[nodiscard]] int axis(int i, std::int64_t axis) const;
   /// Stops inference with a message; the op's name, inputs and line are added by the caller.
   [[noreturn]] static void fail(const std::string& why);
@@ -54,7 +54,7 @@ using InferFn = std::vector<Shape> (*)(const OpFacts&);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
-/// Gives the dim along which an op joins its inputs, which have `rank` dims, to its output.
+/// Gives the dim along which an op concatenates its inputs, each of `rank` dims.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 
 /// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
@@ -65,53 +65,56 @@ enum class OpRole : std::uint8_t {
   variable,
   assign,
   parameter,
-  take_part,    ///< the part of a value that a task holds
-  fill_bound,   ///< a bounded value's elements, at the bound
-  extent_of,    ///< a bounded value's extent
-  with_extent,  ///< a bounded value, of its elements and its extent
+  take_part,    ///< cuts a task's part out of a value that is whole on it
+  fill_bound,   ///< pads a bounded value with zeros up to its bound
+  extent_of,    ///< gives the extent of a bounded value
+  with_extent,  ///< makes a bounded value from a padded one and an extent
 };
 
 /// Flags of an op.
 enum OpFlag : std::uint32_t {
-  kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged, never folded
+  kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged with an equal op or folded
   kRandom = 1U << 1,       ///< draws random numbers from (name, seed, step, element): never merged or folded
   kEffect = 1U << 2,       ///< has an effect besides its outputs: kept by pruning when targeted
   kControlFlow = 1U << 3,  ///< owns subgraphs; planned as regions
   kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
   kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
   kLocal = 1U << 6,        ///< its value depends on the task: must be annotated with one device, and is never moved
-  kMoves = 1U << 7         ///< the elements of its outputs are those of input 0; of a list of inputs, those of all
+  kMoves = 1U << 7  ///< only moves elements: those of its outputs come from input 0, or from all inputs of a list
 };
 
-/// The facts of one op. Instances are constexpr and live for ever.
+/// The definition of one op. Instances are constants that live as long as the program.
 struct OpDef {
   std::string_view name;
   int version = 1;
 
   /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "T->T..." (as many outputs as
-  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`),
-  /// "*...->%body..." (the results of the subgraph `body`). T and U range over the sets below.
+  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`,
+  /// or that of a tensor attribute), "*...->%body..." (the results of the subgraph `body`). T and U range over the sets
+  /// below.
   std::string_view types;
   DTypeSet T = kNumbers;
   DTypeSet U = kNumbers;
   std::span<const AttrDef> attrs = {};
 
-  /// Index notation (DESIGN §4): "...mk,...kn->...mn". Each letter binds to one size. "..." are the leading dims,
-  /// broadcast as numpy does. "[n]" marks a letter that must be whole. Give `index_of` when it depends on attributes or
-  /// ranks. From it come the shape check, the output shapes (unless `infer` is given), the cost and the legal layouts.
+  /// Index notation (docs/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the leading
+  /// dims, broadcast as numpy does. "[n]" marks a letter that may not be split. Give `index_of` instead when it depends
+  /// on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the cost and
+  /// the legal layouts.
   std::string_view index = {};
   IndexFn index_of = nullptr;
   /// How partial results over a contracted letter are combined.
   Reduce reduce = Reduce::none;
-  /// Mask of the inputs through which partial sums may pass together.
+  /// Bit mask of the inputs in which the op is linear together: if these are partial sums and the others whole, the
+  /// output is a partial sum.
   std::uint32_t linear = 0;
-  /// Mask of the inputs of which only the sizes are used. They may have any layout, wherever they lie; nothing is moved
-  /// for them and their bytes are not kept, unless they are bounded (the extent is data). Kernels see no bytes.
+  /// Bit mask of the inputs of which only the sizes are used. Such an input may have any layout on any device; nothing
+  /// is moved for it and its bytes are not kept, unless it is bounded (its extent is data). Kernels get no bytes of it.
   std::uint32_t unread = 0;
   /// Output shapes where the notation does not give them.
   InferFn infer = nullptr;
 
-  /// Set for an op that joins its inputs: each input may then be made directly where it lies in the output.
+  /// Set for an op that concatenates its inputs: each input may then be computed in its place in the output.
   JoinFn joins = nullptr;
 
   /// Work for each point of the index space, in flops.

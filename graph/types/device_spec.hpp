@@ -20,13 +20,14 @@ struct DeviceSpec {
   std::optional<DeviceKind> kind;
   std::optional<int> index;
 
-  /// Reads "/job:NAME/task:N/cpu:0", also "/gpu:*" without an index. Error(usage) with a caret under the place.
+  /// Reads "/job:NAME/task:N/cpu:0", also "/gpu:*" without an index. Error(usage) shows with a caret what is wrong.
   [[nodiscard]] static DeviceSpec parse(std::string_view text);
   /// The inverse of parse; "" when nothing is set.
   [[nodiscard]] std::string str() const;
   [[nodiscard]] bool empty() const { return !job && !task && !kind && !index; }
   [[nodiscard]] bool all_tasks() const { return task == kAllTasks; }
-  /// Parts of `inner` win over parts of this one, as in nested scopes.
+  /// Parts of `inner` win over parts of this one, as in nested scopes. A new job also drops this one's task, a new kind
+  /// its index.
   [[nodiscard]] DeviceSpec merged(const DeviceSpec& inner) const;
 
   bool operator==(const DeviceSpec&) const = default;

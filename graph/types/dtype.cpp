@@ -27,7 +27,7 @@ const Names& names_of(DType dtype) {
   return *std::find_if(std::begin(kNames), last, [dtype](const Names& names) { return names.dtype == dtype; });
 }
 
-/// All of its integers.
+/// Whether `larger` holds every value of `smaller`; both are integer dtypes.
 bool includes(DType larger, DType smaller) {
   const bool signs = kUnsignedInts.has(smaller) || kSignedInts.has(larger);
   const bool grows = kUnsignedInts.has(smaller) && kSignedInts.has(larger);
@@ -67,7 +67,7 @@ bool holds(DType dtype, double number) {
   return dispatch(dtype, [number](auto zero) {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
-    if constexpr (std::is_integral_v<T>)  // its limits are powers of two: exact
+    if constexpr (std::is_integral_v<T>)  // both bounds are exact in float64: powers of two, or 0
       return number == std::trunc(number) && number >= static_cast<double>(Limits::lowest()) &&
              number < std::ldexp(1.0, Limits::digits);
     else

@@ -1,5 +1,5 @@
-// Element types. The names are numpy's; the numbers are part of the formats of graphs and plans. docs/dtypes.md says
-// what each means for a user.
+// Element types. The names are numpy's; the enumerators' numbers are part of the file formats of graphs and plans.
+// docs/dtypes.md says what each means for a user.
 #pragma once
 
 #include <cstddef>
@@ -57,14 +57,13 @@ inline constexpr DType kDTypes[] = {DType::boolean,  DType::uint8,   DType::uint
   return 0;
 }
 
-/// A set of dtypes.
 class DTypeSet {
  public:
   constexpr DTypeSet(std::initializer_list<DType> dtypes) {
     for (DType dtype : dtypes) bits_ |= bit(dtype);
   }
   [[nodiscard]] constexpr bool has(DType dtype) const { return (bits_ & bit(dtype)) != 0; }
-  /// The dtypes of both.
+  /// The union of both sets.
   [[nodiscard]] constexpr DTypeSet operator|(DTypeSet other) const {
     other.bits_ |= bits_;
     return other;
@@ -94,27 +93,27 @@ inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
   return kInts.has(dtype);
 }
 
-/// The dtype of an op on values of both, by numpy's table (numpy.promote_types). Two integers give the smallest that
-/// holds both, but int64 and uint64 give float64. An integer and a float give the smallest float not smaller than
-/// either's, with 8-bit integers counting as float16, 16-bit ones as float32, larger ones as float64. float16 and
-/// bfloat16 give float32.
+/// The result dtype of an op on values of dtypes a and b, as numpy.promote_types has it. bool and another dtype give
+/// the other. Two integers give the smallest integer dtype that holds both, but uint64 and a signed one give float64.
+/// An integer counts as a float (8 bits as float16, 16 bits as float32, more as float64); it and a float give the wider
+/// of the two floats. float16 and bfloat16 give float32.
 [[nodiscard]] DType promoted(DType a, DType b);
 
-/// Whether the number is a value of this dtype: exactly for integers; after rounding for floats, unless that makes a
-/// finite number infinite.
+/// Whether this dtype can hold the number: exactly for bool and integers; for floats after rounding, unless rounding
+/// makes a finite number infinite.
 [[nodiscard]] bool holds(DType dtype, double number);
 
 /// "float32", "bool", …
 [[nodiscard]] std::string_view name_of(DType dtype);
 
-/// numpy's own word for it in .npy files ("<f4"); empty for bfloat16, which numpy lacks.
+/// The dtype as .npy files write it ("<f4"); empty for bfloat16, which numpy lacks.
 [[nodiscard]] std::string_view npy_descr_of(DType dtype);
 
-/// The dtype of that name; Error(file) lists the known ones otherwise.
+/// The dtype of that name; Error(file), with a list of the known names, if there is none.
 [[nodiscard]] DType dtype_named(std::string_view name);
 
 template <class T>
-inline constexpr DType kDTypeOf{};  // 0: no element type
+inline constexpr DType kDTypeOf{};  // 0: T is not an element type
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::boolean;
 template <>

@@ -1,4 +1,4 @@
-// Float16 and BFloat16: floating-point numbers of 16 bits, as they lie in tensors. They are converted, never computed
+// Float16 and BFloat16: the 16-bit floating-point numbers that tensors store. They are only converted, never computed
 // with: kernels compute in float32.
 //
 //     Tensor t = Tensor::of<Float16>({2}, {Float16(1.5), Float16(70000)});   // 1.5, infinity
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-// A format converts a float32 to its 16 bits (to the nearest, ties to even) and back: without branches, so that loops
+// Each format below converts a float32 to 16 bits (to nearest, ties to even) and back, without branches, so that loops
 // are vectorised, and with operations that give the same bits on every machine. NaN stays NaN.
 
 /// IEEE 754 binary16: 5 bits of exponent, 11 of precision; up to 65504. After F. Giesen, "Half to float done quick".
@@ -52,9 +52,9 @@ struct Brain16 {
   static constexpr float number(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-/// x rounded to odd: where a float32 cannot hold it exactly, the neighbour with an odd last bit. Rounding that to 16
-/// bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly rounded sums",
-/// 2008).
+/// x rounded to odd: if no float32 equals x, the one of its two float32 neighbours whose last bit is odd. Rounding that
+/// to 16 bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly rounded
+/// sums", 2008).
 constexpr float to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double back = nearest;
@@ -80,7 +80,7 @@ class Half {
   }
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
 
-  /// Exact for floating-point T; to integers as float's own conversion.
+  /// Exact for floating-point T; an integer T is converted from float32 as C++ does it.
   template <class T>
   requires std::is_arithmetic_v<T>
   explicit constexpr operator T() const { return static_cast<T>(Format::number(bits_)); }

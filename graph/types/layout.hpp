@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// How partial values are joined. `none` is for ops that contract nothing.
+/// How partial values are combined. An op with `none` cannot combine any, so no dim that it contracts may be split.
 enum class Reduce : std::uint8_t { none, sum, max, min };
 
 [[nodiscard]] std::string_view name_of(Reduce reduce);
@@ -19,8 +19,8 @@ enum class Reduce : std::uint8_t { none, sum, max, min };
 struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, split, partial };
   Kind kind = Kind::replicated;
-  std::int16_t dim = 0;  ///< of split: which dim is cut; part i of n has sizes as even as possible, larger parts first
-  Reduce reduce = Reduce::none;  ///< of partial: what joins the parts
+  std::int16_t dim = 0;          ///< for `split`: the dim that is cut, as evenly as part_of() says
+  Reduce reduce = Reduce::none;  ///< for `partial`: what combines the parts
 
   bool operator==(const AxisLayout&) const = default;
   /// "R", "S(0)", "P(sum)".
@@ -44,7 +44,7 @@ using Layout = std::vector<AxisLayout>;
 
 /// A named grid of devices. Axes are in row-major order: the last axis varies fastest over the tasks.
 struct Mesh {
-  static constexpr std::int64_t kOpen = -1;  ///< as many as the job has, divided by the other axes
+  static constexpr std::int64_t kOpen = -1;  ///< the number of devices divided by the sizes of the other axes
 
   struct Axis {
     std::string name;
@@ -52,15 +52,15 @@ struct Mesh {
     bool operator==(const Axis&) const = default;
   };
   std::vector<Axis> axes;
-  DeviceSpec devices;  ///< "/task:*", "/job:worker/task:*", with the kind of device when given
+  DeviceSpec devices;  ///< "/task:*", "/job:worker/task:*", perhaps with a kind of device
 
   /// "dp=*,tp=2 on /task:*".
   [[nodiscard]] std::string str() const;
   bool operator==(const Mesh&) const = default;
 };
 
-/// First element and number of elements of part `index` of `parts` of a dim of `size` elements: the first
-/// size mod parts parts have one element more.
+/// The first element and the number of elements of part `index`, when a dim of `size` elements is cut into `parts`
+/// parts: the first size % parts of them have one element more than the others.
 struct Part {
   std::int64_t begin = 0;
   std::int64_t size = 0;

@@ -38,7 +38,7 @@ std::string Shape::str() const {
 }
 
 std::int64_t checked_count(std::span<const std::int64_t> sizes) {
-  // A zero anywhere makes the product zero, yet the other dims must not overflow on the way (strides are made of them).
+  // A zero makes the product zero, but the product of the other dims must not overflow either: strides come from it.
   std::int64_t count = 1;
   std::int64_t nonzero = 1;
   for (std::int64_t size : sizes) {

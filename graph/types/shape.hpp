@@ -1,7 +1,7 @@
 // Shapes: what the graph knows of a value's size.
 //
-// A dim is known, symbolic ("batch": known when a plan is made) or bounded (a static upper bound, the extent known when
-// the step runs). Plans are made for known and bounded dims only.
+// A dim is fixed, bounded (a static upper bound; the extent is known when the step runs), symbolic ("batch": known when
+// a plan is made) or unknown. A plan needs every dim fixed or bounded.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace ferry {
 /// One dim of a shape. Equal symbols mean equal sizes; nothing is known of an unknown dim without a symbol.
 class Dim {
  public:
-  Dim(std::int64_t size) : size_(size) {}  // NOLINT: {2, 3} is a shape
+  Dim(std::int64_t size) : size_(size) {}  // NOLINT: implicit, so that {2, 3} is a shape
   /// A named size that the feeds decide: Dim("batch").
   Dim(std::string_view symbol) : size_(kOpen), symbol_(symbol) {}  // NOLINT
   Dim(const char* symbol) : Dim(std::string_view(symbol)) {}       // NOLINT
 
   [[nodiscard]] static Dim unknown() { return Dim(std::string_view()); }
-  /// A bounded dim: at most `bound` elements; how many is known only in a step.
+  /// A bounded dim: at most `bound` elements; the actual number is known only when the step runs.
   [[nodiscard]] static Dim at_most(std::int64_t bound) {
     Dim dim(bound);
     dim.bounded_ = true;
@@ -34,7 +34,7 @@ class Dim {
 
   [[nodiscard]] bool known() const { return size_ != kOpen; }
   [[nodiscard]] bool bounded() const { return bounded_; }
-  /// One number that holds in every step: known, and not bounded.
+  /// Whether the size is the same in every step: known, and not bounded.
   [[nodiscard]] bool fixed() const { return known() && !bounded_; }
   /// The size, or the bound of a bounded dim; -1 if not known.
   [[nodiscard]] std::int64_t size() const { return size_; }
@@ -72,7 +72,7 @@ class Shape {
   [[nodiscard]] bool fixed() const { return known() && !bounded(); }
   /// Sizes and bounds as numbers; all dims must be known.
   [[nodiscard]] std::vector<std::int64_t> sizes() const;
-  /// Product of sizes and bounds; all dims must be known. Error(plan) when it overflows 63 bits.
+  /// Product of sizes and bounds; all dims must be known. Error(plan) when it overflows int64.
   [[nodiscard]] std::int64_t count() const;
   /// "[2,batch,<=10]"; "[]" for a scalar.
   [[nodiscard]] std::string str() const;
@@ -83,7 +83,7 @@ class Shape {
   SharedList<Dim> dims_;
 };
 
-/// Product of sizes; Error(plan) on a negative size or when it overflows 63 bits.
+/// Product of sizes; Error(plan) on a negative size or when the product of the sizes that are not 0 overflows int64.
 [[nodiscard]] std::int64_t checked_count(std::span<const std::int64_t> sizes);
 
 /// dtype and shape of a value.
@@ -91,7 +91,7 @@ struct Type {
   DType dtype = DType::float32;
   Shape shape;
 
-  /// Bytes of a known shape, at the bound of bounded dims.
+  /// Bytes of a value with its bounded dims at their bounds; all dims must be known. Error(plan) on overflow of int64.
   [[nodiscard]] std::int64_t bytes() const;
   /// "float32[2,3]".
   [[nodiscard]] std::string str() const;

@@ -1,4 +1,4 @@
-// SharedList: a short list that many hold and few change.
+// SharedList: a short list with copy on write.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace ferry {
 
-/// A list whose copies share one memory; an empty one has none. So a copy costs no allocation, and equal lists that are
-/// copies of one another compare at once. Different lists may be used by different threads, also when they share.
+/// A list whose copies share one buffer until one of them is changed; an empty list has no buffer. So a copy allocates
+/// nothing, and a list compares with its copy in constant time. Different threads may use different SharedList objects,
+/// even if these share a buffer.
 template <class T>
 class SharedList {
  public:
@@ -19,7 +20,7 @@ class SharedList {
 
   SharedList() = default;
   SharedList(std::initializer_list<T> items) : SharedList(std::vector<T>(items)) {}
-  SharedList(std::vector<T> items)  // NOLINT: a list is what its elements are
+  SharedList(std::vector<T> items)  // NOLINT: implicit
       : items_(items.empty() ? nullptr : std::make_shared<std::vector<T>>(std::move(items))) {}
 
   [[nodiscard]] const std::vector<T>& vector() const {
@@ -34,7 +35,7 @@ class SharedList {
   [[nodiscard]] const T* end() const { return data() + size(); }
   [[nodiscard]] const T& operator[](std::size_t i) const { return (*items_)[i]; }
 
-  /// The list, to be changed: it shares its memory with no other any more.
+  /// The list for changing. Copies the buffer first if others share it.
   [[nodiscard]] std::vector<T>& own() {
     if (items_ == nullptr || items_.use_count() > 1) items_ = std::make_shared<std::vector<T>>(vector());
     return *items_;

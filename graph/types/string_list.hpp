@@ -1,4 +1,4 @@
-// StringList: many short strings, one after another in one memory.
+// StringList: many short strings, one after another in one buffer.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// A list of strings that costs four bytes for each besides its characters. Views into it hold until the next
+/// A list of strings that takes four bytes per string besides the characters. Views into it are valid until the next
 /// push_back(). Not thread-safe while it changes.
 class StringList {
  public:
@@ -38,7 +38,7 @@ class StringList {
 
  private:
   std::vector<char> chars_;
-  std::vector<std::uint32_t> ends_;  // of each string in `chars_`
+  std::vector<std::uint32_t> ends_;  // where each string ends in `chars_`
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// StringPool: many short strings, stored once each, known by a number.
+// StringPool: many short strings, each stored once and identified by a number.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class StringPool {
 
   std::vector<char> chars_;
   std::vector<std::uint32_t> ends_{0};  // string i is [ends_[i], ends_[i + 1])
-  std::vector<std::uint32_t> slots_;    // open addressing, size a power of two; kNone is free
+  std::vector<std::uint32_t> slots_;    // hash table of ids: open addressing, size a power of two, kNone is free
 };
 
 }  // namespace ferry

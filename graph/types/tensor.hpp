@@ -22,13 +22,15 @@ namespace ferry {
 class Tensor {
  public:
   Tensor() = default;
-  /// Zeros of that dtype and size. Error(plan) on a negative dim or overflow, Error(resource) when memory is out.
+  /// Zeros of that dtype and size. Error(plan) on a negative dim or overflow, Error(resource) when memory runs out.
   Tensor(DType dtype, std::vector<std::int64_t> sizes);
-  /// Takes a view of bytes that `owner` keeps alive; Error(file) unless bytes = product of sizes × element size.
+  /// A tensor that refers to `bytes`, which `owner` keeps alive, and copies nothing. Error(file) unless their number is
+  /// product of sizes × element size. Does not check that every bool is 0 or 1.
   Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
          std::span<const std::byte> bytes);
 
-  /// A copy of bytes from a file. Error(file) unless bytes = product of sizes × element size, and every bool is 0 or 1.
+  /// A copy of bytes from a file. Error(file) unless their number is product of sizes × element size, and every bool is
+  /// 0 or 1.
   [[nodiscard]] static Tensor copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes);
 
   template <class T>
@@ -53,9 +55,9 @@ class Tensor {
   [[nodiscard]] int rank() const { return static_cast<int>(sizes_.size()); }
   [[nodiscard]] std::int64_t count() const { return checked_count(sizes_); }
   [[nodiscard]] Type type() const { return {dtype_, Shape(std::span<const std::int64_t>(sizes_))}; }
-  /// False for a default-made tensor.
+  /// False for a default-constructed tensor.
   [[nodiscard]] bool defined() const { return owner_ != nullptr; }
-  /// Tensors that share these bytes; 1: this is the sole owner.
+  /// How many tensors (and others) hold the owner of these bytes; 1: only this one.
   [[nodiscard]] long owners() const { return owner_.use_count(); }
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, byte_count_}; }
@@ -71,11 +73,12 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
-  /// Element i of the flattened tensor, converted; for uint64 beyond int64, integer() gives the same bits.
+  /// Element i of the flattened tensor, converted. For a uint64 above the range of int64, integer() gives the same
+  /// bits.
   [[nodiscard]] double number(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;
 
-  /// "[11 22 33]": nested brackets, at most `limit` elements a dim, "…" for what is left out.
+  /// "[11 22 33]": nested brackets, at most `limit` elements of each dim, "…" for those left out.
   [[nodiscard]] std::string str(int limit = 6) const;
   /// Whether both have the same dtype, sizes and bytes.
   [[nodiscard]] bool same_bits(const Tensor& other) const;

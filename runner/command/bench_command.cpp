@@ -16,7 +16,7 @@ namespace {
 
 using bench::Benchmark;
 
-/// A prefix selects all below it.
+/// Whether `wanted` is the name, or a prefix of it that ends at a dot.
 bool selects(const std::string& wanted, const std::string& name) {
   return name == wanted || (name.starts_with(wanted) && name[wanted.size()] == '.');
 }
@@ -41,7 +41,7 @@ struct BenchOptions {
   std::string svg;
 };
 
-/// Runs a benchmark and prints its lines as they come. Returns them.
+/// Runs a benchmark. Prints its lines as they come, and returns them.
 std::vector<BenchLine> run_benchmark(const Benchmark& benchmark, bool as_json) {
   std::vector<BenchLine> lines;
   try {

@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-/// A figure of a benchmark, with what the benchmark says of all its figures.
+/// One figure of a benchmark, with the attributes that all its figures share.
 struct BenchLine {
   BenchLine(const bench::Benchmark& benchmark, const bench::Figure& figure);
 
@@ -23,7 +23,7 @@ struct BenchLine {
   [[nodiscard]] std::optional<double> speed() const;
 };
 
-/// One line with a line feed.
+/// The figure as one line of text or of JSON, with a line feed.
 [[nodiscard]] std::string text_line(const BenchLine& line);
 [[nodiscard]] std::string json_line(const BenchLine& line);
 

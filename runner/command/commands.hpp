@@ -1,4 +1,5 @@
-// The subcommands of `ferry`, one file each. Each adds itself to `app`, and sets `action` when it is the one given.
+// The subcommands of `ferry`, one file each. Each function adds a subcommand to `app`; if that is the one which the
+// user gives, it sets `action`.
 #pragma once
 
 #include "runner/options/command_line.hpp"

@@ -38,19 +38,19 @@ Tolerance tolerance_of(const std::string& folder) {
   return tolerance;
 }
 
-/// ONNX's cases hold bfloat16 as uint16 of the same bits.
+/// `tensor` as `dtype` if that is bfloat16: ONNX's cases store bfloat16 as uint16 with the same bits.
 Tensor as_dtype(const Tensor& tensor, DType dtype) {
   if (dtype != DType::bfloat16 || tensor.dtype() != DType::uint16) return tensor;
   return {dtype, tensor.sizes(), std::make_shared<Tensor>(tensor), tensor.bytes()};
 }
 
-/// "input_0.pb"; empty when it is not there.
+/// The path of "input_0.pb" for stem "input" and i = 0; empty when there is no such file.
 std::string data_file(const std::string& folder, const std::string& stem, std::size_t i) {
   const std::string path = folder + "/" + stem + "_" + std::to_string(i) + ".pb";
   return local_files().exists(path) ? path : "";
 }
 
-/// output_0.pb, output_1.pb … as long as there are.
+/// Reads output_0.pb, output_1.pb … up to the first that does not exist.
 std::vector<Tensor> read_outputs(const std::string& folder) {
   std::vector<Tensor> tensors;
   for (;;) {
@@ -60,7 +60,7 @@ std::vector<Tensor> read_outputs(const std::string& folder) {
   }
 }
 
-/// The model's inputs by name; optional ones without an element, and what comes behind the last file, are not there.
+/// The model's inputs by name. Leaves out optional inputs without an element, and inputs after the last file.
 TensorMap read_inputs(const onnx::Model& model, const std::string& folder) {
   TensorMap tensors;
   std::size_t i = 0;
@@ -111,7 +111,7 @@ std::vector<Tensor> run_on(Graph& graph, int tasks, const TensorMap& feeds) {
   return session.run(fetches, feeds);
 }
 
-/// Why one data set fails; empty: it does not.
+/// Why one data set fails; empty if it passes.
 std::string run_data_set(const onnx::Model& model, const std::string& folder, const Tolerance& tolerance,
                          const onnx::Evaluate& evaluate, std::uint64_t seed) {
   const std::vector<Tensor> expected = read_outputs(folder);

@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// A line of the report: for people a topic and a sentence, for programs a key and values.
+/// A line of the report: a topic and a sentence for people, a key and values for programs (--json).
 struct Finding {
   std::string topic;
   std::string text;
@@ -92,9 +92,7 @@ std::vector<Finding> examine() {
       memory_finding(machine),
       shm_finding(machine),
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
-      {"gpus",
-       "0: built without CUDA; --device sim simulates some",
-       {{"count", 0}, {"why", "built without CUDA"}}},
+      {"gpus", "0: built without CUDA; --device sim simulates some", {{"count", 0}, {"why", "built without CUDA"}}},
       kernels_finding(),
       mpi_finding(),
       launcher_finding(),

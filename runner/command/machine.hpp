@@ -1,4 +1,4 @@
-// What this machine gives to this process, as the system says, for `ferry doctor`.
+// What the operating system says that this process has of this machine, for `ferry doctor`.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ struct Machine {
   int cores = 0;                   ///< online
   std::vector<int> mask;           ///< cores that this process may run on
   std::uint64_t memory_bytes = 0;  ///< installed
-  std::uint64_t free_bytes = 0;    ///< that can be had without swapping
+  std::uint64_t free_bytes = 0;    ///< available without swapping
   std::uint64_t shm_bytes = 0;     ///< size of /dev/shm; 0: there is none
   std::uint64_t shm_free_bytes = 0;
-  std::uint64_t descriptors = 0;  ///< that this process may open
+  std::uint64_t descriptors = 0;  ///< how many files this process may have open
 };
 
 /// Reads it all. Never fails: what cannot be read is 0 or empty.
 [[nodiscard]] Machine this_machine();
 
-/// Variables that launchers set for their tasks and that are set here, as name and value: mpirun's, srun's, torchrun's.
+/// The environment variables of launchers (mpirun, srun, torchrun) that are set in this process, as name and value.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launcher_variables();
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Libraries of ops that are not ferry's: --ops.
+// Loads the user's own ops from shared libraries (--ops).
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ class App;
 
 namespace ferry {
 
-/// ferry's ops and CPU kernels, and those of these shared libraries, which stay loaded. A library is a path: never
-/// searched for. Error(file) when one cannot be loaded, is none of ops or was compiled for another ferry; Error(usage)
-/// when two have an op of one name, or an op has no kernel.
+/// ferry's ops and CPU kernels, with those of these shared libraries, which stay loaded. A library is a path; no
+/// library folders are searched. Error(file) when one cannot be loaded, is no library of ops, was compiled for another
+/// version of ferry or has an op without a kernel; Error(usage) when two ops have the same name.
 [[nodiscard]] std::shared_ptr<const UserOps> load_op_libraries(const std::vector<std::string>& libraries);
 
-/// Adds --ops, repeatable: `known` becomes the ops of these libraries and ferry's own.
+/// Adds --ops, which is repeatable and sets `known` to load_op_libraries() of its values.
 void add_ops_option(CLI::App& app, std::shared_ptr<const UserOps>& known);
 
 }  // namespace ferry

@@ -25,7 +25,7 @@ struct PrintedPlanOptions : PlanCommandOptions {
   std::string svg, save, dump_after;
 };
 
-/// The time of each pass, and how often it ran.
+/// Sums the time of each pass, and counts how often it ran.
 class PassTimes {
  public:
   void add(std::string_view pass, double seconds) {

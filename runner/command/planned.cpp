@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-/// An example of --shape for such a shape: "x=SIZE,784".
+/// An example of what --shape takes for an input of that shape: "x=SIZE,784".
 std::string example_of(const std::string& name, const Shape& shape) {
   std::vector<std::string> sizes;
   sizes.reserve(static_cast<std::size_t>(shape.rank()));
@@ -27,7 +27,7 @@ std::string example_of(const std::string& name, const Shape& shape) {
   return escaped(name) + "=" + join(sizes, ",");
 }
 
-/// Zeros for the inputs that nobody feeds.
+/// Feeds zeros to the inputs that --feed does not name: a plan depends only on their shapes.
 void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selection) {
   const std::vector<bool> needed = needed_ops(graph, selection);
   for (OpId id = 0; id < graph.size(); ++id) {
@@ -126,8 +126,8 @@ bool is_plan_file(const std::string& path) {
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
   for (const CLI::Option* option : options.of_graphs)
-    if (option->count() > 0 &&
-        !(option->get_name() == "--device" && options.cluster.simulated))  // whose kernels it uses
+    // --device=sim says only which kernels are used, so a plan may have it.
+    if (option->count() > 0 && !(option->get_name() == "--device" && options.cluster.simulated))
       throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
           .hint("give the graph, or leave " + option->get_name() + " out");
   if (options.on_pass || options.check_passes)

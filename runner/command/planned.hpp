@@ -1,4 +1,4 @@
-// Plans without running: common to plan, check and explain.
+// Makes plans without running them: common to plan, check and explain.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ struct PlanCommandOptions : JobOptions {
   std::vector<std::string> shapes;                      ///< "x=64,784"
   std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass
   bool check_passes = false;
-  std::vector<const CLI::Option*> of_graphs = {};  ///< those that say how to plan: a plan takes none of them
+  std::vector<const CLI::Option*> of_graphs = {};  ///< options that say how to plan; refused for a .plan file
 };
 
-/// "x=64,784" for each. Error(usage) for what is malformed or given twice.
+/// Reads texts such as "x=64,784". Error(usage) for what is malformed or given twice.
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
 /// Adds --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
@@ -33,12 +33,11 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
 /// Adds FILE, --shape, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
-/// The plan in a .plan file (then without reasons), or of a graph file over virtual tasks. Inputs get the shapes of
-/// their feeds, of
-/// --shape, or their own when it is known. Error(usage) names an input whose shape is open.
+/// The plan in a .plan file (then without reasons), or one made for a graph file over virtual tasks. An input has the
+/// shape of its --feed, else that of --shape, else its own. Error(usage) names an input whose shape is then not known.
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
 
-/// True for the name of a plan file.
+/// Whether the path is that of a plan file, by its name.
 [[nodiscard]] bool is_plan_file(const std::string& path);
 
 }  // namespace ferry

@@ -20,7 +20,7 @@ void add_run_command(CLI::App& app, Action& action) {
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
-  add_cluster_option(*command, *options)->group("");  // not shown: to run on what is not here is refused
+  add_cluster_option(*command, *options)->group("");  // hidden: it is there only to be refused
   add_ops_option(*command, options->ops);
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process

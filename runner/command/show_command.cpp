@@ -91,7 +91,7 @@ int show_model(const std::string& folder) {
   return 0;
 }
 
-/// When the file was written, in local time.
+/// The time when the file was last written, in local time; "?" if it cannot be read.
 std::string time_of(const std::string& path) {
   struct stat status {};
   struct tm local {};

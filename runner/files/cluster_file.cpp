@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostBytes = 1 << 20;
 constexpr std::uint32_t kMostGpus = 1024;  // of a task
 constexpr const char* kHint = "docs/cluster_format.md says how it is written";
 
-/// Keeps the first thing that is wrong.
+/// Keeps the first error of the parser.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -79,7 +79,8 @@ class Reader {
     return cost;
   }
 
-  /// A name without what annotations, messages and terminals take for something else.
+  /// Whether `text` is a name: it may have only characters without a special meaning in annotations, messages and
+  /// terminals.
   static bool is_name(const std::string& text, std::string_view also) {
     return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [&](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -1,4 +1,4 @@
-// Clusters that are not here: what --cluster names (docs/cluster_format.md).
+// Reads the description of a cluster to plan for, which --cluster names (docs/cluster_format.md).
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace ferry {
 
-/// The topology that a file in protobuf's text form describes. Error(file) names file, line and what is wrong.
+/// The topology that a file in protobuf's text form describes. Error(file) names the file and what is wrong, with the
+/// line if it cannot be parsed.
 [[nodiscard]] Topology read_cluster(const std::string& path);
 
 }  // namespace ferry

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
 constexpr std::size_t kMostUnwritten = 1 << 16;
 
-/// The lines of steps up to `before`, as they stand.
+/// The lines in the file for steps up to `before`, unchanged.
 std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files) {
   if (before == 0 || !files.exists(path)) return {};
   const FileBytes bytes = files.read(path);

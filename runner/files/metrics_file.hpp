@@ -15,19 +15,20 @@ namespace ferry {
 /// Scalars by name.
 using Metrics = std::vector<std::pair<std::string, double>>;
 
-/// A line for each step, {"step":12,"seconds":3.4,"entry":"train","values":{"loss":0.31}}; what is not finite is null.
-/// Lines are written some times a second, and when the file is flushed or destroyed. Where they cannot be, the run goes
-/// on: a warning says so, once, and no more are written. Used from one thread.
+/// A line for each step, {"step":12,"seconds":3.4,"entry":"train","values":{"loss":0.31}}; a number that is not finite
+/// is null. Lines are buffered, and written about five times a second and by flush() and the destructor. If writing
+/// fails, the run goes on: one warning says so, and no more lines are written. Used from one thread.
 class MetricsFile {
  public:
-  /// A run that goes on after step `before` goes on in the file: later lines are taken out. A run from the beginning
-  /// empties it. Errors as FileSystem::write; Error(file) when lines that are to be kept cannot be read.
+  /// A run that resumes after step `before` keeps the lines up to that step and drops later ones. A run from the
+  /// beginning (0) empties the file. Errors as FileSystem::write; Error(file) when lines that are to be kept cannot be
+  /// read.
   MetricsFile(std::string path, std::int64_t before, FileSystem& files, Clock& clock);
   ~MetricsFile() { flush(); }
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
-  /// `step` is over, the first is 1.
+  /// Adds the line of a step that is over; the first step is 1.
   void add(std::int64_t step, std::string_view entry, const Metrics& metrics);
   void flush();
 
@@ -38,7 +39,7 @@ class MetricsFile {
   const TimePoint begin_;
   TimePoint flushed_;
   std::string lines_;
-  bool full_ = false;  ///< nothing can be written any more
+  bool full_ = false;  ///< writing failed, so nothing more is written
 };
 
 }  // namespace ferry

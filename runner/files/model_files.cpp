@@ -22,7 +22,7 @@ std::string join_path(const std::string& folder, const char* name) {
   return folder + "/" + name;
 }
 
-/// The facts in the manifest about the variables: hash and number.
+/// What the manifest says of the variables file: its hash, and how many variables it has.
 struct Promised {
   std::string hash;
   std::uint64_t variables = 0;
@@ -44,7 +44,8 @@ Promised promised(const std::string& folder) {
   return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
-/// True when `folder` is a saved model or an empty folder; false when there is nothing. Else it is somebody's work.
+/// True when `folder` is a saved model or an empty folder, false when it does not exist. Throws for anything else,
+/// which must not be overwritten.
 bool replaceable(const std::string& folder) {
   FileSystem& files = local_files();
   if (files.is_link(folder))
@@ -56,14 +57,15 @@ bool replaceable(const std::string& folder) {
   return true;
 }
 
-/// A folder that is removed with what it holds, unless it was kept.
+/// A folder that the destructor removes, with all that is in it. After write_model() has renamed it there is nothing to
+/// remove; after an exchange it holds the old model.
 class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) { local_files().make_folders(path_); }
   ~Temporary() {
     try {
       local_files().remove(path_);
-    } catch (const Error&) {  // it stays, beside the model
+    } catch (const Error&) {  // leave the temporary folder beside the model
     }
   }
   Temporary(const Temporary&) = delete;
@@ -102,7 +104,7 @@ void write_model(const std::string& given, const TensorMap& variables) {
       {"hash", hex_digest(local_files().read(join_path(fresh.path(), kTensors)).span())},
       {"variables", variables.size()}};
   local_files().write(join_path(fresh.path(), kManifest), manifest.dump(2) + "\n");
-  // Exchanged, the old model is in the temporary folder, and goes with it.
+  // The exchange puts the old model into the temporary folder, which is then removed.
   if (replace)
     local_files().exchange_folders(fresh.path(), folder);
   else

@@ -7,12 +7,12 @@
 
 namespace ferry {
 
-/// The variables by name. Error(file) names the folder's file and what is wrong: missing, damaged (its hash is not the
-/// manifest's), written by a newer ferry.
+/// Reads the variables, by name. Error(file) names the file in the folder and what is wrong with it: it is missing,
+/// damaged (its hash is not the manifest's) or written by a newer ferry.
 [[nodiscard]] TensorMap read_model(const std::string& folder);
 
-/// Writes the folder whole or not at all: beside it under a temporary name, synced, then renamed. What was there before
-/// is replaced; Error(usage) when that is no model.
+/// Writes the folder whole or not at all: under a temporary name beside it, which is then renamed. Replaces a model or
+/// an empty folder of that name; Error(usage) if anything else is there.
 void write_model(const std::string& folder, const TensorMap& variables);
 
 }  // namespace ferry

@@ -43,7 +43,7 @@ class LineParser {
   }
 
  private:
-  /// Returns make(). Its errors name this line, and are Code::usage.
+  /// Returns make(). Turns its errors into Error(usage) that names this line.
   template <class F>
   auto located(F make) {
     try {
@@ -169,7 +169,7 @@ std::vector<Rule> read_rules(Graph& graph, const std::string& path) {
   return rules;
 }
 
-/// Places the ops of a graph and of the bodies in it; collects their names.
+/// Places the ops of a graph and of its bodies. Marks the rules that match, and adds the ops' names to `names`.
 void apply(Graph& graph, std::vector<Rule>& rules, std::vector<std::string>& names) {
   for (OpId id = 0; id < graph.size(); ++id) {
     const std::string name(graph.op(id).name());

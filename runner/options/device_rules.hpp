@@ -8,8 +8,8 @@
 namespace ferry {
 
 /// Places ops as the file says, whatever the graph's own annotations say. Each line has a pattern for names of ops (*
-/// and ? as in a shell, * also for '/') and a device, or a layout on a mesh of tasks; the first line that matches an op
-/// counts.
+/// and ? as in a shell, but both also match '/') and a device, or a layout on a mesh of tasks; the first line that
+/// matches an op counts.
 ///
 ///     # comments and empty lines are skipped
 ///     encoder/*     /task:1/cpu:0
@@ -17,7 +17,8 @@ namespace ferry {
 ///     x             split(0),replicated on dp=*,tp=2
 ///     y             partial(sum) on dp on /job:worker/task:*
 ///
-/// A layout has one word for each axis of the mesh; an axis without a size takes as many tasks as there are. Ops in
+/// A layout has one word for each axis of the mesh; all outputs of an op get it. An axis without a size takes as many
+/// tasks as there are, divided by the sizes of the other axes. Ops in
 /// bodies of loops and branches are placed by their names too. Error(usage) names the line, and points at the place in
 /// it, when it is malformed or its pattern matches no op; Error(file) when the file cannot be read.
 void apply_device_rules(Graph& graph, const std::string& path);

@@ -11,7 +11,8 @@
 namespace ferry {
 namespace {
 
-/// Checks the type in a file's header against the input; sizes that the input leaves open may be any.
+/// Checks the type in a file's header against the input. Dims that are not known fit any size, bounded ones any up to
+/// the bound.
 void check_type(const FeedInput& input, const std::string& file, const Type& given) {
   if (!input.shape) return;
   const Type wanted{input.dtype, *input.shape};
@@ -26,7 +27,8 @@ void check_type(const FeedInput& input, const std::string& file, const Type& giv
         .at(input.line);
 }
 
-/// The number that the whole text is, or nothing; for an integer input an integer, as far as 64 bits reach.
+/// The number that the whole text denotes, or nothing. For an integer input it is read as an integer if it is one that
+/// int64 or uint64 holds, so that no bits are lost, else as a double.
 std::optional<Literal> number_in(const std::string& text, DType dtype) {
   const auto whole = [&](auto number) -> std::optional<Literal> {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -16,18 +16,18 @@ struct FeedInput {
   std::string name;
   DType dtype = DType::float32;
   SourceLine line;
-  std::optional<Shape> shape = {};  ///< none: any
+  std::optional<Shape> shape = {};  ///< none: any dtype and shape is accepted
 };
 
 [[nodiscard]] std::vector<FeedInput> inputs_of(const Graph& graph);
 
-/// The input that an option speaks of; Error(usage) where there is none names the nearest.
+/// The input that `option` names; Error(usage), which names the most similar input, if there is none.
 [[nodiscard]] const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name,
                                            std::string_view option);
 
 /// NAME=NUMBER gives a scalar of the input's dtype, NAME=FILE.npy the file's array. Error(usage): no such input (names
-/// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (found out
-/// from its header alone); Error(file): a file that cannot be read.
+/// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (its
+/// header is checked before the rest is read); Error(file): a file that cannot be read.
 [[nodiscard]] TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds);
 /// The same for the inputs of a graph.
 [[nodiscard]] TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds);

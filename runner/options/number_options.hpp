@@ -1,4 +1,4 @@
-// Options that take a number: each says what it takes, and base/numbers.hpp refuses everything else.
+// Options that take a number in a range; base/numbers.hpp refuses everything else.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,13 +17,13 @@ inline constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::m
 template <class T>
 CLI::Option* within(CLI::Option* option, T least, T most) {
   const auto check = [name = option->get_name(), least, most](std::string& text) {
-    text = std::to_string(whole_number(name, text, least, most));  // CLI11 would take 010 for 8
+    text = std::to_string(whole_number(name, text, least, most));  // CLI11 would read 010 as octal
     return std::string();
   };
   return option->transform(CLI::Validator(check, ""))->type_name("N");
 }
 
-/// `option` takes a number of bytes like 2GB.
+/// `option` takes a number of bytes, such as 2GB; Error(usage) for anything else.
 inline CLI::Option* bytes_of(CLI::Option* option) {
   const auto check = [name = option->get_name()](std::string& text) {
     text = std::to_string(byte_count(name, text));

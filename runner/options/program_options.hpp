@@ -1,4 +1,4 @@
-// Options of a program's own, beside those of `ferry run`: what its graph is made of.
+// Options that a program adds to those of `ferry run`, to decide how its graph is built.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace ferry {
 ///     ferry::ProgramOptions own;
 ///     own.number("--batch", batch, "Images of a step");
 ///
-/// The variables outlive run_main(). Names are unlike those of `ferry run`.
+/// The variables must outlive run_main(). Names must differ from those of `ferry run`.
 class ProgramOptions {
  public:
-  /// NAME N, from 1 to 1,000,000,000.
+  /// Adds an option that takes a whole number from 1 to 1,000,000,000.
   void number(std::string_view name, std::int64_t& value, std::string_view help);
-  /// NAME WORD, one of `choices`.
+  /// Adds an option that takes one of `choices`.
   void word(std::string_view name, std::string& value, std::vector<std::string> choices, std::string_view help);
 
   struct Option {
     std::string name, help;
-    std::int64_t* number = nullptr;  ///< else `word`
+    std::int64_t* number = nullptr;  ///< null: the option sets `word`
     std::string* word = nullptr;
     std::vector<std::string> choices;
   };

@@ -16,7 +16,7 @@ class App;
 
 namespace ferry {
 
-/// How the job is formed, and which part of the graph is meant: common to run, plan, check and explain.
+/// How the job is formed, and which part of the graph is run: common to run, plan, check and explain.
 struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
@@ -27,12 +27,13 @@ struct JobOptions {
   std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;
-  std::shared_ptr<const UserOps> ops;  ///< that the file may hold; null: of a program, which has its own
+  std::shared_ptr<const UserOps>
+      ops;  ///< the ops that a graph file may use; null in a program, which builds its graph itself
 };
 
 struct RunOptions : JobOptions {
-  std::string out;         ///< folder for NAME.npy
-  std::int64_t steps = 0;  ///< 0: one, or what the epochs make
+  std::string out;         ///< folder for the fetches as NAME.npy; empty: they are printed
+  std::int64_t steps = 0;  ///< 0: as many as `epochs` take, or one
   std::int64_t epochs = 0;
   std::int64_t eval_every = 0;
   std::int64_t print_every = 0;
@@ -48,13 +49,15 @@ struct RunOptions : JobOptions {
   bool check_numerics = false;
 };
 
-/// The options of checkpoints among these. Error(usage) for a `checkpoint_every` that is neither steps nor a time.
+/// The options that Checkpoints takes, from those of the run. Error(usage) for a `checkpoint_every` that is neither
+/// steps nor a time.
 [[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
 
-/// The options of a session among these. It uses the kernels in `options`.
+/// The options that Session takes, from those of the job. They point to kernels and ops in `options.ops`, which must
+/// stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
-/// Adds --dim, for ONNX models, or --feed.
+/// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
 /// Adds --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,

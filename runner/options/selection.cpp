@@ -13,7 +13,7 @@ std::vector<std::string> entry_names(const Graph& graph) {
   return names;
 }
 
-/// The entry to run: nullptr means the outputs.
+/// The name of the entry to run; nullptr: run the outputs of the graph.
 const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
   const auto& entries = graph.entries();
   if (!wanted.empty()) {
@@ -34,7 +34,7 @@ const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
   return only;
 }
 
-/// The body in which an op of that name is, however deep; "" when there is none.
+/// The op that owns the body, however deep, in which an op of that name is; "" when there is none.
 std::string owner_of_body(const Graph& graph, std::string_view op_name) {
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);

@@ -14,24 +14,25 @@ namespace ferry {
 
 /// The values that one entry runs, with the names under which results are shown and saved.
 struct Selection {
-  std::string entry;  ///< empty: the graph's outputs
+  std::string entry;  ///< its name; empty: the graph's outputs are run
   std::vector<std::string> names;
   RunRequest request;  ///< fetches (one for each name) and targets; no feeds yet
 };
 
 /// The entry of that name; an empty name: `train` if there is one, else the only entry besides `init`, else the outputs
-/// of the graph (values that no op uses and no entry runs for its effect). With `fetches`, comma-separated names of
-/// fetches or values, those instead of the entry's own. Error(usage) names the nearest for what is unknown, tells a
-/// value inside a body from one that does not exist, and refuses a name given twice.
+/// of the graph (values that no op uses and no entry runs for its effect). If `fetches` (lists
+/// of comma-separated names of fetches or values) is not empty, they replace the entry's own. Error(usage) for an
+/// unknown name (it names the most similar one), a value inside a body, a name given twice, and when there is nothing
+/// to run.
 [[nodiscard]] Selection select_entry(Graph& graph, std::string_view entry, const std::vector<std::string>& fetches);
 
-/// Gives the fetches of a selection's plan the names that the entry has for them.
+/// Renames the fetches of a selection's plan to `names`, those that the entry has for them.
 void name_fetches(Plan& plan, const std::vector<std::string>& names);
 
 /// For each op of the graph, whether the selection needs it.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
 
-/// The sizes of a selection's data as its Batch ops give them; zeros if it has none.
+/// The sizes of a selection's data according to its Batch and BatchFile ops: the largest of each; 0 if it has none.
 struct DataSize {
   std::int64_t batch = 0;  ///< rows of a step
   std::int64_t steps = 0;  ///< of an epoch

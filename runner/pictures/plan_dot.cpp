@@ -29,7 +29,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return digits + " B";
 }
 
-/// The colour of a collective, by what it does with values: joins sums, joins parts, hands on, or exchanges.
+/// The colour of a collective, by what it does with values: it reduces, gathers, distributes or exchanges them.
 std::string_view colour_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -73,18 +73,18 @@ struct Drawn {
   std::string id;
   std::vector<std::string> lines;
   std::string look;          ///< graphviz's attributes
-  int task = -1;             ///< of collectives: none
-  std::uint32_t region = 1;  ///< bodies and branches have a frame of their own
-  bool kernel = false;       ///< may be drawn as one with the next
-  std::string what;          ///< its op, or kind; empty: it is never folded
+  int task = -1;             ///< -1 for a collective
+  std::uint32_t region = 1;  ///< 1: the step; bodies and branches get frames of their own
+  bool kernel = false;       ///< may share a box with other kernels of a chain
+  std::string what;          ///< its op or kind, which a folded box lists; empty: never folded
   std::string name;
   std::uint32_t source = kNone;  ///< the user's line
   std::uint64_t bytes = 0;       ///< of a variable or collective
 };
 
-/// The most boxes of a picture that is legible, and that graphviz draws in a few seconds.
+/// With more boxes a picture is hardly legible, and graphviz takes more than a few seconds.
 constexpr std::size_t kMostBoxes = 120;
-/// So many tasks, the first ones, are always drawn; of the others one of each class, unless the whole plan is wanted.
+/// The first tasks, this many, are always drawn; of the others one of each class, unless the whole plan is wanted.
 constexpr int kMostTasks = 4;
 
 constexpr std::string_view kOfGradients = "grad/";
@@ -110,8 +110,8 @@ struct Arrow {
   }
 };
 
-/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box. Where there are too many boxes,
-/// those of one line of the program are one, and of many tasks that do the same a few are drawn.
+/// The boxes and arrows of a plan, task by task. Kernels that form a chain are one box. If there are too many boxes,
+/// those from one line of the user's program become one; of many tasks that do the same only a few are drawn.
 class Drawing {
  public:
   Drawing(const Plan& plan, bool whole) : plan_(plan) {
@@ -170,7 +170,7 @@ class Drawing {
       drawn_.back().bytes = buffer.bytes;
     }
     for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
-      if (role.regions[region].kind == Region::Kind::tile) continue;  // drawn as one box where it is run
+      if (role.regions[region].kind == Region::Kind::tile) continue;  // its `tiles` instruction is drawn as one box
       const Range range = role.regions[region].instructions;
       for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
         draw(task, role, region, i, role.instructions[i]);
@@ -198,7 +198,7 @@ class Drawing {
     }
   }
 
-  /// A scalar constant: a number of the formula, drawn only where it is sent.
+  /// Whether it is a scalar constant: a number in a formula, which is drawn only if it is sent.
   bool is_number(const PlanClass& role, const Instruction& what) const {
     return what.what == Opcode::kernel && plan_.string(what.op) == "Constant" &&
            role.buffers[role.operands[what.outputs.begin]].sizes.empty();
@@ -230,7 +230,7 @@ class Drawing {
     return box;
   }
 
-  /// One box for each group of tasks that does it.
+  /// The box of a collective, of which each group of tasks has one.
   Index collective(int task, std::uint32_t number) {
     const Collective& collective = plan_.collectives[number];
     const Grouping& grouping = plan_.groupings[collective.grouping];
@@ -261,7 +261,7 @@ class Drawing {
     return makers_[storage];
   }
 
-  /// Adds arrows from all boxes that made the buffer, perhaps in parts.
+  /// Adds arrows from all boxes that made the buffer: several if it was made in parts.
   void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
     if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
       for (const auto& part : parts->second) arrows_.push_back({part.second, box, ""});
@@ -283,7 +283,8 @@ class Drawing {
       arrows_.push_back({box, kept->second, "style=dashed, constraint=false"});
   }
 
-  /// Adds a carried buffer to a loop: an arrow from the box that made it; the body writes it anew.
+  /// For a buffer that a loop carries: adds the arrow from the box that made it, and notes that writes in the body go
+  /// back to the loop.
   void carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
     if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop, ""});
     kept_[storage_of(role, buffer)] = loop;
@@ -321,7 +322,7 @@ class Drawing {
 
   // ---- Chains ----
 
-  /// A kernel whose only user is a kernel that uses nothing else becomes one box with it.
+  /// Draws a kernel and its only user as one box, if that is a kernel without other inputs.
   void join_chains() {
     std::vector<std::set<Index>> from(drawn_.size()), to(drawn_.size());
     for (const Arrow& arrow : arrows_) {
@@ -350,8 +351,8 @@ class Drawing {
     return count;
   }
 
-  /// The key of the box that shows it: things with the same key are drawn as one box. Scopes in names count down to
-  /// `depth`.
+  /// Things with the same key are folded into one box: those of one task, region, source line and scope of names. Only
+  /// the outermost `depth` levels of the scope count.
   [[nodiscard]] std::string key_of(const Drawn& drawn, std::size_t depth) const {
     const bool ports = !drawn.kernel || drawn.what == "variable";
     const bool backward = drawn.name.starts_with(kOfGradients);
@@ -428,7 +429,7 @@ class Drawing {
     return drawn_[i].id + " [label=" + label(drawn_[i].lines) + ", " + drawn_[i].look + "];\n";
   }
 
-  /// A frame for a task, in it one for each body and branch.
+  /// The frame of a task, with a frame inside for each body and branch.
   std::string box_of(int task) const {
     std::map<std::uint32_t, std::string> inside;
     for (Index i = 0; i < drawn_.size(); ++i)
@@ -450,17 +451,18 @@ class Drawing {
   const Plan& plan_;
   std::vector<Drawn> drawn_;
   std::vector<Arrow> arrows_;
-  std::vector<Index> box_;  ///< of each drawn: the one that shows it
+  std::vector<Index> box_;  ///< for each of drawn_: the index of the one whose box shows it
   std::map<std::pair<std::uint32_t, Index>, Index> collectives_;
-  std::map<std::uint32_t, Index> sent_, received_;  ///< of each channel: what makes the value, and where it arrives
-  std::vector<int> tasks_;                          ///< that are drawn
+  std::map<std::uint32_t, Index> sent_,
+      received_;            ///< by channel: the box that makes the value; the one where it arrives
+  std::vector<int> tasks_;  ///< those that are drawn
   bool folded_ = false;
 
-  // Of the task that is being drawn.
-  std::vector<Index> makers_;  ///< of buffers
+  // For the task that is being drawn:
+  std::vector<Index> makers_;  ///< by buffer: the box that made it
   /// For a buffer that is made in parts: the box that made each, by the part's offset.
   std::map<std::uint32_t, std::map<std::uint64_t, Index>> parts_;
-  std::map<std::uint32_t, Index> kept_;  ///< the box of a variable's buffer, the loop of a carried one
+  std::map<std::uint32_t, Index> kept_;  ///< by buffer: the variable that it is, or the loop that carries it
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Plans for programs and as pictures.
+// Plans as JSON, and as pictures.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace ferry {
 /// The plan as a graph in graphviz's language: a frame for each task, in it a box for each kernel or chain of kernels,
 /// cylinders for its variables, feeds and fetches; between the frames a hexagon for each collective of a group of
 /// tasks, with its kind and the bytes of the whole value. Arrows are values, red where they go from task to task,
-/// dashed to a variable. Scalar constants are left out unless they are sent. Of a large plan, unless it is to be
-/// `whole`, what comes of one line of the program is one box on each task, and of many tasks that do the same some are
-/// drawn.
+/// dashed where a variable gets a new value. Scalar constants are left out unless they are sent. Unless `whole` is set,
+/// a large plan is abridged: on each task, ops from one line of the user's program share a box, and of many tasks that
+/// do the same only some are drawn.
 [[nodiscard]] std::string plan_dot(const Plan& plan, bool whole = false);
 
 /// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.

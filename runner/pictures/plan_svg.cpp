@@ -48,7 +48,7 @@ std::string svg_of(const std::string& dot) {
         .hint("apt install graphviz, or --dot");
   in.close_end(0);
   out.close_end(1);
-  // dot reads all before it writes, so the two pipes cannot block each other.
+  // dot reads all its input before it writes, so that writing all of it first cannot deadlock.
   for (std::string_view rest = dot; !rest.empty();) {
     const ssize_t n = write(in.ends[1], rest.data(), rest.size());
     if (n < 0 && errno != EINTR) break;

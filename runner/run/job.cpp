@@ -20,7 +20,7 @@ void abort_job(const Cluster& cluster, const Report& report) noexcept {
     cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text});
 }
 
-/// The error that all tasks throw alike, after which none need be told and each takes its leave.
+/// The error if it is Error(preempted): all tasks throw it, so none has to be told, and each leaves the job as usual.
 std::optional<Error> preemption(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);

@@ -1,4 +1,4 @@
-// Common to running a graph and running a plan: the job around it, and the output of the results.
+// What running a graph and running a plan have in common: joining the job, and writing the results.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,22 @@
 
 namespace ferry {
 
-/// Joins or makes the job, calls `body`, and tells the other tasks what it throws. An Error then has the code of the
-/// task that failed first, so that all end with the same; Error(preempted) all tasks throw alike. Ctrl-C and SIGTERM
-/// end the run in good order; where it saves checkpoints, SIGTERM with one.
+/// Joins the job, or starts it in this process, and calls `body`. Tells the other tasks what `body` throws, and throws
+/// it on; exit codes are those of the task that failed first, so that all processes end with the same one. Only
+/// Error(preempted), which every task throws by itself, is not told. Ctrl-C and SIGTERM end the run in good order;
+/// with `saves` (the run saves checkpoints), SIGTERM makes it save one first.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
 /// The results of a run whose steps have all succeeded.
 struct Results {
-  std::vector<std::string> names;  ///< of the fetches
+  std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;
   TensorMap variables;  ///< with --save
   RunStats stats;       ///< with --stats
 };
 
-/// Writes the files that were asked for, or prints a line for each fetch. All processes call it: fetches are written by
-/// the one that has them, all else by that of task 0, `is_main`.
+/// Writes the files that were asked for, or prints a line for each fetch. All processes call it: the process that has a
+/// fetch writes it; the process of task 0 (`is_main`) writes everything else.
 void deliver(const RunOptions& options, const Results& results, bool is_main);
 
 }  // namespace ferry

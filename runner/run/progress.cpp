@@ -30,7 +30,7 @@ std::string number_text(const char* format, double value) {
   return text;
 }
 
-/// "41,230 samples/s", of steps a second.
+/// "41,230 samples/s", or steps/s if the samples are not known; `rate` is in steps per second.
 std::string speed(double rate, std::int64_t samples_per_step) {
   if (samples_per_step == 0) return readable(rate) + " steps/s";
   return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";

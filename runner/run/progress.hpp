@@ -1,5 +1,5 @@
-// Progress: one line on stderr that is drawn over and over while a run lasts, only for a terminal; and lines that stay,
-// where they are asked for.
+// Progress of a run: one line that is redrawn on stderr if that is a terminal, lines every few seconds if it is not,
+// and lines on stdout if they are asked for.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ namespace ferry {
 
 /// How long a run is.
 struct RunLength {
-  std::int64_t steps = 1;             ///< of the whole run
-  std::int64_t before = 0;            ///< of those, how many an earlier run has done
+  std::int64_t steps = 1;             ///< in the whole run
+  std::int64_t before = 0;            ///< how many of them an earlier run has done
   std::int64_t samples_per_step = 0;  ///< 0: steps/s are shown instead
 };
 
@@ -29,9 +29,9 @@ class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  /// `columns`: those of the terminal. A line that is longer loses the bar, and if it is still longer it is cut.
+  /// `columns` is the width of the terminal. A line that does not fit is drawn without the bar, and then cut if needed.
   ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
-  /// Call it when `done` steps are over. Draws at most ten times a second, and always the last step.
+  /// To be called when `done` steps are over. Draws at most ten times a second, but always after the last step.
   void update(std::int64_t done, const Metrics& metrics);
   /// Wipes the line, so that something else can be written there.
   void clear();
@@ -51,9 +51,9 @@ class ProgressBar {
 /// Means of metrics over steps.
 class MeanMetrics {
  public:
-  /// The metrics of one more step, the same names in each.
+  /// Adds the metrics of one more step. The names must be the same in each step.
   void add(const Metrics& metrics);
-  /// The means of what was added since the last call; begins anew.
+  /// The means over the steps added since the last call; resets them.
   [[nodiscard]] Metrics take();
 
  private:
@@ -67,9 +67,9 @@ class StepLines {
  public:
   StepLines(const RunLength& run, std::int64_t every, Clock& clock)
       : run_(run), every_(every), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// Call it when `done` steps are over. Returns the line, with its end, if one is due, else "".
+  /// To be called when `done` steps are over. Returns the line, with a line feed, if one is due, else "".
   [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
-  /// Leaves the time since the last line out of the speed: it went to an evaluation.
+  /// Leaves the time since the last line out of the speed, as it was spent on an evaluation.
   void resume() { begin_ = clock_->now(); }
 
  private:
@@ -87,9 +87,10 @@ class TimedLines {
  public:
   TimedLines(const RunLength& run, Clock& clock)
       : run_(run), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// Whether a line is due after `done` steps; none is after the last, whose results are printed.
+  /// Whether a line is due after `done` steps: 5 seconds after the last one, but not after the last step, whose results
+  /// are printed anyway.
   [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
-  /// The line, ended. Metrics are those of the last step, the speed is that since the line before.
+  /// The line, with a line feed: the metrics of this step, and the speed since the line before.
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
   /// Does the same as StepLines::resume().
   void resume() { begin_ = clock_->now(); }
@@ -106,9 +107,9 @@ class TimedLines {
 /// Notices the first step that fetches a scalar which is NaN or Inf. Used from one thread.
 class FiniteWatch {
  public:
-  /// `names`: of the fetches.
+  /// `names` are those of the fetches.
   explicit FiniteWatch(std::vector<std::string> names) : names_(std::move(names)) {}
-  /// Looks at step `done`, the first being 1. Returns "step 7: loss is nan; …" once, else "".
+  /// Looks at the results of step `done`; the first step is 1. Returns "step 7: loss is nan; …" once, else "".
   [[nodiscard]] std::string update(std::int64_t done, std::span<const Tensor> fetched);
 
  private:
@@ -116,22 +117,23 @@ class FiniteWatch {
   bool told_ = false;
 };
 
-/// Reports on the steps of a run: on stderr the bar or lines every few seconds, lines on stdout and in a file where
-/// they are asked for, and a warning of numbers that are not finite. Used from one thread.
+/// Reports on the steps of a run: the bar or lines every few seconds on stderr, lines on stdout and in a file if they
+/// are asked for, and a warning about numbers that are not finite. Used from one thread.
 class StepReport {
  public:
   struct Options {
-    std::int64_t print_every = 0;    ///< 0: no lines
-    int columns = 0;                 ///< of the terminal; 0: no bar
-    bool timed = false;              ///< lines every few seconds
+    std::int64_t print_every = 0;    ///< 0: no lines on stdout
+    int columns = 0;                 ///< width of the terminal; 0: no bar
+    bool timed = false;              ///< lines every few seconds on stderr
     MetricsFile* metrics = nullptr;  ///< null: none
-    std::string entry = {};          ///< that runs, for the file
+    std::string entry = {};          ///< the entry that runs, for the file
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 
-  /// Call it when one more step is over.
+  /// To be called when one more step is over.
   void update(std::span<const Tensor> fetched);
-  /// Clears the bar, so that something else can be printed; the time until resume() does not count as that of steps.
+  /// Clears the bar, so that something else can be printed. After resume(), the speed in the lines (not in the bar)
+  /// leaves out the time since the last line.
   void pause() { bar_.clear(); }
   void resume() {
     lines_.resume();
@@ -148,20 +150,20 @@ class StepReport {
   FiniteWatch finite_;
 };
 
-/// The options for a run of so many steps: the bar where stderr is a terminal, elsewhere lines every few seconds,
-/// unless `print_every` asks for lines.
+/// The options for a run of `steps` steps: if there are several, the bar when stderr is a terminal, else lines every
+/// few seconds unless `print_every` asks for lines.
 [[nodiscard]] StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps);
 
 /// " loss = 0.312 accuracy = 0.91", names escaped.
 [[nodiscard]] std::string text_of(const Metrics& metrics);
 
-/// The scalars among the fetches.
+/// The scalars among the fetches that this process has.
 [[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);
 
-/// A sink that writes to stderr. A terminal that takes nothing loses lines, no more.
+/// A sink that writes to stderr. Errors are ignored: text may be lost, but the run goes on.
 void write_stderr(std::string_view text);
 
-/// Columns of the terminal that stderr is; 0: it is none.
+/// Columns of the terminal on stderr; 0 if stderr is no terminal.
 [[nodiscard]] int terminal_columns();
 
 /// 41230 → "41,230"; below 100 with one decimal.

@@ -53,7 +53,7 @@ class Run {
     if (options_.tune) tune(session);
     Results results{selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr), {}, {}};
     if (checkpoints) checkpoints->save();
-    const bool ran = !checkpoints || checkpoints->step() < total_;  // else none was left
+    const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if (!options_.stats.empty() && ran) results.stats = session.stats();
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
@@ -64,7 +64,7 @@ class Run {
 
  private:
   [[nodiscard]] bool is_main() const { return cluster_.rank() == 0; }
-  /// The fetches arrive here.
+  /// Whether the fetches arrive in this process.
   [[nodiscard]] bool has_fetches() const {
     const auto here = cluster_.local_tasks();
     return std::find(here.begin(), here.end(), options_.fetch_to) != here.end();
@@ -133,17 +133,17 @@ class Run {
     return fetched;
   }
 
-  /// Steps of one pass of the eval entry.
+  /// How many steps the eval entry takes to go over its data once.
   [[nodiscard]] std::int64_t eval_steps() const { return std::max<std::int64_t>(data_of(graph_, *eval_).steps, 1); }
 
-  /// The run ended after `done` steps, before the evaluation that comes then.
+  /// Whether the earlier run, which this one resumes, ended after `done` steps without the evaluation that is due then.
   [[nodiscard]] bool eval_missing(const Checkpoints& checkpoints, std::int64_t done) const {
     if (!eval_ || done == 0) return false;
     const bool last = done == total_ && total_ % options_.eval_every != 0;
     return checkpoints.steps_of(eval_->request) / eval_steps() < done / options_.eval_every + (last ? 1 : 0);
   }
 
-  /// One pass of the eval entry over its data; its scalars, averaged over the steps, on stdout.
+  /// Runs the eval entry once over its data, and prints its scalars, averaged over the steps.
   void evaluate(Session& session, std::int64_t step) {
     MeanMetrics means;
     eval_->request.steps = eval_steps();
@@ -173,7 +173,7 @@ class Run {
     try {
       without.emplace(graph_, Cluster::connect(as_many), session_options(options_));
       other = &without->plan(selection_.request).plan;
-    } catch (const Error&) {  // the graph or --jobs name more tasks than there are
+    } catch (const Error&) {  // cannot be planned: the graph or --jobs names more tasks than this
     }
     log_info(invariant_cost(plan, tasks, other));
   }

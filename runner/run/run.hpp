@@ -6,9 +6,10 @@
 
 namespace ferry {
 
-/// Joins or makes the job, runs the entry for its steps, prints or saves what was asked for. Every process of the job
-/// calls it; only task 0 prints and writes. No file is touched unless all steps have succeeded. Gives 0, or throws
-/// Error; then the other tasks are told.
+/// Joins or starts the job, runs the entry for its steps, and prints or saves what was asked for. Every process of the
+/// job calls it. The task of --fetch-to prints or writes the fetches and metrics; task 0 writes the other results.
+/// Result files are written only if all steps succeed; checkpoints and metrics are written during the run. Returns 0,
+/// or throws Error after telling the other tasks.
 [[nodiscard]] int run_graph(Graph& graph, const RunOptions& options);
 
 /// Runs a plan that `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph; Error(usage) for

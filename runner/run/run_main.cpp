@@ -28,7 +28,7 @@ void add_own_options(CLI::App& app, const ProgramOptions& own) {
   }
 }
 
-/// `graph_for`: gives the graph, once the options are read.
+/// `graph_for` is called after the options are read, and gives the graph.
 int run_program(int argc, char** argv, const ProgramOptions& own,
                 const std::function<Graph&(const RunOptions&)>& graph_for) noexcept {
   return guarded([&] {

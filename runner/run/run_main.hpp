@@ -10,7 +10,7 @@
 namespace ferry {
 
 /// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them), or with --save-graph
-/// FILE.pb writes the graph and runs nothing. Gives the exit code (docs/exit_codes.md); errors are on stderr. Every
+/// FILE.pb writes the graph and runs nothing. Returns the exit code (docs/exit_codes.md); errors go to stderr. Every
 /// process of a job calls it, once, from its main thread.
 ///
 ///     int main(int argc, char** argv) {
@@ -20,10 +20,10 @@ namespace ferry {
 ///     }
 [[nodiscard]] int run_main(int argc, char** argv, Graph& graph) noexcept;
 
-/// Builds a graph; `data` is the folder of --data, empty without one. Every process of a job must build the same graph.
+/// Builds a graph; `data` is the folder that --data names, or empty. Every process of a job must build the same graph.
 using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 
-/// Does the same for a graph that depends on options of the program itself: `make` builds it after they are read.
+/// Does the same for a graph that depends on the program's own options `own`: `make` builds it after they are read.
 [[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
 
 }  // namespace ferry

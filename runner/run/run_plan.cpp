@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// Refuses options that say how a plan is made, or that need its graph.
+/// Error(usage) for options that say how a plan is made, or that need the graph.
 void refuse_options_of_graphs(const RunOptions& options) {
   const std::pair<bool, const char*> of_planning[] = {
       {!options.entry.empty(), "--entry"},
@@ -59,7 +59,7 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
   return chosen;
 }
 
-/// The feeds that tasks of this process give.
+/// The feeds, if a task of this process gives any to the plan, or is task 0, which checks the options; else none.
 TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
   std::vector<FeedInput> inputs;
   for (const PlanPort& port : plan.feeds)
@@ -71,7 +71,8 @@ TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<cons
   return gives || tasks[0] == 0 ? parse_feeds(inputs, options.feeds) : TensorMap();
 }
 
-/// The options of a job that the plan was made for, where the user and the launcher say nothing else.
+/// The options of the job. Tasks and threads are those that the plan was made for, unless the user or the launcher sets
+/// others.
 JobOptions job_for(const Plan& plan, const RunOptions& options) {
   JobOptions job = options;
   const auto launch = mpi_launch();

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-// Only what may be called in a signal handler: poll, write, _exit and a lock-free atomic.
+// Uses only what is async-signal-safe: poll, write, _exit and a lock-free atomic.
 void on_signal(int signal) {
   const int kept = errno;
   constexpr std::string_view kFirst = "\nstopping (again: at once)\n";
@@ -22,7 +22,7 @@ void on_signal(int signal) {
   errno = kept;
 }
 
-// Does the same however often the signal comes: launchers and schedulers send it more than once.
+// A repeated signal changes nothing, as launchers and schedulers send it more than once.
 void on_preemption(int) {
   const int kept = errno;
   constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";

@@ -1,12 +1,14 @@
-// Signals of a run: Ctrl-C and SIGTERM stop it in good order on all tasks (exit code 130); the second one ends it at
-// once. Where checkpoints are saved SIGTERM makes it save one and stop (exit code 75); Ctrl-C stops that, too.
+// Signals of a run: Ctrl-C and SIGTERM stop it in good order on all tasks (exit code 130); a second one ends the
+// process at once. If the run saves checkpoints, SIGTERM makes it save one and stop (exit code 75); Ctrl-C then stops
+// it without.
 #pragma once
 
 #include <csignal>
 
 namespace ferry {
 
-/// Takes SIGINT and SIGTERM while it lives, then gives them back. One at a time in a process; from the main thread.
+/// Handles SIGINT and SIGTERM while it lives, then restores the handlers from before. At most one in a process at a
+/// time; made from the main thread.
 class [[nodiscard]] SignalGuard {
  public:
   /// `saves`: the run saves checkpoints.
