@@ -30,7 +30,7 @@ struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
   int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
   std::string transport = "auto";             ///< auto, inproc, mpi
-  std::string jobs;                           ///< "ps=0,worker=1-3"; empty: all are "worker"
+  std::string jobs = {};                      ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::uint64_t memory_bytes = 0;             ///< what a task's values may take; 0: what its host has
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
   /// Not 0: the number of tasks (shards) of the job. Up to as many processes, or --tasks in one process, run it. Each

@@ -27,17 +27,17 @@ class TaskGroup;
 
 struct SessionOptions {
   std::uint64_t seed = 0;
-  std::string data_folder;      ///< the only folder that the graph's data ops may read; empty: none
-  bool soft_placement = false;  ///< an op whose device lacks it may move to the CPU; each move is reported
+  std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none
+  bool soft_placement = false;   ///< an op whose device lacks it may move to the CPU; each move is reported
   /// The device kind of ops whose annotation names none. Not given: GPUs if every task has one, else CPUs.
-  std::optional<DeviceKind> default_device;
+  std::optional<DeviceKind> default_device = {};
   bool reasons = false;  ///< Session::plan also says why each op is where it is and why each message exists
   std::function<void(const PassReport&)> on_pass =
       {};                     ///< called after each pass of planning, on the thread that plans
   bool check_passes = false;  ///< as PlanOptions::check_passes
   /// Successive sums share a message up to this many bytes. 0: each sum has its own, and so has each message between
   /// hosts. Not given: chosen from the topology's links. The same on all tasks.
-  std::optional<std::int64_t> bucket_bytes;
+  std::optional<std::int64_t> bucket_bytes = {};
   /// Elementwise ops on at least this many elements are fused: they run together on a few elements at a time, and
   /// values that only they use take no memory. 0: none is fused. The same on all tasks.
   std::int64_t fuse_from = PlanOptions().fuse_from;
@@ -46,11 +46,10 @@ struct SessionOptions {
   bool check_numerics = false;
   /// Null: the CPU's; else a copy of cpu_kernels() with your own added, which must outlive the session.
   const KernelTable* kernels = nullptr;
-  /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. A PlanSession
-  /// uses them to check what your kernels are given, and cannot check ops that are missing here. A Session takes the
-  /// ops from its graph.
+  /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. Used to check
+  /// what your kernels are given; ops that are missing here cannot be checked.
   const OpSet* ops = nullptr;
-  std::string trace_file;  ///< Chrome trace of all tasks, written by task 0 when the session closes
+  std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };
 
 /// Named tensors, as fed and fetched.
@@ -76,9 +75,9 @@ struct RunStats {
 
 /// A run: the values asked for, ops run for their effect, feeds, and the number of steps.
 struct RunRequest {
-  std::vector<Value> fetches;
-  std::vector<Value> targets;
-  TensorMap feeds;  ///< by name of the Input op
+  std::vector<Value> fetches = {};
+  std::vector<Value> targets = {};
+  TensorMap feeds = {};  ///< by name of the Input op
   std::int64_t steps = 1;
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
@@ -86,7 +85,7 @@ struct RunRequest {
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
   /// run() throws on that process what it throws. The run also ends on other tasks that have not finished their
   /// steps yet: there it is an Error whose job_code() is that of the thrown Error, else Code::program.
-  std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step;
+  std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step = {};
   /// Saves checkpoints between steps, and may stop the run there with Error(preempted), after which the session is
   /// still usable. Null: saves nothing.
   Checkpoints* checkpoints = nullptr;

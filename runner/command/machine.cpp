@@ -30,11 +30,15 @@ std::uint64_t kibibytes_of(std::string_view key) {
 
 std::vector<int> affinity_mask() {
   std::vector<int> cores;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  // A cpu_set_t has room for 1,024; where the machine may have more, the call fails with less room.
+  for (std::size_t sets = 1; sets <= 1024 && cores.empty(); sets *= 2) {
+    std::vector<cpu_set_t> mask(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    CPU_ZERO_S(bytes, mask.data());
+    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
+    for (std::size_t core = 0; core < 8 * bytes; ++core)
+      if (CPU_ISSET_S(core, bytes, mask.data())) cores.push_back(static_cast<int>(core));
+  }
   return cores;
 }
 

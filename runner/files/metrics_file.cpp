@@ -20,9 +20,11 @@ constexpr std::size_t kMostUnwritten = 1 << 16;
 std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files) {
   if (before == 0 || !files.exists(path)) return {};
   const FileBytes bytes = files.read(path);
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text = text.substr(0, text.rfind('\n') + 1);  // a run that was killed may have left a part of a line
   std::string kept;
   std::size_t number = 0;
-  for (const std::string_view line : split({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, '\n')) {
+  for (const std::string_view line : split(text, '\n')) {
     ++number;
     if (line.empty()) continue;
     const auto fields = nlohmann::json::parse(line, nullptr, false);

@@ -23,7 +23,7 @@ struct JobOptions {
   std::int32_t fetch_to = 0;
   std::vector<std::string> feeds;
   std::vector<std::string> dims;  ///< "batch=4"
-  std::string device = "auto";    ///< auto, cpu, gpu
+  std::string device = "auto";    ///< auto, cpu, gpu, sim, sim:SEED
   std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;

@@ -168,7 +168,8 @@ int judge(const Plan& plan, std::uint64_t seed, int out) {
   } catch (const Error& error) {
     say("code " + std::to_string(static_cast<int>(error.code())) + ": " + error.text());
     if (error.code() == Code::stalled) return 3;
-    return error.code() == Code::bug || error.code() == Code::peer_lost ? 1 : 2;
+    // Of a job of processes, another one may have ended with the cause.
+    return error.code() == Code::bug || (error.code() == Code::peer_lost && !shares_memory(plan)) ? 1 : 2;
   } catch (const std::exception& error) {
     say(std::string("an exception: ") + error.what());
   }

@@ -95,6 +95,18 @@ class Installed(unittest.TestCase):
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_alone, headers))
 
+    def test_options_by_name_give_no_warning(self):
+        source = self.folder / "by_name.cpp"
+        source.write_text("""#include <ferry/ferry.hpp>
+int main() {
+  ferry::Graph g;
+  const ferry::Value c = g.constant({1, 2});
+  ferry::Session session(g, ferry::Cluster::connect({.tasks = 2}), {.seed = 7});
+  session.run({.fetches = {c}, .steps = 2});
+}
+""")
+        output(CXX, "-fsyntax-only", *WARNINGS, *self.flags("--cflags"), str(source))
+
     def test_the_readme_program_runs_on_any_number_of_tasks(self):
         program = self.compiled("shared", self.flags("--libs"))
         for tasks in "3", "5":

@@ -55,6 +55,9 @@ TEST_CASE("a run that goes on keeps the lines of the steps that it has done, a n
 {"step":3,"seconds":0.0,"entry":"train","values":{"x":2.0}}
 {"step":4,"seconds":0.0,"entry":"train","values":{"x":2.0}}
 )");
+  local_files().write(path, "{\"step\":1}\n{\"step\":2}\n{\"st");  // by a run that was killed
+  { const MetricsFile file(path, 2, local_files(), clock); }
+  CHECK(text_in(path) == "{\"step\":1}\n{\"step\":2}\n");
   local_files().write(path, "{\"step\":1}\nloss 3\n");
   const Error error = test::error_of([&] { const MetricsFile file(path, 2, local_files(), clock); });
   CHECK(error.code() == Code::file);
