@@ -30,14 +30,15 @@ Machine discover() {
   return machine;
 }
 
-/// Of this process's machine, discovered once: reading /sys takes longer than a small step. Null when that failed.
+/// This machine's topology; null when it could not be read. It is read once, as reading /sys takes longer than a small
+/// step.
 hwloc_topology_t machine() {
   static const Machine machine = discover();
   return machine.get();
 }
 
 std::vector<int> mask_cpus() {
-  // A fixed cpu_set_t holds 1024; larger machines need a larger one.
+  // A cpu_set_t holds 1024 hardware threads; a larger machine needs a larger set.
   for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cpus), [](cpu_set_t* p) { CPU_FREE(p); });
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);

@@ -39,7 +39,8 @@ class BlobWriter {
   std::string bytes_;
 };
 
-/// Reads them in the same order. Error(peer_lost) when they are not there: the other task runs another build of ferry.
+/// Reads the fields in the order in which they were added. Error(peer_lost) when the bytes do not hold a field: the
+/// other task runs another build of ferry.
 class BlobReader {
  public:
   explicit BlobReader(std::string_view bytes) : bytes_(bytes) {}

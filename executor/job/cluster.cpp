@@ -22,14 +22,14 @@
 namespace ferry {
 namespace {
 
-/// What a task says of itself to the others.
+/// What a task (a process, with --invariant) tells the others about itself when the job is formed.
 struct Introduction {
   std::string host_name, proof, mask;
   bool whole_machine = true;
   int cores = 1;
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
-  std::vector<std::int64_t> lends;  ///< tasks that its transport lends to, ascending
+  std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to (Transport::lends), ascending
 };
 
 Introduction introduce(const ClusterOptions& options) {
@@ -46,7 +46,7 @@ Introduction introduce(const ClusterOptions& options) {
           {}};
 }
 
-/// The build comes first: what follows is read only by tasks that have the same.
+/// The text of the build comes first, so that the rest is read only if all tasks run the same build.
 std::string packed(const Introduction& task, const ClusterOptions& options) {
   return BlobWriter()
       .add(build_text())
@@ -64,7 +64,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .take();
 }
 
-/// What of the options all must have alike.
+/// The options that must be the same on all tasks.
 struct Common {
   std::string jobs;
   int invariant = 0;
@@ -88,7 +88,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   return task;
 }
 
-/// What task `task` says that it is; of bytes that no ferry sends, that.
+/// The text of the build in a packed introduction; a description of the bytes if no ferry has sent them.
 std::string build_of(std::string_view bytes) {
   try {
     return escaped(BlobReader(bytes).text(), 100);
@@ -107,7 +107,7 @@ void require_one_build(const std::vector<std::string>& introductions) {
           .hint("start the same build on all hosts");
 }
 
-/// How many tasks share the cores of each.
+/// For each task, how many tasks (itself included) have the same host and affinity mask.
 std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
   std::map<std::pair<std::string_view, std::string_view>, int> counts;  // by host and cores
   std::vector<const int*> count_of;
@@ -122,7 +122,7 @@ std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
   return sharers;
 }
 
-/// Tasks that all lend to one another are a group.
+/// Puts tasks that all lend memory to one another into one memory group.
 void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   const auto lends = [&](std::size_t from, std::size_t to) {
     return std::ranges::binary_search(tasks[from].lends, static_cast<std::int64_t>(to));
@@ -162,7 +162,8 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   return topology;
 }
 
-/// Of all processes, the end of one of which is `end`.
+/// Exchanges introductions with all processes over `end`, this process's transport. Throws, the same on all, if their
+/// builds or common options differ.
 std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
   const auto all = end.exchange(packed(me, options), Deadline(system_clock(), options.deadline));
   require_one_build(all);
@@ -181,7 +182,7 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
   return tasks;
 }
 
-/// The tasks of --invariant: each has its share of what its process has.
+/// The introductions of the tasks of --invariant: each gets an equal share of its process's threads and memory.
 std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
   const auto count = static_cast<int>(processes.size());
   if (count > tasks)
@@ -193,7 +194,7 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
     const int process = process_of_task(task, tasks, count);
     const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
     Introduction share = processes[static_cast<std::size_t>(process)];
-    if (count < tasks) share.lends.clear();  // messages between processes that have several tasks are passed on
+    if (count < tasks) share.lends.clear();  // processes with several tasks send their messages through a HostRelay
     if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
     if (share.memory_bytes > 0)
       share.memory_bytes = std::max<std::uint64_t>(1, share.memory_bytes / static_cast<std::uint64_t>(here));
@@ -202,7 +203,7 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
   return result;
 }
 
-/// As if so many hosts shared them.
+/// Makes the tasks look as if each of `hosts` hosts had a block of them.
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
   if (hosts > count)
@@ -214,7 +215,7 @@ void spread(std::vector<Introduction>& tasks, int hosts) {
   }
 }
 
-/// Which process has each of the tasks.
+/// The process of each task.
 std::vector<int> processes_of(int tasks, int processes) {
   std::vector<int> result;
   result.reserve(static_cast<std::size_t>(tasks));
@@ -281,8 +282,9 @@ void Cluster::State::renew() {
       .hint("start the program again, or have one task in each process");
 }
 
-/// A task may come without having heard of the failure: it was done with the failed run before. So all meet in the job
-/// that they know; who has heard does not come to that one.
+/// A barrier in which a failed job is restarted. Some tasks may not have heard of the failure yet, because they had
+/// finished the failed run before it happened. They wait in the old job, where those that have heard do not come. So
+/// they hear of it there, and then restart the job, too.
 void Cluster::State::meet() {
   const auto failed_here = [this] { return transports[0]->failure().has_value(); };
   const auto come = [this] {
@@ -321,7 +323,7 @@ void Cluster::State::require_own_process() const {
 }
 
 Cluster::State::~State() {
-  if (!in_own_process()) {  // the other process still uses what these would close
+  if (!in_own_process()) {  // the parent process still uses what these would close
     for (auto* ends : {&transports, &failed})
       for (auto& end : *ends) static_cast<void>(end.release());
     static_cast<void>(relay.release());
@@ -331,9 +333,9 @@ Cluster::State::~State() {
   try {
     for (const auto* ends : {&failed, &transports})
       for (const auto& end : *ends) end->close();
-  } catch (const std::exception&) {  // the others hear of it when the end is gone
+  } catch (const std::exception&) {  // the others hear of it when the transport is destroyed
   }
-  kept.clear();  // its tasks refer to the transports
+  kept.clear();  // the tasks in it refer to the transports
 }
 
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
@@ -415,7 +417,7 @@ Transport& Cluster::transport(int local_task) const {
 }
 
 void Cluster::barrier() const {
-  // All tasks in one process: its one caller is all there is to wait for.
+  // With all tasks in one process there is only one caller, and nothing to wait for.
   const Deadline deadline(system_clock(), state_->options.deadline);
   if (state_->relay)
     state_->relay->meet(deadline);

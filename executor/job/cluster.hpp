@@ -19,27 +19,29 @@
 
 namespace ferry {
 
-/// S of `--invariant` where none is given.
+/// The number of tasks S for `--invariant` without a value.
 inline constexpr int kDefaultShards = 8;
-/// Of a job, and of a task.
+/// The most tasks that a job may have, and threads that a task may have.
 inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
-/// --jobs, --invariant).
+/// --jobs, --invariant, …).
 struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
-  int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
+  int threads = 0;                            ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
   std::string transport = "auto";             ///< auto, inproc, mpi
   std::string jobs;                           ///< "ps=0,worker=1-3"; empty: all are "worker"
-  std::uint64_t memory_bytes = 0;             ///< that a task's values may take; 0: what its host has
+  std::uint64_t memory_bytes = 0;             ///< limit for a task's values; 0: what its host has
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
-  /// Not 0: the job has this many tasks, whatever number of processes runs it (or of --tasks in one process), at most
-  /// as many. Each process hosts a block of tasks, which share its threads and memory. Results depend on this number
-  /// alone, bit for bit.
+  /// Not 0: the job has this many tasks, however many processes run them (in one process: whatever --tasks is); there
+  /// may not be more processes than tasks. Each process hosts a block of tasks, which share its threads and memory.
+  /// Results depend on this number alone, bit for bit.
   int invariant = 0;
-  /// Of virtual tasks: plans are made as if so many hosts like this one shared them, in order; 0: they are on this one.
+  /// For virtual tasks. Not 0: plans are made as if this many hosts like this one each had a block of the tasks. 0: all
+  /// tasks are on this host.
   int hosts = 0;
-  /// Plans are made for this, which is somewhere else: there is nothing to run on. None: for the tasks that there are.
+  /// Plans are made for this topology, which is not that of the job: they can be looked at, but not run. None: plans
+  /// are made for the job's own tasks.
   std::optional<Topology> elsewhere = {};
 };
 
@@ -60,36 +62,36 @@ class Cluster {
   /// A cluster over transports made elsewhere (ferry::adopt, tests).
   [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
 
-  /// This process's task, the first if there are several; 0 when all are here.
+  /// This process's task; the first if it has several.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The number of this process's task among the tasks of its host, and how many these are.
+  /// The position of task rank() among the tasks of its host, and the number of these.
   [[nodiscard]] int local_rank() const;
   [[nodiscard]] int local_size() const;
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const ClusterOptions& options() const;
   /// The tasks that run in this process.
   [[nodiscard]] std::span<const int> local_tasks() const;
-  /// The process that runs a task: 0 for all when they run here.
+  /// The number of the process that runs a task; 0 if all tasks run in one process.
   [[nodiscard]] int process_of(int task) const;
   [[nodiscard]] Transport& transport(int local_task) const;
 
-  /// Returns when all tasks have come.
+  /// Returns once all tasks have called it. Error(stalled) after the deadline.
   void barrier() const;
 
   // Direct calls, without a graph. All tasks make them in the same order, not while a session runs. T: an element type
   // of graph/types/dtype.hpp. Error(usage) where this process has several tasks: one call cannot speak for all of them.
-  // Error(stalled) after the deadline. After a run that failed they fail, too, until a new session has begun the job
-  // anew with its first call.
+  // Error(stalled) after the deadline. After a failed run these calls fail, too, until the first call of a new session
+  // has restarted the job.
 
   /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
-  /// All spans have one size.
+  /// All spans have the same size.
   template <class T>
   void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum) const {
     all_reduce_bytes(dtype_of<T>(), std::as_writable_bytes(values), reduce);
   }
-  /// values[i] = the mean of all tasks' values[i]: their sum as all_reduce() gives it, divided by size(). T: float,
-  /// double, Float16 or BFloat16; of 16 bits the sum is one of 16 bits.
+  /// values[i] = the mean of all tasks' values[i]: the result of all_reduce(), divided by size(). T: float, double,
+  /// Float16 or BFloat16; for the 16-bit types the sum, too, has 16 bits.
   template <class T>
   void all_reduce_mean(std::span<T> values) const {
     static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
@@ -97,12 +99,12 @@ class Cluster {
     using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(size()));
   }
-  /// values = those of task `root`. All spans have one size.
+  /// values = those of task `root`. All spans have the same size.
   template <class T>
   void broadcast(std::span<T> values, int root = 0) const {
     broadcast_bytes(std::as_writable_bytes(values), root);
   }
-  /// The values of all tasks, in task order; each may have another number of them.
+  /// The values of all tasks, in task order. Tasks may have different numbers of values.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine) const {
     std::vector<T> all;

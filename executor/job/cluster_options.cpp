@@ -27,7 +27,7 @@ bool is_ours(std::string_view name) {
          name == "--jobs" || name == "--invariant";
 }
 
-/// Jobs of so many tasks, as --jobs would name them.
+/// A hint with a --jobs option that is right for `count` tasks.
 std::string example_jobs(int count) {
   const int last = count - 1;
   if (last == 0) return "--jobs worker=0";

@@ -13,14 +13,15 @@ namespace ferry {
 
 struct Cluster::State {
   State();
-  /// Leaves the job in order; while an exception unwinds the stack it does not, so that the others see a failed task.
+  /// Closes the transports, but not while an exception unwinds the stack: then the other tasks see that this one has
+  /// failed. Does nothing in a child of fork().
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// At a session's first call, which all tasks make together: a job that has failed begins anew. Sessions that ran
-  /// before keep to the failed one. Error(usage) where it cannot begin anew: several tasks in each of several
-  /// processes.
+  /// Restarts the job if it has failed. Called at a session's first call, which all tasks make together. Earlier
+  /// sessions stay with the failed job. Error(usage) where a job cannot be restarted, because several processes have
+  /// several tasks each.
   void renew();
   /// Error(usage) in a child of fork(), which has neither the threads nor the connections of its parent.
   void require_own_process() const;
@@ -34,13 +35,13 @@ struct Cluster::State {
   std::vector<int> processes;                          ///< of each task
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
-  bool renewable = false;                              ///< made by inproc_transports() alone
+  bool renewable = false;                              ///< inproc_transports() made all, and can make new ones
   const std::int64_t process;                          ///< id of the process that made this
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   bool crowded = false;                                ///< this host has more threads of ferry than cores
-  std::optional<Cores> pins;                           ///< cores that are this task's alone, for its threads
-  /// Tasks of failed sessions: messages of the failed job may still use their buffers, until it has begun anew
-  /// (Transport::abort).
+  std::optional<Cores> pins;                           ///< cores to pin this task's threads to; none: do not pin
+  /// The tasks of failed sessions. They must live until the job has been restarted, as transfers of the failed job may
+  /// still use their buffers (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
 
  private:
@@ -48,7 +49,8 @@ struct Cluster::State {
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 };
 
-/// "ps=0,worker=1-3" applied to the tasks; Error(usage) points at what is wrong.
+/// Sets each task's job and its index in that, from a text such as "ps=0,worker=1-3". Error(usage) says what is wrong
+/// with the text.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
 /// Takes --tasks, --threads, --transport, --jobs, --deadline and --invariant out of argv into `options`. Error(usage)

@@ -13,7 +13,7 @@ namespace {
 
 using Hash = std::uint64_t;
 
-/// Place of the first text that is not as texts[0]; texts.size() when all are.
+/// Index of the first text that differs from texts[0]; texts.size() if none does.
 std::size_t first_other(const std::vector<std::string>& texts) {
   const auto other =
       std::find_if(texts.begin(), texts.end(), [&](const std::string& text) { return text != texts[0]; });
@@ -29,7 +29,7 @@ std::string hashes_of(const std::vector<std::string>& lines) {
   return bytes;
 }
 
-/// The first line in which two differ, by their hashes.
+/// The first line in which two tasks differ. `a` and `b` are their hashes_of().
 std::size_t first_difference(std::string_view a, std::string_view b) {
   const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<std::size_t>(at - a.begin()) / sizeof(Hash);
@@ -59,7 +59,7 @@ std::string op_text(const Graph& graph, const Op& op) {
   return op.line().known() ? text + " at " + escaped(op.line().str()) : text;
 }
 
-/// Calls f for each op of the graph and of the bodies in it, and for each mesh.
+/// Calls f with a text for each mesh and each op of the graph and its subgraphs.
 void each_line(const Graph& graph, const std::function<void(std::string)>& f) {
   for (const Mesh& mesh : graph.meshes()) f("mesh " + mesh.str());
   for (OpId id = 0; id < graph.size(); ++id) f(op_text(graph, graph.op(id)));

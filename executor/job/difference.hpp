@@ -10,12 +10,14 @@
 
 namespace ferry {
 
-/// Throws Error(plan), the same on all tasks, all of which call it: "the tasks have different <what>", with the first
-/// of `lines` in which a task differs from task 0, as both have it. Moves 8 bytes a line, and one line.
+/// All tasks call it. Throws Error(plan), the same on all: "the tasks have different <what>", with the first of `lines`
+/// that differs between task 0 and another task, as each of the two has it. Each task sends a hash (8 bytes) of each
+/// line, and then one line.
 [[noreturn]] void reject_difference(std::string_view what, const std::vector<std::string>& lines, Transport& transport,
                                     const Deadline& deadline);
 
-/// Error(plan), the same on all tasks, unless all have the same KernelTable::library(). All tasks call it.
+/// Error(plan), the same on all tasks, unless all give the same `library`, their KernelTable::library(). All tasks call
+/// it.
 void require_same_library(std::string_view library, Transport& transport, const Deadline& deadline);
 
 /// Error(plan), the same on all tasks, unless all have the same graph: names the first op that differs, and the task.

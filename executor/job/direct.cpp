@@ -1,4 +1,4 @@
-// Collectives without a graph: the schedules that plans use, on the caller's spans.
+// Collectives without a graph: they run the same schedules as plans do, on the caller's spans.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint32_t kChannel = 0;  // no session runs meanwhile, so plans do not use it
+constexpr std::uint32_t kChannel = 0;  // free, as no session runs meanwhile
 constexpr std::chrono::milliseconds kIdle{1};
 
 Transport& only_transport(const Cluster::State& state, std::string_view call) {

@@ -1,4 +1,4 @@
-// Whether saved variables are those of a graph.
+// Whether saved variables fit a graph.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// What keeps variables with these types from being those of `model`, as text that lists missing, extra and differing
-/// ones; empty: nothing. Those in `unset` may be missing.
+/// Why saved variables with these names and types do not fit `model`: a text that lists the missing, extra and
+/// differing ones (at most 12); empty if they fit. Those in `unset` may be missing.
 [[nodiscard]] std::string fit_problem(const Graph& model, const std::map<std::string, Type, std::less<>>& saved,
                                       const std::set<std::string, std::less<>>& unset);
 
