@@ -12,14 +12,15 @@
 namespace ferry {
 namespace {
 
-/// Of the memory that an arena of so many bytes is mapped with.
+/// The bytes that are mapped for an arena of `bytes`.
 std::uint64_t mapped_bytes(std::uint64_t bytes) {
   return bytes < Arena::kHugePage ? bytes : (bytes + Arena::kHugePage - 1) / Arena::kHugePage * Arena::kHugePage;
 }
 
-/// Null: there is not so much.
+/// Null if the system refuses.
 std::byte* mapped(std::uint64_t bytes) {
-  // To begin at a multiple, more is mapped and given back. What follows the last whole huge page is no part of one.
+  // One huge page more is mapped, so that the arena can begin at a multiple of its size; what is left over is unmapped.
+  // Only whole huge pages are asked for: the arena's last bytes lie in small pages.
   const std::uint64_t more = bytes < Arena::kHugePage ? 0 : Arena::kHugePage, size = mapped_bytes(bytes);
   void* const all =
       mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,7 +38,7 @@ std::byte* mapped(std::uint64_t bytes) {
 
 Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
   if (bytes == 0) return;
-  // The system promises more than it has and kills who takes it: what can never fit is refused here.
+  // Linux maps more memory than it has, and kills the process that then uses it. So what can never fit is refused here.
   data_ = bytes <= memory_and_swap_bytes() ? mapped(bytes) : nullptr;
   if (data_ == nullptr) {
     bytes_ = 0;

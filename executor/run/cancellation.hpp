@@ -13,15 +13,15 @@ namespace ferry {
 /// Thrown to unwind a walker after another walker has failed.
 struct Stopped {};
 
-/// One per executor (Workers::cancel() ends the session). Thread-safe but for rethrow(), which is called when all
-/// walkers have returned.
+/// One per executor (Workers::cancel() is for the whole session). Thread-safe except rethrow(), which is called when
+/// all walkers have returned.
 class Cancellation {
  public:
   explicit Cancellation(Workers& workers) : workers_(workers) {}
 
-  /// The first failure of the task counts; the other walkers stop at their next wait.
+  /// Keeps the error if it is the task's first; the other walkers then stop at their next wait.
   void fail(const Error& error);
-  /// Throws what fail() was given, if anything: once all walkers are back.
+  /// Throws the error that fail() kept, if any.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }

@@ -1,5 +1,4 @@
-// Epilogue: elementwise kernels that change another kernel's output in place, a piece at a time, as soon as it is
-// there.
+// Epilogue: elementwise kernels that change another kernel's output in place, each piece as soon as it is computed.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,12 @@
 
 namespace ferry {
 
-/// A tile region whose first kernel yields the pieces, ready to run: what that kernel is given as KernelRun::finish.
+/// A tile region, ready to run, whose first kernel computes its output in pieces. That kernel gets the Epilogue as
+/// KernelRun::finish, and calls it with each piece; it then runs the other kernels on the piece.
 class Epilogue final : public Finish {
  public:
-  /// `head`: the first kernel's instruction, for messages. `members`: the others, with their arrays one after another:
-  /// inputs, then the output.
+  /// `head`: the first kernel's instruction, for messages. `members`: the other kernels. `arrays`: for each member its
+  /// inputs, then its output.
   Epilogue(const Instruction& head, std::vector<TileMember> members, std::vector<Array> arrays, Parallel& parallel,
            const std::int64_t& step, std::span<const std::int64_t> iterations)
       : head_(head),
@@ -32,7 +32,7 @@ class Epilogue final : public Finish {
  private:
   const Instruction& head_;
   const std::vector<TileMember> members_;
-  mutable std::vector<Array> arrays_;  // kernels set extents through them, but nothing here is bounded
+  mutable std::vector<Array> arrays_;  // never changed: kernels only write extents there, and no value is bounded
   Parallel& parallel_;
   const std::int64_t& step_;
   std::span<const std::int64_t> iterations_;

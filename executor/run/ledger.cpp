@@ -39,7 +39,8 @@ void Ledger::enter(const Resolved& r) {
   pending_.push_back(r.link);
 }
 
-/// Its folds are split into chunks, between which nothing is polled: that would begin them again.
+/// A collective splits its folds over the threads, and between their chunks poll_quietly() is called. in_collective_
+/// keeps that from calling progress() of the same collective again.
 bool Ledger::move_on(GroupCall& call) {
   const struct Folding {
     explicit Folding(bool& now) : now(now) { now = true; }

@@ -1,4 +1,4 @@
-// Ledger: the messages and collectives of a task that are under way.
+// Ledger: the messages and collectives of a task that are in flight.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// Starts transfers and moves them on, oldest first. Of walker 0, which owns the transport.
+/// Starts transfers and makes progress on them, on the oldest first. Used by walker 0 alone, which owns the transport.
 class Ledger {
  public:
   Ledger(Transport& transport, std::size_t links) : transport_(transport) { pending_.reserve(links); }
@@ -18,17 +18,19 @@ class Ledger {
   void send(const Resolved& r, Traffic& moved);
   void receive(const Resolved& r);
   void start_collective(const Resolved& r);
-  /// Of a receive that is not started (Resolved::kTaken): true once the message has arrived and lies in the output.
+  /// For a receive with Resolved::kTaken, which is never started: true once the message has arrived and lies in the
+  /// output.
   [[nodiscard]] bool taken(const Resolved& r) {
     return transport_.take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }
-  /// Moves one transfer on; true once nothing is pending on this link.
+  /// Makes progress on one transfer; true once nothing is pending on this link.
   bool arrived(Link& link);
-  /// Moves all transfers on; true when one has arrived.
+  /// Makes progress on all transfers; true when one of them has completed.
   bool poll();
-  /// poll() without errors, called between the chunks of a kernel; the next wait reports them.
+  /// poll() that ignores errors, as the next wait reports them. Called between the chunks of a kernel; does nothing
+  /// when these are the folds of a collective.
   void poll_quietly() noexcept;
-  /// What the last run of a collective has moved.
+  /// Adds to `moved` what the last run of a collective has moved.
   static void count_collective(const Link& link, Traffic& moved);
 
   [[nodiscard]] bool empty() const { return pending_.empty(); }

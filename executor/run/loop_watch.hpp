@@ -1,4 +1,4 @@
-// LoopWatch: when a loop that waits for nothing looks whether it is to go on.
+// LoopWatch: tells a loop when to check whether it must stop. A loop may run long without waiting for anything.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,16 @@
 
 namespace ferry {
 
-/// Of one thread, for all its loops. An iteration costs a count; every so many of them, at most kMostIterations, is a
-/// look, so that about one comes in kLookUp.
+/// One for all loops of a thread. Most iterations only count down; one in every_ is a look, which reads the clock.
+/// every_ is adapted so that there is about one look in each kLookUp, and is at most kMostIterations.
 class LoopWatch {
  public:
-  /// The outermost loop begins.
+  /// To be called when an outermost loop begins.
   void begin() { began_ = system_clock().now(); }
-  /// After an iteration: whether to look.
+  /// To be called after each iteration: whether to look now.
   [[nodiscard]] bool due() { return --until_ <= 0; }
-  /// A look. Whether it is time to look at what the rest of the job does, too.
+  /// Takes a look: reads the clock. True, at most once in kLookAround, when the caller should also see what the rest of
+  /// the job does.
   [[nodiscard]] bool look() {
     const TimePoint now = system_clock().now();
     every_ = now - looked_ < kLookUp ? std::min(2 * every_, kMostIterations) : std::max(every_ / 2, 1);

@@ -1,4 +1,4 @@
-// What the executor says of an instruction that failed or waits.
+// The texts of messages about an instruction that failed or waits.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace ferry {
 
-/// `error` with the op, its name, the task and the user's line.
+/// `error` with the op, its name and the task before its text, and the user's line after it.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
 /// " at model.cpp:3": the user's line; "" where there is none.
 [[nodiscard]] std::string at_line(const Plan& plan, const Instruction& instruction);
 
-/// What the kernel of `op` in that table threw, as an Error: Code::program when it is the user's and threw another
-/// thing.
+/// What the kernel of `op` in that table threw, as an Error (as_error()): what is not an Error becomes Code::program if
+/// the kernel is the user's, else Code::bug.
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels);
-/// The same, thrown as `instruction` was run on `task`: of a BadValue with where it came from
+/// The same for what `instruction` threw on `task`. A BadValue gets the code that its origin has, and a note about it
 /// (executor/run/origin.hpp).
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const Instruction& instruction,
                                     int task, const KernelTable& kernels);
 
-/// "receive_wait of 'a' from task 0 (Add at model.cpp:3)": what an instruction that communicates waits for.
+/// "receive_wait of "a" from task 0 at model.cpp:3": what an instruction waits for.
 [[nodiscard]] std::string pending_text(const Plan& plan, const Instruction& instruction, int task);
 
-/// Error(stalled): the verdict. `task` has made no progress in `instruction` for `waited`; `others` are its other
-/// pending operations, a line each.
+/// Error(stalled): `task` has made no progress in `instruction` for `waited`; `others` are texts of its other pending
+/// instructions.
 [[nodiscard]] Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
                                   const std::vector<std::string>& others);
 
 /// "iteration 12 of the loop "grow" on task 0 at model.cpp:3": where in a loop a task is.
 [[nodiscard]] std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration);
 
-/// Error(stalled): `task` is in this loop of its step after `since` in the loops around it and it.
+/// Error(stalled): `task` is still in `loop`, and entered the outermost loop around it `since` ago.
 [[nodiscard]] Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration,
                                   Duration since);
 

@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// None of an input of which only the sizes are used.
+/// The bytes of its elements; none of an input of which the kernel uses only the sizes.
 std::span<const std::byte> bytes_of(const Array& array) {
   if (array.data == nullptr) return {};
   return {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)};
@@ -25,7 +25,7 @@ Given NumberChecks::given_to(const Resolved& r) {
   if (r.what == Opcode::collective)
     of_collectives_[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
   if (r.what == Opcode::collective_wait) given = std::exchange(of_collectives_[r.link], {});
-  // An infinity that is fed, or that an op without inputs gives, is meant.
+  // The user wants an infinity that is fed, or that an op without inputs (a constant) gives.
   given.infinite = given.infinite || r.what == Opcode::feed || (r.what == Opcode::kernel && r.run->inputs.empty());
   return given;
 }

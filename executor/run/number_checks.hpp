@@ -11,14 +11,14 @@
 
 namespace ferry {
 
-/// One per task. Thread-safe, but for collectives, which are walker 0's.
+/// One per task. Thread-safe, except for collectives, which walker 0 alone runs.
 class NumberChecks {
  public:
   explicit NumberChecks(const ResolvedPlan& resolved) : resolved_(resolved) {}
 
   void begin_step(std::int64_t step) { step_ = step; }
-  /// Looks at what an instruction that is about to run reads, and sets its inputs' extents. Received values were
-  /// checked by their sender; of a collective only this task's contribution is looked at.
+  /// Looks for NaN and Inf in the inputs of an instruction that is about to run; sets their extents first. Received
+  /// values are left out, since their sender has checked them; of a collective it reads this task's contribution alone.
   [[nodiscard]] Given given_to(const Resolved& r);
   /// Error(numeric) where a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const Given& given) const;
@@ -31,7 +31,7 @@ class NumberChecks {
 
   const ResolvedPlan& resolved_;
   std::int64_t step_ = 0;
-  std::unordered_map<const Link*, Given> of_collectives_;  ///< under way
+  std::unordered_map<const Link*, Given> of_collectives_;  ///< given to the collectives in flight
 };
 
 }  // namespace ferry

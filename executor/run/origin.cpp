@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// Moves in a row that are followed at most.
+/// A value is followed back through so many moves at most.
 constexpr int kMostMoves = 100;
 
 struct Origin {
@@ -23,8 +23,8 @@ struct Origin {
   std::string what;
 };
 
-/// Of values from several sources: theirs if they agree.
 using Found = std::optional<Origin>;
+/// The origin of a value that comes from two sources: one of theirs if the codes agree, else Code::program.
 Found either(Found one, Found other) {
   if (!one) return other;
   if (!other || one->code == other->code) return one;
@@ -35,7 +35,7 @@ class Search {
  public:
   explicit Search(const Plan& plan) : plan_(plan) {}
 
-  /// None: it leads back to where the search has been.
+  /// The origin of what `buffer` holds; none if the search has been at that buffer before.
   Found of(int task, std::uint32_t buffer, int moves = 0) {
     const PlanClass& role = plan_.class_for(task);
     const std::uint32_t storage = storage_of(role, buffer);
@@ -52,7 +52,7 @@ class Search {
     return found;
   }
 
-  /// Of inputs [begin, end).
+  /// The origin of inputs [begin, end).
   Found of_inputs(int task, const Instruction& instruction, std::uint32_t begin, std::uint32_t end, int moves) {
     Found found;
     for (std::uint32_t k = begin; k < std::min(end, instruction.inputs.count); ++k)
@@ -61,7 +61,8 @@ class Search {
   }
 
  private:
-  /// The instructions of a class by the storage of their outputs; those of loops and tiles stand for others.
+  /// The instructions of a class by the storage of their outputs. Loops, branches and tile regions are left out: the
+  /// instructions in their regions write their outputs.
   const std::multimap<std::uint32_t, const Instruction*>& writers_in(std::uint32_t of_class) {
     const auto [made, fresh] = writers_.try_emplace(of_class);
     if (!fresh) return made->second;
@@ -94,7 +95,7 @@ class Search {
     }
   }
 
-  /// What `task` gives to that channel or collective.
+  /// The origin of what `task` gives to that channel or collective.
   Found of_sent(int task, Opcode what, std::uint32_t target, int moves) {
     Found found;
     for (const Instruction& instruction : plan_.class_for(task).instructions)

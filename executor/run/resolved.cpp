@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// An instruction that touches this much takes microseconds: transfers are moved on after it.
+/// An instruction that touches so many bytes takes microseconds, so transfers are polled after it.
 constexpr std::uint64_t kPollBytes = 32 << 10;
 
 }  // namespace
@@ -52,7 +52,7 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
     own[v.buffer] = variable(plan_.string(v.name));
     arena_bytes_ += role_.buffers[v.buffer].bytes;
   }
-  // Variables are kept elsewhere, so the state arena closes up over their places.
+  // Variables have memory of their own, so the state arena is packed anew, without the places that the plan gives them.
   std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
   for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
     const Buffer& buffer = role_.buffers[b];
@@ -81,7 +81,7 @@ void ResolvedPlan::place_buffers(const std::function<std::byte*(std::string_view
   }
 }
 
-/// Where messages arrive, it is memory that the transport can write into.
+/// If messages arrive in this plan, the arena is memory that the transport can write into.
 Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const {
   const bool receives = !plan_.channels.empty() || !plan_.collectives.empty();
   if (receives && bytes > 0)
@@ -137,7 +137,7 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   }
 }
 
-/// Links what makes a value to the send that puts it.
+/// Gives each kernel or tile region whose output a send puts the link of that send.
 void ResolvedPlan::link_puts() {
   struct Maker {
     Resolved* resolved;
@@ -161,7 +161,8 @@ void ResolvedPlan::link_puts() {
   }
 }
 
-/// Only what somebody waits for is published.
+/// Flags the instructions that other threads wait for, so that only these are published. The flags are complete then,
+/// and it makes the short forms of all instructions.
 void ResolvedPlan::mark_waits() {
   for (std::uint32_t region : {0U, 1U}) {
     for (std::size_t thread = 0; thread < threads_; ++thread) {
@@ -388,7 +389,7 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
     members.push_back(tile_member(member, context, 0));
   }
   const std::span<const std::int64_t> iterations(iterations_[instruction.thread].data(), depth);
-  resolved.run->iterations = iterations;  // those of the thread that runs the region
+  resolved.run->iterations = iterations;  // of the region's thread: that of `head` is not set
   resolved.epilogue =
       &epilogues_.emplace_back(head, std::move(members), std::move(arrays), context.parallel, step_, iterations);
   resolved.run->finish = resolved.epilogue;

@@ -22,7 +22,7 @@
 
 namespace ferry {
 
-/// The header in front of a bounded value's elements: its extent.
+/// The bytes of the header in front of a bounded value's elements, which holds its extent.
 inline constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
 
 /// This task's end of a channel, or its part in a collective, and what is in flight there.
@@ -30,11 +30,11 @@ struct Link {
   int peer = 0;
   std::uint32_t channel = 0;
   Ticket ticket = 0;
-  GroupCall* call = nullptr;  ///< of a collective, which has it in place of peer, channel and ticket
+  GroupCall* call = nullptr;  ///< for a collective, which uses it in place of peer, channel and ticket
   GroupCount before;          ///< the call's counters when it was last started
   bool pending = false;
   const Instruction* since = nullptr;  ///< what started it
-  std::byte* written = nullptr;  ///< where the next send's bytes are in the receiver's memory already; null: nowhere
+  std::byte* written = nullptr;  ///< receiver's memory into which the next send's bytes were put already; null: none
 };
 
 /// A bounded operand: its extent lies in front of its elements, so that messages carry both.
@@ -58,7 +58,7 @@ struct Resolved {
   enum Flag : std::uint8_t {
     kWaits = 1,    ///< before it: waits for other threads (`waits`)
     kPublish = 2,  ///< after it: says how far this thread has come, since another one waits for that
-    kPoll = 4,     ///< after it: lets messages in flight make progress, since it takes long
+    kPoll = 4,     ///< after it: makes progress on transfers, since the instruction takes long
     kTaken = 8     ///< of a receive and its wait: the message comes without a receive (Transport::takes)
   };
   void (*kernel)(KernelRun&) = nullptr;
@@ -66,17 +66,17 @@ struct Resolved {
   Opcode what = Opcode::kernel;
   std::uint8_t flags = 0;
   std::uint32_t count = 0;     ///< instructions of this thread and region up to this one, included
-  std::byte* input = nullptr;  ///< of what moves bytes; the condition of a loop or branch
+  std::byte* input = nullptr;  ///< input 0, and below output 0: of a bounded value the extent in front of it
   std::byte* output = nullptr;
   std::uint64_t bytes = 0;
   std::span<const Wait> waits;
   std::span<Extent> extents;  ///< a kernel, feed or fetch with bounded operands
   std::uint32_t target = kNone, other = kNone;
-  /// What the instruction starts or waits for. Of a kernel or tile region: the send that puts its output.
+  /// The transfer that the instruction starts or waits for. For a kernel or tile region: the put of its output, if any.
   Link* link = nullptr;
   TileWork* tiles = nullptr;
-  const Epilogue* epilogue = nullptr;  ///< what follows `kernel` on each piece of its output
-  std::uint32_t member = 0;            ///< of `tiles`: the kernel whose output `link` sends
+  const Epilogue* epilogue = nullptr;  ///< runs on each piece of the output of `kernel`
+  std::uint32_t member = 0;            ///< the member of `tiles` whose output `link` puts
   const Instruction* plan = nullptr;   ///< for traces and error messages
 };
 
@@ -93,7 +93,7 @@ struct ResolveContext {
   const std::function<std::byte*(std::string_view)>& variable;
 };
 
-/// The arenas and instructions of one task. Addresses stay as they are for its life.
+/// The arenas and instructions of one task. Addresses do not change while it exists.
 class ResolvedPlan {
  public:
   ResolvedPlan(const Plan& plan, int task, const ResolveContext& context);
@@ -138,7 +138,7 @@ class ResolvedPlan {
   void mark_waits();
   void link_puts();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
-  /// Of the tasks that run this op, the one with the lowest number.
+  /// Whether no task with a lower number runs this op, too.
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;
   void resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                       std::uint32_t depth);
@@ -146,7 +146,7 @@ class ResolvedPlan {
                      std::uint32_t depth);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
-  /// A kernel of a tile region with tiles of `tile` elements; 0: of an epilogue, which works on pieces.
+  /// A kernel of a tile region with tiles of `tile` elements; if `tile` is 0, of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
@@ -172,7 +172,7 @@ class ResolvedPlan {
   std::uint64_t arena_bytes_ = 0;
   std::vector<std::byte*> addresses_;                             // of buffers
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;  // of buffers
-  std::vector<std::uint32_t> depth_;                              // of regions: loops around them
+  std::vector<std::uint32_t> depth_;                              // of regions: the number of loops around them
   std::vector<std::vector<Resolved>> lists_;
   std::vector<std::vector<Direct>> direct_;  // of each list
   std::int64_t step_ = 0;

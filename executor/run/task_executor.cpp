@@ -44,7 +44,7 @@ struct TaskExecutor::State {
     for (std::size_t thread = 0; thread < resolved.threads(); ++thread) walkers.emplace_back(shared, thread);
   }
 
-  /// All threads' parts of the region.
+  /// Runs the region on all threads.
   void run(std::uint32_t which) {
     region = which;
     for (Walker& walker : walkers) walker.begin();

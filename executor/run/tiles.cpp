@@ -10,16 +10,16 @@
 namespace ferry {
 namespace {
 
-/// Elements that a thread takes at once.
+/// The elements that a thread takes at once are at least so many, in whole tiles.
 constexpr std::int64_t kGrain = 16384;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
-/// It may leave the array that it points into.
+/// from - bytes, as integers: the result may lie outside of the array, where pointer arithmetic is undefined.
 std::byte* moved_back(std::byte* from, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) - static_cast<std::uintptr_t>(bytes));
 }
 
-/// The run's piece.
+/// Computes the run's piece by `loop`.
 void compute(const ElementLoop& loop, const KernelRun& run) {
   const std::int64_t first = run.piece.first;
   std::array<const std::byte*, ElementLoop::kMostInputs> in;
@@ -84,7 +84,8 @@ void TileWork::run() const {
                     std::cref(chunk));
 }
 
-/// A part of the next tile, while the members of this one are computed: memory and arithmetic overlap.
+/// Prefetches a part of the tile that begins at `begin`, before `member` computes the tile before it: memory and
+/// arithmetic overlap.
 void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
   for (const TileStream& stream : streams) {
     const std::byte* const first =
@@ -102,13 +103,14 @@ void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
 void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
   alignas(kBufferAlign) std::byte slots[kSlotBytes];
   std::array<Array, kMostArrays> here;
-  std::array<std::int64_t, kMostArrays> tile_bytes;  // of what lies in a slot
+  std::array<std::int64_t, kMostArrays> tile_bytes;  // of a tile in a slot; 0 for an array in memory
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const TileArray& from = arrays[a];
     here[a] = from.array;
     tile_bytes[a] = 0;
     if (from.slot == TileArray::kInMemory) continue;
-    // An array begins where its element 0 would lie, so that the tile's elements fall into the slot.
+    // Kernels index from element 0 of the whole array: `data` is where that would lie, so that the tile's elements fall
+    // into the slot.
     const auto size = static_cast<std::int64_t>(size_of(from.array.dtype));
     here[a].data = moved_back(slots + from.slot, begin / from.row * size);
     tile_bytes[a] = tile / from.row * size;

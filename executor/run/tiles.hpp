@@ -22,16 +22,16 @@ struct FailedMember {
 struct TileArray {
   static constexpr std::uint64_t kInMemory = UINT64_MAX;
   Array array;
-  std::byte* home = nullptr;       ///< of its buffer; null in a slot
+  std::byte* home = nullptr;       ///< address of its buffer; null if it is in a slot
   std::uint64_t slot = kInMemory;  ///< where its tile lies among the thread's kSlotBytes
-  std::int64_t row = 1;            ///< elements of the region that one of its elements stands for
+  std::int64_t row = 1;            ///< its elements stand for so many of the region: 1, or a row
 };
 
-/// An array in memory with as many elements as the region works on.
+/// An array in memory with as many elements as the region works on. It is prefetched, tile by tile.
 struct TileStream {
   const std::byte* data;
   std::int64_t element_bytes;
-  std::int64_t part;  ///< bytes of a tile that are fetched during one member
+  std::int64_t part;  ///< bytes of the next tile that are prefetched with each member
   bool written;
 };
 
@@ -41,13 +41,13 @@ struct TileMember {
   std::uint32_t inputs;
   const Instruction* plan;     ///< for messages
   bool stream = false;         ///< KernelRun::stream
-  std::int64_t row = 1;        ///< elements of the region that an element of the output stands for
+  std::int64_t row = 1;        ///< TileArray::row of the output
   std::int64_t tile_rows = 0;  ///< elements of the output in a tile
 
-  /// A run of its kernel on `arrays`, which begin with its inputs and the output; its piece is still to be set.
+  /// A run of its kernel on `arrays`, which begin with its inputs and the output. The caller sets the piece.
   [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
                                  std::span<const std::int64_t> iterations) const;
-  /// Computes the piece of such a run. Throws FailedMember.
+  /// Runs the kernel. Throws FailedMember.
   void compute(KernelRun& run) const;
 };
 
@@ -58,18 +58,18 @@ struct TileWork {
   const std::int64_t& step;
   std::span<const std::int64_t> iterations;
   std::vector<TileMember> members;
-  std::vector<TileArray> arrays;    ///< of the members, one after another: inputs, then the output
+  std::vector<TileArray> arrays;    ///< for each member its inputs, then its output
   std::vector<TileStream> streams;  ///< of the arrays, each once
 
-  /// The output of `member`, which no other member reads, goes to `where` from now on; null: to its buffer. `stream` as
-  /// KernelRun::stream.
+  /// From now on the output of `member`, which no other member reads, goes to `where`; if that is null, to its buffer.
+  /// `stream` as KernelRun::stream.
   void place(std::uint32_t member, std::byte* where, bool stream);
 
-  /// To be called when all members are there.
+  /// To be called once, when all members and arrays have been added.
   void finish();
 
-  /// Runs all members for each tile; tiles are split over the threads. What no other instruction reads lies in slots
-  /// on the thread's stack. Throws FailedMember.
+  /// Runs all members for each tile; tiles are split over the threads. Values that no other instruction reads lie in
+  /// slots on the thread's stack. Throws FailedMember.
   void run() const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// Of one task. It moves the transfers on, helps other walkers with their kernels, and knows when to give up.
+/// One per task. While it waits, it makes progress on transfers and helps other walkers with their kernels.
 class Waiting {
  public:
   Waiting(const ResolvedPlan& resolved, Transport& transport, Workers& workers, Ledger& ledger,
@@ -25,8 +25,9 @@ class Waiting {
         cancellation_(cancellation),
         deadline_(deadline) {}
 
-  /// Returns when ready() is true, for the instruction `r`: spins a little, then sleeps as the transport can.
-  /// Error(stalled) after the deadline and a grace without a transfer or a helped kernel; Error(interrupted); Stopped.
+  /// Returns when ready() is true; `r` is the instruction that waits. Spins a little, then sleeps in Transport::idle().
+  /// Throws Error(stalled) when for the deadline (and kGrace) no transfer has completed and no kernel was helped;
+  /// Error(interrupted); Stopped.
   template <class Ready>
   void until(const Ready& ready, const Resolved& r) {
     if (!ready()) longer(ready, r);
@@ -39,9 +40,11 @@ class Waiting {
   static constexpr std::chrono::microseconds kShortIdle{50};
   /// First sleep when only a transfer can wake it; doubled up to the longest, to leave the cores to others.
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
-  /// Added to the deadline, at most doubling it, so that a task in an endless loop reports first: it is the cause.
+  /// Added to the deadline, at most doubling it, so that a task in an endless loop, which has no grace, reports first:
+  /// it is the cause.
   static constexpr std::chrono::seconds kGrace{1};
-  /// Spins 1/kSpinShare of Workers::spins(), with a pause every kPauseEvery turns: long pauses delay short messages.
+  /// It spins for 1/kSpinShare of Workers::spins(), and pauses only every kPauseEvery turns: pauses delay short
+  /// messages.
   static constexpr int kSpinShare = 4, kPauseEvery = 8;
 
   template <class Ready>

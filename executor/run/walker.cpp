@@ -39,7 +39,7 @@ void Walker::run(std::uint32_t region) {
   }
 }
 
-/// What a kernel threw.
+/// Reports what a kernel threw.
 void Walker::fail(const std::exception_ptr& thrown, const Instruction& instruction) {
   const Plan& plan = resolved_.plan();
   const int task = resolved_.task();
@@ -82,7 +82,7 @@ void Walker::execute(Resolved& r) {
   if ((r.flags & kBesides) == 0) [[likely]]
     return perform(r);
   if ((r.flags & Resolved::kWaits) != 0) {
-    // What it waits for is another line than what it reads: both come at once.
+    // Inputs and what it waits for are in different cache lines: with the prefetch, their misses overlap.
     if (r.run != nullptr)
       for (const Array& input : r.run->inputs) __builtin_prefetch(input.data);
     await(r);
@@ -138,7 +138,7 @@ void Walker::perform(Resolved& r) {
   }
 }
 
-/// Lets a kernel write its output where the send after it would copy it, if the receiver is ready.
+/// Lets a kernel write its output straight into the receiver's memory, if that is ready for the send that follows.
 void Walker::place_output(const Resolved& r) {
   const std::uint64_t bytes = resolved_.plan().channels[r.link->channel].bytes;
   r.link->written = shared_.transport.window(r.link->peer, r.link->channel, bytes);
@@ -181,7 +181,7 @@ void Walker::run_epilogue(const Resolved& r) {
   --loops_;
 }
 
-/// A loop need not wait for anything, so it looks by itself whether it is to go on.
+/// Throws if the loop must stop. A loop need not wait for anything, so nothing else would notice.
 [[gnu::noinline]] void Walker::look_up(const Resolved& r, std::int64_t iteration) {
   const bool around = watch_.look();
   shared_.cancellation.check_stopping();
@@ -201,7 +201,7 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
 }
 
-/// Into the tensor of the step before, unless somebody has kept that.
+/// Writes into the tensor of the step before, unless that has another owner or other sizes.
 [[gnu::noinline]] void Walker::fetch(const Resolved& r) {
   const PlanPort& port = resolved_.plan().fetches[r.target];
   Tensor& out = shared_.fetched[r.target];
@@ -219,7 +219,7 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(bytes.data(), bounded ? r.input + kExtentBytes : r.input, bytes.size());
 }
 
-/// Until other threads of this task have come far enough.
+/// Waits until other threads of this task have done the instructions that `r` must come after.
 void Walker::await(const Resolved& r) {
   const auto reached = [&] {
     return shared_.cancellation.stopping() || std::all_of(r.waits.begin(), r.waits.end(), [&](const Wait& wait) {

@@ -19,12 +19,12 @@ namespace ferry {
 
 class Trace;
 
-/// Instructions that a walker has published in this region, on a cache line of its own.
+/// How many of its instructions in this region a walker has published as done; on a cache line of its own.
 struct alignas(64) Progress {
   std::atomic<std::uint32_t> done{0};
 };
 
-/// What the walkers of a task have in common.
+/// What the walkers of a task share.
 struct SharedWalk {
   ResolvedPlan& resolved;
   Transport& transport;
@@ -41,7 +41,7 @@ struct SharedWalk {
   std::span<Tensor> fetched;
 };
 
-/// Aligned, so that no two write to one cache line.
+/// Aligned, so that no two walkers write to one cache line.
 class alignas(64) Walker {
  public:
   Walker(SharedWalk& shared, std::size_t thread)
@@ -49,10 +49,10 @@ class alignas(64) Walker {
 
   /// Resets the counters; called before each run().
   void begin();
-  /// The thread's part of the region, and of those nested in it. What fails goes to the cancellation.
+  /// Runs this thread's instructions of the region and of those nested in it. Errors go to the Cancellation.
   void run(std::uint32_t region);
 
-  /// Since begin().
+  /// What was moved since begin().
   [[nodiscard]] const Traffic& moved() const { return moved_; }
   /// How often each region was run since begin().
   [[nodiscard]] std::span<const std::int64_t> region_runs() const { return region_runs_; }
@@ -76,7 +76,7 @@ class alignas(64) Walker {
   ResolvedPlan& resolved_;
   const std::size_t thread_;
   const Resolved* current_ = nullptr;
-  std::size_t loops_ = 0;  ///< around what it runs now
+  std::size_t loops_ = 0;  ///< the number of loops around what it runs now
   LoopWatch watch_;
   Traffic moved_;
   std::vector<std::int64_t> region_runs_;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kOpen = 1;
 constexpr std::uint32_t kHelper = 2;
 constexpr std::uint64_t kFromFront = 1, kFromBack = std::uint64_t{1} << 32;
-/// Chunks of a split at most.
+/// A split has so many chunks at most: Slot::taken counts them in 32 bits.
 constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;
 
 /// Which walker the current thread is, and of which task.

@@ -21,19 +21,19 @@ namespace ferry {
 struct WorkersOptions {
   int threads = 1;
   bool crowded = false;               ///< more threads than cores on this host: sleep soon instead of spinning
-  std::function<void(int)> on_start;  ///< called first on each thread that is made, with its walker: pins it
+  std::function<void(int)> on_start;  ///< called first on each new thread, with its walker's number: pins the thread
 };
 
 /// The walkers of one task. Walker 0 is the thread that calls run(), the others are threads made here, which sleep
-/// while there is nothing to do. There is no other pool in ferry: kernels split over the same threads, and a walker
-/// that waits helps the others with their kernels.
+/// while there is nothing to do. There is no other thread pool in ferry: kernels split over the same threads, and a
+/// walker that waits helps the others with their kernels.
 ///
 /// The walker that splits a kernel takes chunks from the front, helpers take them from the back: so each walker
-/// computes about the same part of successive kernels, which its cache has. Who computes a chunk is up to timing; what
-/// a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
+/// computes about the same part of successive kernels, which its cache has. Which walker computes a chunk is up to
+/// timing; what a chunk is depends on n and grain alone. So results have the same bits for any number of threads.
 ///
-/// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each also
-/// from inside its own body; called from a thread that is no walker of this task, it splits over nobody.
+/// run() is called by one thread at a time. for_each() and wait() may be called by all walkers at once, for_each() also
+/// from inside its own body. From a thread that is no walker of this task, for_each() runs all chunks on that thread.
 class Workers final : public Parallel {
  public:
   /// Error(resource) when the system gives no more threads.
@@ -51,8 +51,8 @@ class Workers final : public Parallel {
   template <class F>
   void run_alone(const F& f);
 
-  /// As Parallel::for_each. What the body throws ends the split and is thrown here: of several, the one of the lowest
-  /// chunk.
+  /// As Parallel::for_each. If the body throws, later chunks are not run any more, and the exception is thrown here: of
+  /// several, that of the lowest chunk.
   void for_each(std::int64_t n, std::int64_t grain, const Body& body) override;
 
   /// Called by walker 0 between chunks, so that its transfers move while it computes; null: nothing. It must not throw.
@@ -61,15 +61,15 @@ class Workers final : public Parallel {
   /// Runs chunks of a kernel that another walker has split; false when there are none.
   bool help();
 
-  /// Looks at ready() for `turns` turns and gives whether it became true. Meanwhile it helps; every `pause_every`-th
-  /// turn without help to give is a pause. Help begins the count anew: a walker that splits one kernel soon splits the
-  /// next. ready() may throw.
+  /// Calls ready() up to `turns` times and returns whether it became true. Between the calls it helps or, in every
+  /// `pause_every`-th turn, pauses. After it has helped, the count begins anew: a walker that has split one kernel will
+  /// soon split the next. ready() may throw.
   template <class Ready>
   [[nodiscard]] bool spin(const Ready& ready, int turns, int pause_every);
   /// Returns when ready() is true: spins, then sleeps until notify() and helps. ready() may throw.
   template <class Ready>
   void wait(const Ready& ready);
-  /// Sleeps until notify(), a kernel to help with, or `at_most`, unless ready().
+  /// Unless ready(), sleeps until notify(), until there is a kernel to help with, or for `at_most`.
   template <class Ready>
   void sleep(const Ready& ready, std::chrono::microseconds at_most);
   /// To be called after a store that walkers may wait for.
@@ -77,7 +77,7 @@ class Workers final : public Parallel {
     fence_.light();
     if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
   }
-  /// Asks what the walkers run to end early (cancelled()); for good. Any thread.
+  /// Sets cancelled(), which asks what the walkers run, now and later, to end early. Thread-safe.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   /// How many turns to spin before sleeping.
@@ -93,10 +93,10 @@ class Workers final : public Parallel {
     std::mutex failing;
     std::atomic<std::int64_t> failed_chunk{0};  // later chunks are not run any more
     std::exception_ptr failure;
-    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks: from the front, and in the upper half from the back
+    alignas(64) std::atomic<std::uint64_t> taken{0};  // chunks: low 32 bits from the front, high ones from the back
   };
   enum class End : std::uint8_t { front, back };
-  /// Splits inside splits that others help with; deeper ones run on their own thread alone.
+  /// How deep splits may nest: a deeper one runs on its own thread alone.
   static constexpr int kNesting = 4;
   static constexpr std::chrono::milliseconds kLongSleep{100};
 
@@ -118,7 +118,7 @@ class Workers final : public Parallel {
     int walker_before_;
   };
 
-  /// While one lives, notify() wakes sleepers; otherwise it costs next to nothing.
+  /// While one exists, notify() wakes sleepers; otherwise notify() costs next to nothing.
   class Drowsy {
    public:
     explicit Drowsy(Workers& workers) : workers_(workers) {
