@@ -105,7 +105,7 @@ TaskRequest unpacked(std::string_view bytes) {
   return asked;
 }
 
-/// Of all tasks' requests one, or an Error that is the same on all tasks.
+/// Makes one request of those of all tasks, or throws an Error that is the same on all tasks.
 class Agreement {
  public:
   /// `texts`: the packed request of each task.
@@ -168,7 +168,7 @@ class Agreement {
     std::vector<std::int32_t> tasks;
   };
 
-  /// Given by the task that owns the input if that one has it, else by the first that has.
+  /// The feed of an input. The task on which the input is gives it, if it can; else the first task that can.
   Signature::Feed feed(const std::string& name, const Givers& givers) const {
     const Op op = graph_.op(*graph_.find(name));
     std::int32_t giver = givers.tasks[0];
@@ -182,8 +182,8 @@ class Agreement {
 
   const Graph& graph_;
   const Topology& topology_;
-  std::vector<TaskRequest> requests_;  // equal ones that follow one another are here once: of many tasks nearly all
-  std::vector<std::size_t> of_task_;   // which of them each task has
+  std::vector<TaskRequest> requests_;  // equal ones of successive tasks are kept once: with many tasks, nearly all are
+  std::vector<std::size_t> of_task_;   // index in requests_ of each task's request
   std::map<std::string, Givers> givers_;
 };
 

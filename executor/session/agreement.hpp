@@ -15,20 +15,20 @@ struct Agreed {
   Signature signature;
   std::int64_t steps = 1;
   std::string request;  ///< fetches and targets as text: equal requests share a step counter
-  std::string key;      ///< request and feed types: equal keys share a plan
+  std::string key;      ///< request, and the giver and sizes of each feed: equal keys share a plan
 };
 
 /// Agreed::request of a request whose fetches and targets are defined.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `topology` tells who owns an input; `gives`: this task may give the request's feeds.
-/// Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's; nothing has
-/// been started then.
+/// Called by every task. `topology` resolves the devices of inputs: if an input is on a task that has a feed for it,
+/// that task gives it. `gives`: this task may give the request's feeds. Error(usage), the same on all tasks, when a
+/// task's feeds or fetches are wrong or differ from another's; nothing has been started then.
 [[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
                            const Topology& topology, const Deadline& deadline);
 
-/// The same, without a word to anybody, where one call speaks for all tasks of the job; `all_give`: every task may give
-/// the request's feeds, else task 0 alone.
+/// The same without communication, where this process has all tasks of the job. `all_give`: every task may give the
+/// request's feeds, else task 0 alone.
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
 

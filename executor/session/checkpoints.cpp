@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kDamaged = ".damaged";
 
-/// A checkpoint and its variables; without one, step is -1.
+/// A checkpoint that has been read.
 struct Loaded {
   std::string name;
   Manifest manifest;
@@ -52,7 +52,8 @@ void require_fit(const Manifest& manifest, const std::string& path, const Graph&
         .hint("--seed " + std::to_string(manifest.seed));
 }
 
-/// The newest sound checkpoint of a folder. Those that are not are put aside when there is one that is.
+/// Reads the newest checkpoint of a folder that is not damaged, and renames the damaged ones that are newer.
+/// Error(file) if all are damaged.
 std::optional<Loaded> newest(FileSystem& files, const std::string& folder, const Graph& graph, std::uint64_t seed) {
   std::vector<std::string> notes, damaged;
   for (const std::string& name : checkpoint_names(files, folder)) {
@@ -161,7 +162,7 @@ struct Checkpoints::State {
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
 
-  /// Calls body() on the process of task 0; what it throws is thrown on all.
+  /// Calls body() on the process of task 0; an Error that it throws is thrown on all.
   template <class F>
   void at_main(F body) {
     agreed(is_main() ? problem_of(body) : std::nullopt);
@@ -181,7 +182,8 @@ struct Checkpoints::State {
     });
   }
 
-  /// The name of the job, which its lock has: so the others know that it is the same folder.
+  /// Task 0 prepares and locks the folder. Returns the name of the job, which is in the lock: by it the other processes
+  /// know that they see the same folder.
   std::string join_folder() {
     std::string job = is_main() ? new_job_name() : std::string();
     at_main([&] {

@@ -15,24 +15,26 @@ class CheckpointSaver;
 class FileSystem;
 
 struct CheckpointOptions {
-  std::string folder = {};       ///< made if it is not there; one that all tasks see, for one job at a time
+  std::string folder = {};       ///< made if missing; on a file system that all tasks share; for one job at a time
   std::int64_t every_steps = 0;  ///< saves whenever the request's steps are a multiple of it; 0: not by steps
   double every_seconds = 0;      ///< saves when so long has passed since the last time; 0: not by time
-  int keep = 3;                  ///< of the newest
-  /// Goes on from the newest checkpoint that is sound, if there is any. False: a folder that has any is refused.
+  int keep = 3;                  ///< older checkpoints than the newest so many are removed
+  /// Goes on from the newest checkpoint that is not damaged, if there is any. False: a folder that has any is refused.
   bool resume = false;
-  Clock* clock = nullptr;       ///< of task 0; null: system_clock()
+  Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
 };
 
-/// Saves a session between the steps of one request: the variables that have a value, and how often each request has
-/// run, on which random numbers and the order of data depend. A run that goes on from a checkpoint, with the same
-/// graph, seed and tasks, ends with the same bits as one that was never stopped; with ClusterOptions::invariant on any
-/// number of processes, else with other tasks but for rounding.
+/// Saves a session between the steps of one request: the variables that have a value, and how many steps each request
+/// has run, on which random numbers and the order of data depend. A run that goes on from a checkpoint, with the same
+/// graph, seed and number of tasks, ends with the same bits as one that was never stopped. With
+/// ClusterOptions::invariant that holds for any number of processes; without it, another number of tasks gives other
+/// rounding errors.
 ///
-/// At a boundary each task copies its parts, which takes as much memory as they have; a thread of each process writes
-/// them while the steps go on. A checkpoint has its name when all of it is on the disk, so at any moment, a crash
-/// included, the one before can be loaded. One that is due while the one before is being written waits for it.
+/// At a boundary between steps each task copies its parts, which takes as much memory as they have; a thread of each
+/// process writes them while the steps go on. A checkpoint gets its name when all of it is on the disk. So the last
+/// complete one can be loaded at any moment, even after a crash. A checkpoint that is due while another is being
+/// written waits for that.
 ///
 ///     Checkpoints checkpoints(session, request, {.folder = "saved", .every_steps = 100, .resume = true});
 ///     request.checkpoints = &checkpoints;
@@ -47,18 +49,19 @@ struct CheckpointOptions {
 class Checkpoints {
  public:
   /// Error(usage): the folder cannot be written, is not the same for all tasks, another job uses it, it has checkpoints
-  /// and `resume` is false, or the session's seed is not the checkpoint's. Error(file): it has checkpoints, none of
-  /// which is sound; one fits another graph (lists missing, extra and differing variables), or was saved by a newer
-  /// ferry. A checkpoint that is damaged is said on the log, and gets ".damaged" behind its name when an older one is
-  /// taken. The session must outlive this.
+  /// and `resume` is false, or the session's seed is not the checkpoint's. Error(file): all checkpoints in it are
+  /// damaged; the newest readable one is of another graph (lists missing, extra and differing variables), or was saved
+  /// by a newer ferry. When an older checkpoint is loaded because newer ones are damaged, these are reported on the log
+  /// and get ".damaged" behind their names. The session must outlive this.
   Checkpoints(Session& session, const RunRequest& request, CheckpointOptions options);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// The request's steps in the checkpoint from which the session goes on; 0: there was none.
+  /// The number of steps that the request had run when the checkpoint was saved from which the session goes on; 0:
+  /// there was none.
   [[nodiscard]] std::int64_t step() const;
-  /// The steps of another request in that checkpoint.
+  /// The same for another request.
   [[nodiscard]] std::int64_t steps_of(const RunRequest& request) const;
   /// Saves the present state, unless it is saved already, and returns when it is on the disk. Errors: as run() with
   /// these checkpoints, Error(resource) for a full disk, Error(usage) for a folder that cannot be written any more.
@@ -85,7 +88,7 @@ struct CheckpointFacts {
 /// The checkpoints of a folder, the oldest first, each read whole and compared with its hashes. Error(file) when the
 /// folder cannot be read. Thread-safe.
 [[nodiscard]] std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files);
-/// Whether a folder holds checkpoints or what is left of them.
+/// Whether a folder has something with the name of a checkpoint, whether or not it can be loaded.
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);
 
 }  // namespace ferry

@@ -35,7 +35,7 @@ class ExecutorFactory {
   Trace* const trace_;
 };
 
-/// The feeds of the plan that the task gives, in the plan's order.
+/// One tensor for each of the plan's feeds, in order; undefined where another task gives it.
 [[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
 
 }  // namespace ferry

@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// One per task and session. Used by that task's thread; failed() may be read by others once its call has returned.
+/// One per task and session. Used by that task's thread; other threads may read failed() while no call is running.
 class JobMember {
  public:
   JobMember(int task, Transport& transport, const Cluster::State& cluster)
@@ -55,7 +55,7 @@ class JobMember {
   }
   /// After an error on all tasks: true if the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
-  /// True once something has failed while the job was running.
+  /// True once an error has made the session unusable.
   [[nodiscard]] bool failed() const { return failed_; }
   /// Aborts the job, for lack of memory on this task; returns the error to throw.
   [[nodiscard]] Error out_of_memory();

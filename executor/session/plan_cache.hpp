@@ -15,7 +15,7 @@
 
 namespace ferry {
 
-/// SessionOptions::bucket_bytes; nullopt: chosen by the links.
+/// As SessionOptions::bucket_bytes.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// Verified plans, by request and size of buckets. Thread-safe.
@@ -23,7 +23,7 @@ class PlanCache {
  public:
   struct Planned {
     PlanResult result;
-    std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the library of its kernels
+    std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the CPU kernels' KernelTable::library()
     /// The layouts of the plan's variables, made when they are first asked for. Thread-safe.
     [[nodiscard]] const VariableLayouts& variables() const {
       std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
@@ -39,8 +39,8 @@ class PlanCache {
   PlanCache(const Cluster& cluster, const SessionOptions& options) : cluster_(cluster), options_(options) {}
   /// Returns the plan once it has passed the verifier, else Error(plan); `of_plan` is its fingerprint.
   [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const SessionOptions& options);
-  /// The plan with buckets of that size. The first caller makes it, others wait. Errors as make_plan; an error is not
-  /// kept.
+  /// The plan with buckets of that size, for a request with this key. The first caller makes it, others wait. Errors as
+  /// make_plan; an error is not kept, so that the next caller tries anew.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
                            BucketBytes bucket_bytes);
   /// Forgets plans with other bucket sizes.

@@ -28,7 +28,7 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
   }
 }
 
-/// Error(plan) when the plan reaches from task to task through memory that they do not share here.
+/// Error(plan) when the plan uses memory that tasks share, and here they do not share it.
 void require_memory(const Plan& plan, const Cluster& cluster) {
   const auto require = [&](std::span<const std::int32_t> group) {
     if (cluster.topology().share_memory(group)) return;
@@ -43,7 +43,7 @@ void require_memory(const Plan& plan, const Cluster& cluster) {
       for (const auto& group : plan.groupings[collective.grouping]) require(group);
 }
 
-/// The plan as it runs here: its tasks are those of this job, with their hosts and memory.
+/// The plan as it runs here: verified, with the topology of this job.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
   require_memory(plan, cluster);
@@ -52,7 +52,7 @@ PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOption
   return PlanCache::verified({std::move(plan), {}, {}}, of_file, options);
 }
 
-/// Names of the variables whose value from before a step something reads.
+/// Names of the variables that some instruction reads, and which so must have a value before the first step.
 std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   std::set<std::string, std::less<>> names;
   for (const PlanClass& c : plan.classes) {
@@ -69,7 +69,7 @@ Type type_of(const PlanPort& port) {
   return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
 }
 
-/// What is wrong with the feeds for the ports of `task`; empty: nothing.
+/// What is wrong with the feeds that `task` gives; empty: nothing.
 std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
   for (const PlanPort& port : plan.feeds) {
     if (port.task != task) continue;
@@ -100,7 +100,7 @@ struct PlanSession::State {
 
   [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
 
-  /// What keeps the job from running: the feeds of this task, or variables.
+  /// Why the plan cannot run: a variable has no value, or a feed of this task is wrong; empty: it can.
   [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const {
     for (const std::string& name : read)
       if (!task.has_value(name))

@@ -28,9 +28,10 @@ class PlanSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
 
-  /// Error(plan): the plan is for another number of tasks, for more threads than tasks have here, needs more memory
-  /// than there is, or is refused by the verifier, which trusts no plan. Of the options, only seed,
-  /// data_folder, kernels, ops and trace_file are used.
+  /// Error(plan): the plan is for another number of tasks, for more threads than tasks have here, for tasks that share
+  /// memory which they do not share here, needs more memory than there is, or is refused by the verifier, which trusts
+  /// no plan. Of the options, only seed, data_folder, kernels, ops, trace_file and check_numerics are used; the last
+  /// does not look into the plan's tile regions.
   PlanSession(Plan plan, const Cluster& cluster, SessionOptions options = {});
   ~PlanSession();
   PlanSession(const PlanSession&) = delete;
@@ -38,14 +39,14 @@ class PlanSession {
 
   [[nodiscard]] const Plan& plan() const;
 
-  /// Runs `steps` steps; the fetches of the last, defined where they arrive. `feeds` has at least those that the plan
-  /// takes from tasks of this process; others are not looked at. `on_step` as in RunRequest. Error(usage), the same on
+  /// Runs `steps` steps; returns the fetches of the last, defined where they arrive. `feeds` must have those that the
+  /// plan takes from tasks of this process; others are ignored. `on_step` as in RunRequest. Error(usage), the same on
   /// all tasks, for feeds that are missing or of another type, and for variables that are read and have no value: the
   /// session stays usable. Error(plan) when the tasks have different plans.
   std::vector<Tensor> run(const TensorMap& feeds = {}, std::int64_t steps = 1, const OnStep& on_step = {});
 
-  /// Sets the plan's variables from task 0's tensors; Error(file) lists those that are missing or differ. Tensors that
-  /// the plan has no variable for are left out: a plan may need a part of a model.
+  /// Sets the plan's variables from task 0's tensors; Error(file) lists those that are missing or differ. Tensors for
+  /// which the plan has no variable are ignored, as a plan may need only a part of a model. All tasks call it.
   void restore(const TensorMap& variables);
   /// The plan's variables that have a value: whole, on task 0 (undefined elsewhere). All tasks call it.
   [[nodiscard]] TensorMap variables();

@@ -10,8 +10,8 @@
 namespace ferry {
 namespace {
 
-/// The bucket sizes that candidates() tries besides the session's own: each value alone, then from a few pages to what
-/// keeps any link busy.
+/// The bucket sizes, in bytes, that candidates() tries besides the session's own: no buckets, then from a few pages to
+/// what keeps any link busy.
 constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
 std::vector<std::string> lines_of(const Plan& plan) {
@@ -31,8 +31,8 @@ std::vector<std::string> lines_of(const Plan& plan) {
   return lines;
 }
 
-/// Whether two plans of one request send the same messages. They can differ only in which values share one, as names
-/// and sizes tell.
+/// Whether two plans of one request send the same messages. Such plans can differ only in which values share a message,
+/// which shows in the messages' names and sizes.
 bool same_messages(const Plan& a, const Plan& b) {
   return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
                     [&](const Collective& one, const Collective& other) {

@@ -1,4 +1,4 @@
-// PreparedPlans: the plans that one task of a session has at hand, which all tasks have found to be the same.
+// PreparedPlans: the plans that one task of a session is ready to run; all tasks have compared them.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,18 @@ class PreparedPlans {
   PreparedPlans(JobMember& member, PlanCache& plans, BucketBytes bucket_bytes)
       : member_(member), plans_(plans), bucket_bytes_(bucket_bytes) {}
 
-  /// The plan of the request, made when it is not at hand. Errors as make_plan; Error(plan) where tasks have made
-  /// different plans.
+  /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) where tasks have made different
+  /// plans.
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
-  /// The session's only plan, which was made before.
+  /// The only plan of a PlanSession.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
-  /// The request's plans with buckets of several sizes, without those that send the same messages; the session's own
-  /// size first.
+  /// The request's plans with buckets of several sizes, of those that send the same messages only one; that with the
+  /// session's own size comes first.
   [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
   /// From now on all plans have buckets of that size.
   void use(BucketBytes bucket_bytes);
-  /// The request's key in PlanCache; graphs without entries are those that restore variables.
+  /// The request's key in PlanCache. A graph without entries is taken for one of Session::restore(), so that its
+  /// requests do not share plans with those of the session's graph.
   [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
 
  private:

@@ -19,7 +19,7 @@ Traffic traffic(BlobReader& reader) {
   return t;
 }
 
-/// The traffic of the task's last step by the plan, with each loop as often as it went round.
+/// The traffic that the plan predicts for the task's last step, in which each region ran so often.
 Traffic planned_traffic(const Plan& plan, int task, std::span<const std::int64_t> region_runs) {
   Traffic planned;
   for (std::uint32_t region = 0; region < region_runs.size(); ++region)

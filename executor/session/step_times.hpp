@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-/// Seconds of each step: how many steps, the least, the median and the most. Up to kKept steps are all kept. In a
-/// longer run only every second, fourth, eighth … one is, for the median alone, so that memory does not grow with the
-/// run.
+/// The seconds that steps took: their number, least, median and most. The times of up to kKept steps are all kept. In a
+/// longer run only every second, fourth, eighth … one is, so that memory does not grow with the run; the median is of
+/// these alone.
 class StepTimes {
  public:
   static constexpr std::size_t kKept = 8192;  ///< even
@@ -33,7 +33,7 @@ class StepTimes {
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] double least() const { return least_; }
   [[nodiscard]] double most() const { return most_; }
-  /// There is a step.
+  /// Precondition: there has been a step.
   [[nodiscard]] double median() const {
     std::vector<double> sorted = kept_;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -42,7 +42,8 @@ class StepTimes {
   }
 
  private:
-  /// The step at hand is one that stays: kKept is even.
+  /// Called when step kKept * stride_ is about to be added. As kKept is even, that is a multiple of the new stride_,
+  /// too, so it is rightly kept.
   void halve() {
     for (std::size_t i = 1; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
     kept_.resize(kKept / 2);

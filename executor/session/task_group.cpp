@@ -18,8 +18,8 @@
 namespace ferry {
 namespace {
 
-/// The threads of the tasks beside the caller's: each runs what all of them are given, and waits. The caller runs the
-/// first task, or serves the relay, if there is one, while all run on threads of their own.
+/// The threads of the local tasks. Without a relay, the caller's thread runs the first task and each other one has a
+/// thread here. With a relay, each task has a thread here, and the caller's serves the relay meanwhile.
 class TaskThreads {
  public:
   /// Error(resource) when the system gives no more threads.
@@ -34,8 +34,8 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  /// Calls body(i) for each local task i at once; then throws what failed first. Error(usage) on a thread that may not
-  /// serve the relay; then nothing was called.
+  /// Calls body(i) for all local tasks i concurrently; then throws the cause, if some failed. Error(usage) on a thread
+  /// that may not serve the relay; then nothing was called.
   void run(const std::function<void(std::size_t)>& body) {
     if (relay_ != nullptr) relay_->check_thread();
     running_ = threads_.size();  // nobody looks at it before the round has begun
@@ -123,7 +123,7 @@ class TaskThreads {
   const std::function<void(std::size_t)>* body_ = nullptr;
   std::uint64_t round_ = 0;
   bool ending_ = false;
-  Monitor done_;  // guards running_; apart, so that who is done does not wake those who wait for a round
+  Monitor done_;  // guards running_; apart from begun_, so that a task that ends wakes no other one
   std::size_t running_ = 0;
   std::vector<std::thread> threads_;
 };
@@ -150,7 +150,7 @@ struct TaskGroup::State {
     cluster.state().require_own_process();
   }
 
-  /// The first call of all tasks makes them and their threads: to plan takes neither.
+  /// Makes the tasks and their threads. Called at the first on_all(), as planning alone needs neither.
   void begin() {
     if (begun) return;
     if (cluster.options().elsewhere)
@@ -175,7 +175,7 @@ struct TaskGroup::State {
   Cluster cluster;
   SessionOptions options;
   PlanCache plans;
-  std::vector<PlanCache::Shared> planned;  ///< what plan() gave without tasks
+  std::vector<PlanCache::Shared> planned;  ///< keeps what plan() has returned without tasks
   std::mutex beginning;
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
@@ -188,7 +188,7 @@ TaskGroup::TaskGroup(const Cluster& cluster, SessionOptions options)
     : state_(std::make_unique<State>(cluster, std::move(options))) {}
 
 TaskGroup::~TaskGroup() {
-  if (!state_->cluster.state().in_own_process()) {  // there are no threads to be joined
+  if (!state_->cluster.state().in_own_process()) {  // in a child of fork() there are no threads to join
     static_cast<void>(state_.release());
     return;
   }
@@ -250,7 +250,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
     s.threads->run([&](std::size_t i) {
       try {
         body(*s.tasks[i]);
-      } catch (const std::bad_alloc&) {  // which no other task throws
+      } catch (const std::bad_alloc&) {  // the other tasks do not know
         throw s.tasks[i]->member().out_of_memory();
       }
     });

@@ -1,4 +1,4 @@
-// TaskGroup: what sessions have in common, the tasks of this process and their threads.
+// TaskGroup: the tasks of this process and their threads, which Session and PlanSession run on.
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ class TaskGroup {
   [[nodiscard]] const Cluster& cluster() const;
   /// Session::plan. No task is started for it if all tasks are here and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
-  /// Calls body(task) for each local task at once and returns when all have; then throws what failed first.
-  /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
-  /// has no thread for each task.
+  /// Calls body(task) for all local tasks concurrently and returns when all have. If some failed, throws the error that
+  /// is the cause of the others. Error(usage) when the group is closed, has failed before, or is in a call already;
+  /// Error(resource) when the system has no thread for each task.
   void on_all(const std::function<void(TaskSession&)>& body);
   /// on_all; returns the result of the first local task.
   template <class T>
@@ -38,7 +38,7 @@ class TaskGroup {
     });
     return result;
   }
-  /// on_all for a function that gives tensors: returns for each the one that a task has defined.
+  /// on_all() for a function that returns `count` tensors: each result is the one that a task has defined, if any.
   [[nodiscard]] std::vector<Tensor> tensors(std::size_t count,
                                             const std::function<std::vector<Tensor>(TaskSession&)>& f);
   /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.

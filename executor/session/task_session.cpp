@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// How often a task that runs steps asks whether the job goes on.
+/// How often a task that runs steps looks whether another one has failed.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
 /// The longest chain of initial values that read variables whose initial values read variables, and so on.
@@ -166,7 +166,8 @@ void TaskSession::bind(Prepared& prepared) {
   prepared.bound = bound;
 }
 
-/// Checks the variables that a run begins with. Ops would take their NaN for given, and not report it.
+/// Error(numeric) if a variable has NaN before a run. Later checks would not report it: they look for NaN that no input
+/// had.
 void TaskSession::check_variables() const {
   for (const VariableStore::Part& part : variables_.first_parts()) {
     Given given;

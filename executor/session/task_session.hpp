@@ -39,7 +39,8 @@ class TaskSession {
   [[nodiscard]] const JobMember& member() const { return member_; }
   /// Error(plan) on all tasks unless they have the same graph. Looks at it the first time only.
   void compare_graphs(const Graph& graph);
-  /// Agrees with the other tasks, plans, and runs the steps. Returns the fetches, defined where they arrive.
+  /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they
+  /// arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Runs steps of a plan that was made before. `feeds`: by name, those that this task gives. Precondition:
   /// variables that the plan reads have a value.
@@ -47,7 +48,7 @@ class TaskSession {
                                const OnStep& on_step);
   [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
   void set_has_value(std::string_view variable) { variables_.set_has_value(variable); }
-  /// Sets a variable from task 0's whole value; other tasks give none. All tasks call it.
+  /// Sets a variable from the whole `value` of task 0; other tasks give an undefined one. All tasks call it.
   void set_variable(std::string_view name, const Type& type, const Tensor& value);
   /// The whole value of a variable, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
@@ -62,7 +63,7 @@ class TaskSession {
   void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
-  /// Ends a run of another thread with Error(interrupted), soon. Any thread.
+  /// Asks a run in another thread to end soon, with Error(interrupted). Thread-safe.
   void cancel() { workers_.cancel(); }
 
  private:
@@ -72,7 +73,7 @@ class TaskSession {
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   void initialise(const Graph& graph, const Signature& signature, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
-  /// Runs steps of a prepared plan, counted on from `step`.
+  /// Runs steps of a prepared plan. `step` is the number of the first, and afterwards that of the next.
   std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps, std::int64_t& step,
                               const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step);
   void bind(Prepared& prepared);

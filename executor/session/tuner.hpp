@@ -1,8 +1,8 @@
-// Tuner: which size of buckets is best, by measuring steps.
+// Tuner: finds the best size of buckets by measuring steps.
 //
-// Steps are measured that leave nothing behind, rather than the first steps of the run: between hosts the size of
-// buckets decides in which order sums are folded, so a run that was measured in parts would have bits that no plan
-// gives. This way it has those of the plan that was chosen, from the first step on.
+// The measured steps leave nothing behind; they are not the first steps of the run. Between hosts the size of buckets
+// decides in which order sums are folded. A run whose first steps had buckets of several sizes would give bits that no
+// single plan gives; this way all its steps are those of the plan that was chosen.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +30,21 @@ class Tuner {
                            const TuneOptions& options);
 
  private:
-  /// Seconds of a step with each plan, as task 0 measures them.
+  /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
   void measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                    const TuneOptions& options, std::span<Tuned::Size> sizes);
-  /// Seconds from the first of `steps` steps until all tasks are done with the last, on `clock`.
+  /// Runs one step to warm up, then `steps` steps. Returns the seconds, on task 0's `clock`, that these took until all
+  /// tasks were done; on other tasks 0.
   [[nodiscard]] double measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps,
                                const TensorMap& feeds, Clock& clock);
 
   JobMember& member_;
   const ExecutorFactory& executors_;
   VariableStore& variables_;
-  std::unique_ptr<TaskExecutor> measured_;  ///< stays when measuring fails: messages may be under way to its buffers
+  std::unique_ptr<TaskExecutor> measured_;  ///< kept when measuring fails, as messages may be in flight to its buffers
 };
 
-/// The measured size with the fastest step; the first one unless another is 2 % faster. There is at least one.
+/// The index of the size with the fastest step; 0 unless another is 2 % faster. Precondition: there is a size.
 [[nodiscard]] std::size_t best_size(std::span<const Tuned::Size> sizes);
 
 }  // namespace ferry
