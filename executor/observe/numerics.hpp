@@ -1,4 +1,4 @@
-// Numbers that are not finite: where a run that checks its numbers looks (SessionOptions::check_numerics).
+// Finds NaN and Inf in arrays, for SessionOptions::check_numerics.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace ferry {
 
-/// How many elements of an array are NaN or infinite. All zero for dtypes that have neither.
+/// How many elements of an array are NaN or infinite, and how many there are. All zero for dtypes that have neither.
 struct NotFinite {
   std::int64_t nans = 0, infinities = 0, elements = 0;
-  std::int64_t first = -1;  ///< of the flattened array
+  std::int64_t first = -1;  ///< index in the flattened array of the first that is not finite; -1: none
 };
 [[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
 

@@ -39,7 +39,7 @@ Json named(const char* what, int task, std::size_t thread, const std::string& na
 
 }  // namespace
 
-/// Opens or closes the bar that shows how long a collective is under way; nothing for other instructions.
+/// The line that opens or closes the bar which shows how long a collective is in flight; "" for other instructions.
 std::string Trace::collective_line(const Event& event, double begin, double end) const {
   const Instruction& instruction = *event.instruction;
   const bool starts = instruction.what == Opcode::collective;

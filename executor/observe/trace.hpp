@@ -12,9 +12,9 @@
 
 namespace ferry {
 
-/// The events of one task. A process in the picture is a task, a thread in it a walker. Messages are arrows from the
-/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; in a long run only the
-/// first events are kept, as many as can still be looked at.
+/// The events of one task. In the picture a task is a process, a walker is a thread of it, and a message is an arrow
+/// from its `send` to its `receive_wait`. Each walker adds to its own list, without locks. In a long run only the first
+/// events are kept, as many as can still be looked at.
 class Trace {
  public:
   static constexpr std::size_t kMostEvents = 1 << 18;  ///< of a walker

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxManifestBytes = 1 << 30;
-constexpr std::uint64_t kMostHeadBytes = 1 << 27;  // of a safetensors file before its bytes
+constexpr std::uint64_t kMostHeadBytes = 1 << 27;  // of a safetensors file before the bytes of its tensors
 constexpr const char* kNamePrefix = "step-";
 constexpr const char* kVersion = "ferry_checkpoint";
 
@@ -80,7 +80,7 @@ DType dtype_named(const Fields& fields) {
   fields.bad("unknown dtype " + in_quotes(name));
 }
 
-/// The part lies within its variable.
+/// Error(file) unless the part lies within its variable.
 void check_part(const Fields& fields, const SavedVariable& variable, const SavedPart& part) {
   bool within = part.begin.size() == variable.sizes.size() && part.sizes.size() == variable.sizes.size();
   for (std::size_t d = 0; within && d < part.sizes.size(); ++d)
@@ -112,7 +112,7 @@ SavedVariables variables_of(const Json& json, const std::string& file) {
   return variables;
 }
 
-/// The parts of each variable have as many elements as the whole.
+/// Error(file) unless the parts of each variable have as many elements as the whole.
 void check_whole(const Manifest& manifest, const Fields& fields) {
   for (const auto& [name, variable] : manifest.variables) {
     std::int64_t missing = checked_count(variable.sizes);
@@ -149,7 +149,8 @@ Error damaged(const std::string& path, const std::string& name, const std::strin
   return {Code::file, in_quotes(path) + ": tensor " + in_quotes(name) + " " + why};
 }
 
-/// A file of a checkpoint, of which not even the folder may be a link: only where checkpoints lie is trusted.
+/// Reads a file of a checkpoint. Neither it nor the checkpoint's folder may be a symbolic link: only the folder in
+/// which the checkpoints lie is trusted.
 FileBytes read_in(FileSystem& files, const std::string& checkpoint, const std::string& name, std::uint64_t limit) {
   const std::size_t slash = checkpoint.rfind('/');
   if (slash == std::string::npos) return files.read_beneath(".", checkpoint + "/" + name, limit);
@@ -242,7 +243,7 @@ void read_parts(FileSystem& files, const std::string& folder, const Manifest& ma
     for (const SavedPart& part : variable.parts) by_task[part.task].emplace_back(&name, &part);
   for (const auto& [task, parts] : by_task) {
     const std::string path = folder + "/" + shard_name(task);
-    std::uint64_t most = kMostHeadBytes;  // no more is read than its parts can have
+    std::uint64_t most = kMostHeadBytes;  // no more is read than the file can have
     for (const auto& [name, part] : parts)
       most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
     const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);

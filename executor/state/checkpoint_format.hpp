@@ -24,7 +24,7 @@ struct SavedPart {
 struct SavedVariable {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;
-  std::vector<SavedPart> parts;  ///< which make the whole
+  std::vector<SavedPart> parts;  ///< together they make the whole
   [[nodiscard]] Type type() const { return {dtype, Shape(std::span<const std::int64_t>(sizes))}; }
 };
 using SavedVariables = std::map<std::string, SavedVariable, std::less<>>;
@@ -44,7 +44,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 /// The name of a checkpoint, "step-0000000120"; and the step of such a name, -1 for any other.
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);
 [[nodiscard]] std::int64_t step_of(const std::string& name);
-/// "task-00002.safetensors". No name of a tensor is ever part of one.
+/// The name of a task's file: "task-00002.safetensors". Names of files never contain names of variables.
 [[nodiscard]] std::string shard_name(int task);
 
 [[nodiscard]] std::string manifest_text(const Manifest& manifest);
@@ -57,8 +57,8 @@ inline constexpr const char* kManifestFile = "manifest.json";
 /// Adds the parts of `more` to those of `variables`.
 void merge(SavedVariables& variables, const SavedVariables& more);
 
-/// Reads one task's file after the other, and calls visit(name, part, bytes) for each part, whose hash has been
-/// compared. Error(file) names the file and the tensor that is missing, differs or is damaged.
+/// Reads one task's file after the other, and calls visit(name, part, bytes) for each part, after checking its hash.
+/// Error(file) names the file and the tensor that is missing, differs or is damaged.
 using VisitPart = std::function<void(const std::string&, const SavedPart&, std::span<const std::byte>)>;
 void read_parts(FileSystem& files, const std::string& folder, const Manifest& manifest, const VisitPart& visit);
 /// The whole values. Memory: theirs, and that of one file. Errors as read_parts.

@@ -13,14 +13,14 @@ namespace {
 /// The time between two exchanges among the tasks.
 constexpr double kLookSeconds = 0.05;
 constexpr std::int64_t kLongestInterval = 1 << 20;
-/// How long a task waits for its process's writer before it hears the others.
+/// How long a task waits for its process's writer between two exchanges.
 constexpr std::chrono::milliseconds kWaitForWriter{50};
 
 double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Copies into the memory of the previous copy, which has the same parts unless a variable was laid anew.
+/// Copies into the memory of the previous copy, which has the same parts unless a variable's layout has changed.
 void copy_parts(const std::vector<VariableStore::Part>& parts, TaskCopy& copy) {
   copy.parts.resize(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -74,7 +74,7 @@ bool CheckpointSaver::at_boundary(const Place& place) {
   return stop;
 }
 
-/// The number of boundaries until the tasks speak again. It at most doubles, since steps may take longer from now on.
+/// The number of boundaries until the next exchange. It at most doubles, since steps may take longer from now on.
 std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
   const TimePoint now = options_.clock->now();
   const double passed =
@@ -88,7 +88,7 @@ std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
 
 CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   const bool is_first = place.transport.task() == 0;
-  const bool busy = !writer_.idle({});  // asked first: when it is not, what failed is known
+  const bool busy = !writer_.idle({});  // asked before failure(): once the writer is idle, its failure is known
   const std::optional<Error> failure = writer_.failure();
   BlobWriter mine;
   mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
@@ -113,7 +113,8 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   return said;
 }
 
-/// Waits for the writers. However long it takes, the tasks hear from each other meanwhile.
+/// Waits for the writers of all processes. The tasks exchange meanwhile, so that a long wait is not taken for a stall.
+/// True: the job is to stop.
 bool CheckpointSaver::await_writers(const Place& place) {
   for (;;) {
     check_interrupt();

@@ -14,8 +14,8 @@
 
 namespace ferry {
 
-/// One for each process, for all its tasks. At most boundaries between steps it looks at two numbers; the tasks speak
-/// with each other about twenty times a second, and when they save.
+/// One for each process, for all its tasks. At most boundaries between steps a task only compares two numbers; the
+/// tasks exchange what they know (Said) about twenty times a second, and when they save.
 class CheckpointSaver {
  public:
   struct Options {
@@ -29,7 +29,7 @@ class CheckpointSaver {
     Transport& transport;
     const VariableStore& variables;
     Duration deadline;
-    std::function<Manifest()> head;  ///< all but the variables
+    std::function<Manifest()> head;  ///< makes the manifest, but for its step and variables
     std::int64_t step = 0;           ///< of the request
   };
 
@@ -50,11 +50,12 @@ class CheckpointSaver {
 
  private:
   struct TaskState {
-    std::int64_t boundaries = 0;  ///< that have passed
-    std::int64_t saved = -1;      ///< at that boundary
-    std::int64_t next_look = 1;
+    std::int64_t boundaries = 0;  ///< how many the task has passed
+    std::int64_t saved = -1;      ///< boundary at which it last saved; -1: none
+    std::int64_t next_look = 1;   ///< boundary of the next exchange
   };
-  /// The tasks' answers together: whether one is still writing or is to stop, and by task 0 whether a save is due.
+  /// What an exchange gives: whether some process is still writing, whether some task is to stop, and from task 0
+  /// whether a save is due by time, and the number of boundaries until the next exchange.
   struct Said {
     bool busy = false, stop = false, due = false;
     std::int64_t interval = 1;
@@ -71,9 +72,9 @@ class CheckpointSaver {
   std::vector<int> tasks_;
   std::vector<TaskState> states_;
   std::mutex mutex_;
-  std::size_t copied_ = 0;  ///< tasks of this process, for the checkpoint that is being made
+  std::size_t copied_ = 0;  ///< how many tasks of this process have copied their parts for the present checkpoint
   std::atomic<std::int64_t> stopped_{-1};
-  TimePoint saved_at_;  ///< this and what follows: of task 0
+  TimePoint saved_at_;  ///< used by task 0 alone, as are the next three
   TimePoint looked_at_;
   std::int64_t looked_ = 0, interval_ = 1;
   CheckpointWriter writer_;

@@ -27,7 +27,7 @@ std::string hidden(const std::string& folder, const std::string& name, const std
   return folder + "/." + name + "-" + job + ".tmp";
 }
 
-/// The job was given up while the others' files were waited for.
+/// Thrown when the writer is destroyed while it waits for files of other processes.
 struct GivenUp {};
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// The parts that one task saves: one part each of some variables.
+/// The parts that one task saves, at most one of each variable.
 struct TaskCopy {
   struct Part {
     std::string name;
@@ -26,14 +26,14 @@ struct TaskCopy {
   std::vector<Part> parts;
 };
 
-/// One process's writer. The process of task 0 waits, by looking into the folder, until the others have written their
-/// files, writes the manifest, gives the folder its name, and removes old checkpoints. Thread-safe, but for copies().
+/// One process's writer. The process of task 0 polls the folder until the others have written their files, writes the
+/// manifest, gives the folder its name, and removes old checkpoints. Thread-safe, except copies().
 class CheckpointWriter {
  public:
   struct Options {
     FileSystem* files = nullptr;
     std::string folder;
-    std::string job;  ///< in the names of what is not complete, so that no two jobs have a name in common
+    std::string job;  ///< is in the names of incomplete checkpoints, so that those of two jobs differ
     int process = 0, processes = 1;
     int keep = 1;
   };
@@ -49,7 +49,7 @@ class CheckpointWriter {
   [[nodiscard]] std::vector<TaskCopy>& copies() { return copies_; }
   /// Writes the copies; `head` has all but the variables. Precondition: nothing is being written.
   void write(Manifest head);
-  /// True when nothing is being written, at once or within `at_most`.
+  /// Waits for `at_most` until nothing is being written; returns whether nothing is.
   [[nodiscard]] bool idle(Duration at_most);
   /// The error, if something could not be written.
   [[nodiscard]] std::optional<Error> failure();
@@ -72,8 +72,8 @@ class CheckpointWriter {
   std::thread thread_;
 };
 
-/// Removes all checkpoints but the newest `keep`. While they are being removed they have names that are not those of
-/// checkpoints, with `job` in them.
+/// Removes all checkpoints but the newest `keep`. Before its files are removed, a checkpoint gets a name that is not
+/// one of a checkpoint, with `job` in it, so that nobody loads a part of it.
 void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep);
 /// Removes what jobs that were killed have left behind.
 void remove_leftovers(FileSystem& files, const std::string& folder);

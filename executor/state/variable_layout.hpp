@@ -18,7 +18,7 @@ namespace ferry {
 /// a process share one.
 class VariableLayout {
  public:
-  /// No task has a part.
+  /// At first no task has a part.
   explicit VariableLayout(std::size_t tasks) : of_task_(tasks, 0) {}
   /// A value of these sizes, whole at task 0 and nowhere else.
   [[nodiscard]] static std::shared_ptr<const VariableLayout> at_task_0(const std::vector<std::int64_t>& sizes,
@@ -40,11 +40,11 @@ class VariableLayout {
  private:
   struct Distinct {
     VariablePart part;
-    std::size_t first = 0;  ///< task that has it
+    std::size_t first = 0;  ///< the first task that has it
     bool operator==(const Distinct&) const = default;
   };
   std::vector<Distinct> parts_{1};                                                                    // 0: none
-  std::vector<std::uint32_t> of_task_;                                                                // which of them
+  std::vector<std::uint32_t> of_task_;                                                                // into parts_
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, std::uint32_t> numbers_;  // begin, sizes
 };
 

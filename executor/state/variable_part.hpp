@@ -1,4 +1,4 @@
-// VariablePart: which part of a variable a task has, and its bytes beside those of the whole.
+// VariablePart: which part of a variable a task has; copying between the part and the whole.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace ferry {
 
-/// The part of a variable that one task has: `sizes` elements from `begin` of an array of `whole`.
+/// The part of a variable that one task has: `sizes` elements from `begin` of an array of `whole`. Not `held`: none.
 struct VariablePart {
   bool held = false;
   std::vector<std::int64_t> sizes, begin, whole;
   bool operator==(const VariablePart&) const = default;
 };
 
-/// Copies the part's elements, of `element` bytes, from an array of its own into the whole one.
+/// Copies the part's elements, of `element` bytes each, from `own`, which has these alone, into the whole array.
 void put_part(const VariablePart& part, std::size_t element, const std::byte* own, std::byte* whole);
-/// Copies the part's elements from the whole array into one of its own.
+/// Copies the part's elements from the whole array into `own`.
 void cut_part(const VariablePart& part, std::size_t element, const std::byte* whole, std::byte* own);
 
 }  // namespace ferry

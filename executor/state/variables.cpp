@@ -34,7 +34,7 @@ std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what
 }  // namespace
 
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
-  std::uint64_t newest = 1;  // never that of an executor which is not made yet
+  std::uint64_t newest = 1;  // not 0, which stands for an executor that has not been made
   for (const auto& [name, wanted] : all) {
     const auto& [dtype, layout] = wanted;
     Variable& variable = variables_[name];
@@ -53,7 +53,7 @@ std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transpo
   return newest;
 }
 
-/// The first holder of each part sends it to all; everybody puts the whole together and keeps what it shall have.
+/// The first holder of each part sends it to all; each task puts the whole together and keeps its new part.
 void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
                         const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;

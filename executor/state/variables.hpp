@@ -22,21 +22,23 @@ class VariableStore {
  public:
   explicit VariableStore(int task) : task_(task) {}
 
-  /// Makes the parts that a plan wants, and gives the address of each of this task's. Variables that lie otherwise are
-  /// laid anew through whole values, for which all tasks must call this with the same plan. The result is the same on
-  /// all tasks: while it stays as it is, so do the addresses of the plan's variables.
+  /// Gives each variable of a plan the layout that the plan wants. One that has a value in another layout is moved:
+  /// each task gets its whole value and cuts out its part. So all tasks must call this with the same plan. The result
+  /// is the same on all tasks, and changes whenever the address of one of the plan's variables may have changed; it is
+  /// never 0.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
-  /// Gives a variable its value: whole at task 0, whose `value` it is; other tasks give none. The next bind lays it as
-  /// its plan wants. All `tasks` tasks call it.
+  /// Sets a variable to task 0's `value`, a whole one; other tasks' is ignored. It lies whole on task 0 until the next
+  /// bind(). All tasks call it; there are `tasks` of them.
   void set(std::string_view name, const Type& type, const Tensor& value, int tasks);
-  /// The whole value at task 0, undefined elsewhere. The next bind lays the variable anew. All tasks call it.
+  /// The whole value at task 0, undefined elsewhere. The variable lies whole on task 0 until the next bind(). All tasks
+  /// call it.
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
   [[nodiscard]] std::byte* address(std::string_view name) const;
 
   /// The bytes that this task has of these variables, as they are now, by name.
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
   [[nodiscard]] Bytes copy(const std::vector<std::string>& names) const;
-  /// Undoes what was written since the copy; nothing has been bound otherwise or set meanwhile.
+  /// Undoes what was written since the copy. Precondition: since then no layout has changed and no variable was set.
   void put_back(const Bytes& bytes);
 
   /// A part of a variable as it is now. The bytes are this store's.
@@ -58,7 +60,7 @@ class VariableStore {
     DType dtype = DType::float32;
     std::shared_ptr<const VariableLayout> layout;
     std::shared_ptr<std::byte[]> bytes;
-    std::uint64_t laid = 0;  ///< version_ when the bytes got their place
+    std::uint64_t laid = 0;  ///< version_ when the bytes got their address
     bool has_value = false;
   };
 
