@@ -28,7 +28,7 @@ enum class Code : int {
   bug = 9,           ///< a bug in ferry
   program = 10,      ///< the user's program: what its own code threw, or a value that its graph computed
   preempted = 75,    ///< preempted, with its checkpoint saved
-  interrupted = 130  ///< Ctrl-C
+  interrupted = 130  ///< stopped by Ctrl-C or SIGTERM
 };
 
 /// A line of the user's program. An empty `file` means that it is unknown.

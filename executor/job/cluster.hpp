@@ -28,7 +28,7 @@ inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 /// --jobs, --invariant, --device sim).
 struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
-  int threads = 0;                            ///< of each task; 0: cores of the affinity mask ÷ tasks that share it
+  int threads = 0;                            ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
   std::string transport = "auto";             ///< auto, inproc, mpi
   std::string jobs = {};                      ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::uint64_t memory_bytes = 0;             ///< what a task's values may take; 0: what its host has
@@ -77,7 +77,7 @@ class Cluster {
   [[nodiscard]] const ClusterOptions& options() const;
   /// The tasks that run in this process.
   [[nodiscard]] std::span<const int> local_tasks() const;
-  /// The process that runs a task: 0 for all when they run here.
+  /// The number of the process that runs a task; 0 if all tasks run in one process.
   [[nodiscard]] int process_of(int task) const;
   [[nodiscard]] Transport& transport(int local_task) const;
 

@@ -59,7 +59,7 @@ std::string op_text(const Graph& graph, const Op& op) {
   return op.line().known() ? text + " at " + escaped(op.line().str()) : text;
 }
 
-/// Calls f for each op of the graph and of the bodies in it, and for each mesh.
+/// Calls f with a text for each mesh and each op of the graph and its subgraphs.
 void each_line(const Graph& graph, const std::function<void(std::string)>& f) {
   for (const Mesh& mesh : graph.meshes()) f("mesh " + mesh.str());
   for (OpId id = 0; id < graph.size(); ++id) f(op_text(graph, graph.op(id)));

@@ -15,7 +15,8 @@ namespace ferry {
 [[noreturn]] void reject_difference(std::string_view what, const std::vector<std::string>& lines, Transport& transport,
                                     const Deadline& deadline);
 
-/// Error(plan), the same on all tasks, unless all have the same KernelTable::library(). All tasks call it.
+/// Error(plan), the same on all tasks, unless all give the same `library`, their KernelTable::library(). All tasks call
+/// it.
 void require_same_library(std::string_view library, Transport& transport, const Deadline& deadline);
 
 /// Error(plan), the same on all tasks, unless all have the same graph: names the first op that differs, and the task.

@@ -1,4 +1,4 @@
-// Collectives without a graph: the schedules that plans use, on the caller's spans.
+// Collectives without a graph: they run the same schedules as plans do, on the caller's spans.
 #include <algorithm>
 #include <cstring>
 #include <numeric>

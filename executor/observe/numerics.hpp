@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// How many elements of an array are NaN or infinite. All zero for dtypes that have neither.
+/// How many elements of an array are NaN or infinite, and how many there are. All zero for dtypes that have neither.
 struct NotFinite {
   std::int64_t nans = 0, infinities = 0, elements = 0;
   std::int64_t first = -1;  ///< index of the first one in the flattened array; -1: there is none

@@ -32,7 +32,7 @@ class Arena {
  private:
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::shared_ptr<std::byte> lent_;  // null: mapped here
+  std::shared_ptr<std::byte> lent_;  // null: this arena has mapped its memory itself
 };
 
 }  // namespace ferry

@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// `error` with the op, its name, the task and the user's line.
+/// `error` with the op, its name and the task before its text, and the user's line after it.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
 /// " at model.cpp:3": the user's line; "" where there is none.

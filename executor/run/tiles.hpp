@@ -27,7 +27,7 @@ struct TileArray {
   std::int64_t row = 1;            ///< in a slot: elements of the region for each of its elements
 };
 
-/// An array in memory with as many elements as the region works on.
+/// An array in memory with as many elements as the region works on. It is prefetched, tile by tile.
 struct TileStream {
   const std::byte* data;
   std::int64_t element_bytes;

@@ -15,7 +15,7 @@ struct Agreed {
   Signature signature;
   std::int64_t steps = 1;
   std::string request;  ///< fetches and targets as text: equal requests share a step counter
-  std::string key;      ///< request and feed types: equal keys share a plan
+  std::string key;      ///< request, and the giver and sizes of each feed: equal keys share a plan
 };
 
 /// Agreed::request of a request whose fetches and targets are defined.

@@ -21,7 +21,7 @@ struct CheckpointOptions {
   int keep = 3;                  ///< how many checkpoints are kept, the newest
   /// Goes on from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
   bool resume = false;
-  Clock* clock = nullptr;       ///< of task 0; null: system_clock()
+  Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
 };
 

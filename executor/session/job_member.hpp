@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// One per task and session. Used by that task's thread; failed() may be read by others once its call has returned.
+/// One per task and session. Used by that task's thread; other threads may read failed() while no call is running.
 class JobMember {
  public:
   JobMember(int task, Transport& transport, const Cluster::State& cluster)
@@ -56,7 +56,7 @@ class JobMember {
   }
   /// To be called after an error that occurs on all tasks; true: the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
-  /// True once something has failed while the job was running.
+  /// True once an error has made the session unusable.
   [[nodiscard]] bool failed() const { return failed_; }
   /// Aborts the job because this task is out of memory; returns the error to throw.
   [[nodiscard]] Error out_of_memory();

@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// SessionOptions::bucket_bytes; nullopt: chosen by the links.
+/// As SessionOptions::bucket_bytes.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// Verified plans by request and bucket size. Thread-safe.

@@ -70,7 +70,7 @@ Type type_of(const PlanPort& port) {
   return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
 }
 
-/// What is wrong with the feeds for the ports of `task`; empty: nothing.
+/// What is wrong with the feeds that `task` gives; empty: nothing.
 std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
   for (const PlanPort& port : plan.feeds) {
     if (port.task != task) continue;

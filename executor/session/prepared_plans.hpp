@@ -31,7 +31,7 @@ class PreparedPlans {
   /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
   /// plans.
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
-  /// The session's only plan, which was made before.
+  /// The only plan of a PlanSession.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
   /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
   /// the first.

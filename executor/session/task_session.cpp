@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// How often a task that runs steps asks whether the job goes on.
+/// How often a task that runs steps looks whether another one has failed.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
 /// The longest chain of variables, each of whose initial values reads the next.

@@ -39,7 +39,8 @@ class TaskSession {
   [[nodiscard]] const JobMember& member() const { return member_; }
   /// Error(plan) on all tasks unless they have the same graph. Compares on the first call only.
   void compare_graphs(const Graph& graph);
-  /// Agrees with the other tasks, plans, and runs the steps. Returns the fetches, defined where they arrive.
+  /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they
+  /// arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Runs steps of a plan that was made before. `feeds` has, by name, at least those that this task gives.
   /// Precondition: variables that the plan reads have a value.
@@ -47,7 +48,7 @@ class TaskSession {
                                const OnStep& on_step);
   [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
   void set_has_value(std::string_view variable) { variables_.set_has_value(variable); }
-  /// Sets a variable from task 0's whole value; other tasks give none. All tasks call it.
+  /// Sets a variable from the whole `value` of task 0; other tasks give an undefined one. All tasks call it.
   void set_variable(std::string_view name, const Type& type, const Tensor& value);
   /// The whole value of a variable, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);

@@ -30,7 +30,7 @@ class Tuner {
                            const TuneOptions& options);
 
  private:
-  /// Seconds of a step with each plan, as task 0 measures them.
+  /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
   void measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
                    const TuneOptions& options, std::span<Tuned::Size> sizes);
   /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
@@ -44,7 +44,7 @@ class Tuner {
   std::unique_ptr<TaskExecutor> measured_;  ///< kept if measuring fails: messages to its buffers may be in flight
 };
 
-/// The measured size with the fastest step; the first one unless another is 2 % faster. There is at least one.
+/// The index of the size with the fastest step; 0 unless another is 2 % faster. Precondition: there is a size.
 [[nodiscard]] std::size_t best_size(std::span<const Tuned::Size> sizes);
 
 }  // namespace ferry

@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-/// The parts that one task saves: one part each of some variables.
+/// The parts that one task saves, at most one of each variable.
 struct TaskCopy {
   struct Part {
     std::string name;

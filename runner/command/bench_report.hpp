@@ -27,8 +27,8 @@ struct BenchLine {
 [[nodiscard]] std::string text_line(const BenchLine& line);
 [[nodiscard]] std::string json_line(const BenchLine& line);
 
-/// A picture: a bar for each figure that has a peer, on a logarithmic scale of how many times as fast ferry is, to the
-/// right where it is faster, to the left where it is slower; the others as text below.
+/// A picture with a row for each figure: its name, its values, and if it has a peer a bar, on a logarithmic scale of
+/// how many times as fast ferry is, to the right where it is faster, to the left where it is slower.
 [[nodiscard]] std::string bench_svg(std::span<const BenchLine> lines);
 
 }  // namespace ferry

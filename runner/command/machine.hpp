@@ -11,8 +11,8 @@ namespace ferry {
 struct Machine {
   std::string host;
   std::string cpu;                 ///< model name, as the kernel knows it
-  int cores = 0;                   ///< online
-  std::vector<int> mask;           ///< cores that this process may run on
+  int cores = 0;                   ///< hardware threads that are online
+  std::vector<int> mask;           ///< hardware threads that this process may run on
   std::uint64_t memory_bytes = 0;  ///< installed
   std::uint64_t free_bytes = 0;    ///< available without swapping
   std::uint64_t shm_bytes = 0;     ///< size of /dev/shm; 0: there is none
