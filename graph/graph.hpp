@@ -105,7 +105,7 @@ class Graph {
   template <class T>
   Value constant(std::initializer_list<T> values, const On& place = {},
                  source_location at = source_location::current()) {
-    return constant(listed({static_cast<std::int64_t>(values.size())}, std::vector<T>(values)), place, at);
+    return constant(listed({static_cast<std::int64_t>(values.size())}, std::vector<T>(values), at), place, at);
   }
   template <class T>
   Value constant(std::initializer_list<std::initializer_list<T>> rows, const On& place = {},
@@ -113,8 +113,8 @@ class Graph {
     std::vector<T> values;
     for (const auto& row : rows) values.insert(values.end(), row);
     const auto count = static_cast<std::int64_t>(rows.size());
-    return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values), place,
-                    at);
+    return constant(listed({count, count == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size())}, values, at),
+                    place, at);
   }
   Value constant(Tensor value, const On& place = {}, source_location at = source_location::current());
   /// A scalar constant of that dtype. Error(plan) when an integer dtype cannot hold the number.
@@ -145,8 +145,9 @@ class Graph {
   /// Rematerialization (gradient checkpointing, Chen et al., 2016): results of ops made while the scope lives are not
   /// kept for the backward pass. Where gradients() needs them, it adds copies of these ops that compute them again from
   /// the values that enter the scope. This trades memory for computing, and for messages if a layout changes within the
-  /// scope. Each scope stands alone: a value that goes from one to another is kept. Ops with state, and constants, are
-  /// not repeated. It affects only gradients() of this graph: a graph file does not store it.
+  /// scope. Each scope stands alone: a value that goes from one to another is kept. Ops with state or an effect (such
+  /// as Print), and constants, are not repeated. It affects only gradients() of this graph: a graph file does not store
+  /// it.
   ///
   ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
   Scope remade();
@@ -188,8 +189,9 @@ class Graph {
   Value parameter(const Type& type, const SourceLine& line, std::string_view name = {});
   /// The parameters, declared and captured, in order.
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
-  /// Values of the parent that were captured, one for each of the last parameters. The owning op must have them as
-  /// inputs behind its own, body by body (check_legal).
+  /// The captured values of the parent. The last captures().size() parameters stand for them, in the same order. The
+  /// inputs of the op that owns this body are first its own, then the captures of its first body, then those of its
+  /// second (check_legal).
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
   /// The value of the parent that the parameter captures; nothing if the parameter is a declared one.
   [[nodiscard]] std::optional<ValueId> captured_by(ValueId parameter) const;
@@ -241,13 +243,13 @@ class Graph {
   [[nodiscard]] const Graph& root() const { return parent_ == nullptr ? *this : parent_->root(); }
 
   template <class T>
-  static Tensor listed(std::vector<std::int64_t> sizes, const std::vector<T>& values) {
+  static Tensor listed(std::vector<std::int64_t> sizes, const std::vector<T>& values, const SourceLine& at) {
     constexpr DType dtype = std::is_same_v<T, bool> ? DType::boolean
                             : std::is_integral_v<T> ? DType::int32
                                                     : DType::float32;
     Tensor tensor(dtype, std::move(sizes));
     if (tensor.count() != static_cast<std::int64_t>(values.size()))
-      throw Error(Code::plan, "constant: rows of different length");
+      throw Error(Code::plan, "constant: rows of different length").at(at);
     dispatch(dtype, [&](auto zero) {
       using E = decltype(zero);
       auto out = tensor.mutable_data<E>();

@@ -1,5 +1,5 @@
-// Logistic regression on sparse rows: mushrooms, 22 of 126 properties each, edible or poisonous. Each task reads its
-// rows of every batch; the gradient of the weights is the sum over all of them. See docs/samples/logistic.md.
+// Logistic regression on sparse rows: mushrooms, 22 of 126 properties each, edible or poisonous. Each task has the
+// rows in memory and computes on its part of each batch; the weights' gradient is summed. See docs/samples/logistic.md.
 //
 //     mpirun -np 2 build/ferry run build/samples/logistic.pb --data samples/data --epochs 5 --save model
 //     build/ferry run build/samples/logistic.pb --entry eval --data samples/data --model model

@@ -18,12 +18,13 @@ class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
 
-  /// The node whose annotation caused the value's layout along an axis; kNone: none did.
+  /// The node whose annotation caused the value's layout along an axis; kNone: none did, or the value is replicated
+  /// along it.
   [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
   /// The cause for each axis of the value's layout, if the value lies on `where`; else, or if no annotation is known,
   /// empty.
   [[nodiscard]] std::vector<NodeId> causes(PValueId value, WhereId where) const;
-  /// Notes that a value was laid out, with the causes of its axes.
+  /// Notes that a value was laid out, with the causes of its axes; those of replicated axes are not kept.
   void laid(PValueId value, std::vector<NodeId> causes);
   /// Notes that one value's layout has the same causes as the other's.
   void laid_like(PValueId value, PValueId other);
@@ -40,8 +41,9 @@ class Reasons {
   }
   /// The same for a node that no annotation has placed.
   [[nodiscard]] auto asking_anywhere(NodeId user) { return Meanwhile(why_, Why{user}); }
-  /// While the returned object lives, the same node asks for values on another mesh: `axes` has, for each axis of that,
-  /// the axis of the node's mesh for which it stands; kNone: none.
+  /// While the returned object lives, the same node asks for a value on a mesh with other axes. Axis i there
+  /// corresponds to axis `axes[i]` of the node's own mesh (kNone: to none), whose causes it takes. Empty: the new
+  /// layout has no causes.
   [[nodiscard]] auto asking_along(std::span<const std::uint32_t> axes) { return Meanwhile(why_, along(axes)); }
   /// While the returned object lives, the messages that are added bring this value.
   [[nodiscard]] auto bringing(PValueId value) { return Meanwhile(brought_, value); }
@@ -49,8 +51,9 @@ class Reasons {
   /// Notes a transfer that was added, or a collective and the axis of the mesh along which it works (kNone: not along a
   /// single one).
   void added(NodeId message, std::size_t axis = kNone);
-  /// Notes that the value being brought has arrived as `result`. The causes of its layout are those of the node that
-  /// asked, or those that the value had before.
+  /// Notes that the value being brought has arrived as `result`. Axis by axis: the old cause where mesh and
+  /// layout stayed the same, else what the node that asked wanted, or the old cause if it wanted nothing; none for a
+  /// replicated axis.
   void brought(PValueId result);
 
  private:
@@ -82,11 +85,11 @@ class Reasons {
   [[nodiscard]] Why along(std::span<const std::uint32_t> axes) const;
   /// The annotation that makes the message necessary.
   [[nodiscard]] Cited cited(const Node& message, std::size_t axis) const;
-  /// The annotation that causes the value to move: its user's, else its maker's.
+  /// The annotation that placed the user; if none did, the one that placed the value's producer.
   [[nodiscard]] Cited of_place() const;
   /// The annotation that asks for the new layout along the axis, or else the one that gave the old layout.
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
-  /// The node that asks for the new layout.
+  /// The node whose annotation caused the new layout along the axis; kNone: none did.
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;

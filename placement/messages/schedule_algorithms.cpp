@@ -1,4 +1,6 @@
-// The algorithms of collectives that are not direct: each is written as the steps of all members.
+// The ring, doubling, tree and hierarchical algorithms of collectives (direct and one-shot ones are in
+// placement/schedule.cpp). Where peers can be named relative to the member, the steps are written once for all members,
+// else for one member after another.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -14,7 +16,7 @@ using steps::fixed;
 using steps::flipped;
 using steps::own;
 
-/// Writes the steps of one member after another.
+/// Builds a schedule. Steps are for all members until as() is called, then for the member that it names.
 class Script {
  public:
   Script(CollectiveKind kind, std::string algorithm, int members, int root, bool guest_root) {
@@ -60,8 +62,8 @@ struct Tree {
   explicit Tree(int members)
       : children(static_cast<std::size_t>(members)), parent(static_cast<std::size_t>(members), -1) {}
 
-  /// Makes a binomial tree of these members: the i-th receives from the one at i without its lowest bit. Of the
-  /// children that with the largest subtree comes first.
+  /// Makes a binomial tree of these members: the i-th receives from the one at i without its lowest set bit. Of
+  /// the children the farthest comes first; its subtree is the largest if the number of members is a power of two.
   void join(const std::vector<int>& members) {
     const std::size_t n = members.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -90,8 +92,9 @@ void broadcast_along(Script& script, const Tree& tree) {
   }
 }
 
-/// A member folds what its children send, the nearest first: into its output at the root, else into the slot of the
-/// nearest child.
+/// A member folds in this order: what its last child sent (slot 0), its own input, then what its other children sent,
+/// the last in `children` first. The root folds into its output, others into slot 0, which they send to their parent. A
+/// member without children sends its input.
 void reduce_along(Script& script, const Tree& tree) {
   Schedule& s = script.schedule();
   for (int m = 0; m < s.members; ++m) {
@@ -238,9 +241,10 @@ class HostsAllReduce {
   int self_ = 0;
 };
 
-/// An all-reduce of a whole vector by recursive doubling. Members beyond a power of two first send their input to a
-/// neighbour, and get the result from it at the end. Slot 0 holds the sum so far, slot 1 what is received. If the
-/// number of members is a power of two, all do the same, and the steps are written once.
+/// An all-reduce of a whole vector by recursive doubling. If there are `extra` members more than a power of two,
+/// members 1, 3, … 2 extra - 1 first send their input to the member before them, and get the result from it at the end.
+/// Slot 0 holds the sum so far, slot 1 what is received. If the number of members is a power of two, all do the same,
+/// and the steps are written once.
 class Doubling {
  public:
   explicit Doubling(Script& script) : script_(script), members_(script.schedule().members) {

@@ -1,5 +1,5 @@
-// The pass that joins elementwise ops into tile regions: what it joins, what it leaves, and which values still take
-// memory.
+// The pass that joins elementwise ops, and ops that work by rows, into tile regions: what it joins, what it leaves, and
+// which values still take memory.
 #include "placement/class/fuse_elements.hpp"
 
 #include <doctest/doctest.h>

@@ -44,8 +44,8 @@ std::vector<Grams> grams_of(Context& c) {
   return all;
 }
 
-/// How often each n-gram occurs in x [batch,size], with 0 to `skip` other numbers between any two of its numbers:
-/// [batch,count]. Undefined if x is too short.
+/// Counts how often each n-gram occurs in x [batch,size]; between all neighbours in it there are equally many other
+/// numbers, 0 to `skip`. Gives [batch,count], or an undefined value if x is too short.
 Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
   Graph& graph = x.graph().current();
   Value total;
@@ -64,7 +64,8 @@ Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_
   return total;
 }
 
-/// Inputs [size] or [batch,size] as [columns] or [batch,columns].
+/// TfIdfVectorizer: x [size] or [batch,size] becomes [width] or [batch,width], where width is the largest of
+/// ngram_indexes + 1. Each n-gram adds its weighted count to the column that ngram_indexes gives it.
 Outs to_ngrams(Context& c) {
   const std::vector<Grams> all = grams_of(c);
   const Ints columns = c.integers("ngram_indexes");

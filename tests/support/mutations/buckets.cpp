@@ -125,7 +125,7 @@ std::vector<std::uint32_t> buffers_of(const PlanClass& c, const Instruction& i) 
   return buffers;
 }
 
-/// Two waits of a class with different buffers each wait for the other's collective.
+/// Two collective_waits of one class, which work on different buffers, exchange the collectives that they wait for.
 bool exchanged_waits(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, At>> pairs;
   const std::vector<At> all = all_of(plan, Opcode::collective_wait);
