@@ -2,19 +2,14 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "base/error.hpp"
-#include "base/system/log.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
-constexpr std::size_t kMostUnwritten = 1 << 16;
 
 /// The lines in the file for steps up to `before`, unchanged.
 std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files) {
@@ -39,33 +34,17 @@ std::string kept_lines(const std::string& path, std::int64_t before, FileSystem&
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, std::int64_t before, FileSystem& files, Clock& clock)
-    : path_(std::move(path)), files_(files), clock_(clock), begin_(clock.now()), flushed_(begin_) {
-  files_.write(path_, kept_lines(path_, before, files_));
-}
+MetricsFile::MetricsFile(const std::string& path, std::int64_t before, FileSystem& files, Clock& clock)
+    : clock_(clock), begin_(clock.now()), file_(path, kept_lines(path, before, files), "--metrics", files, clock) {}
 
 void MetricsFile::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
-  const TimePoint now = clock_.now();
   Json line;
   line["step"] = step;
-  line["seconds"] = std::chrono::duration<double>(now - begin_).count();
+  line["seconds"] = std::chrono::duration<double>(clock_.now() - begin_).count();
   line["entry"] = entry;
   Json& values = line["values"] = Json::object();
   for (const auto& [name, value] : metrics) values[name] = value;
-  lines_ += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (now - flushed_ >= kBetweenWrites || lines_.size() >= kMostUnwritten) flush();
-}
-
-void MetricsFile::flush() {
-  flushed_ = clock_.now();
-  const std::string lines = std::exchange(lines_, {});
-  if (lines.empty() || full_) return;
-  try {
-    files_.append(path_, lines);
-  } catch (const Error& error) {
-    full_ = true;
-    log_warn(error.text() + "\n  --metrics: the run goes on, no more lines are written");
-  }
+  file_.add(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace ferry

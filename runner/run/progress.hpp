@@ -13,7 +13,7 @@
 
 #include "base/system/clock.hpp"
 #include "graph/types/tensor.hpp"
-#include "runner/files/metrics_file.hpp"
+#include "runner/files/metrics.hpp"
 
 namespace ferry {
 
@@ -122,11 +122,11 @@ class FiniteWatch {
 class StepReport {
  public:
   struct Options {
-    std::int64_t print_every = 0;    ///< 0: no lines on stdout
-    int columns = 0;                 ///< width of the terminal; 0: no bar
-    bool timed = false;              ///< lines every few seconds on stderr
-    MetricsFile* metrics = nullptr;  ///< null: none
-    std::string entry = {};          ///< the entry that runs, for the file
+    std::int64_t print_every = 0;     ///< 0: no lines on stdout
+    int columns = 0;                  ///< width of the terminal; 0: no bar
+    bool timed = false;               ///< lines every few seconds on stderr
+    MetricsSinks* metrics = nullptr;  ///< null: none
+    std::string entry = {};           ///< the entry that runs, for these
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 

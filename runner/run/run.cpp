@@ -15,6 +15,7 @@
 #include "runner/options/selection.hpp"
 #include "runner/run/invariant_cost.hpp"
 #include "runner/run/job.hpp"
+#include "runner/run/metrics_sinks.hpp"
 #include "runner/run/progress.hpp"
 #include "runner/run/tuning_text.hpp"
 
@@ -107,14 +108,13 @@ class Run {
 
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    if (!options_.metrics.empty() && has_fetches())
-      metrics_.emplace(options_.metrics, done, local_files(), system_clock());
+    if (has_fetches()) add_sinks(options_, done, metrics_);
     StepReport::Options told = step_report_options(options_.print_every, total_);
-    told.metrics = metrics_ ? &*metrics_ : nullptr;
+    told.metrics = &metrics_;
     told.entry = selection_.entry;
     StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch}, told,
                       system_clock());
-    if (has_fetches() && (total_ > 1 || options_.print_every > 0 || metrics_))
+    if (has_fetches() && (total_ > 1 || options_.print_every > 0 || !metrics_.empty()))
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
     std::vector<Tensor> fetched;
     if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
@@ -129,7 +129,7 @@ class Run {
       report.resume();
     }
     report.pause();
-    if (metrics_) metrics_->flush();
+    metrics_.flush();
     return fetched;
   }
 
@@ -154,7 +154,7 @@ class Run {
     if (!has_fetches()) return;
     const Metrics metrics = means.take();
     print("eval after step " + std::to_string(step) + ":" + text_of(metrics) + "\n");
-    if (metrics_) metrics_->add(step, eval_->entry, metrics);
+    metrics_.add(step, eval_->entry, metrics);
   }
 
   /// Logs what --invariant costs, compared with the same run without it where that can be planned.
@@ -185,7 +185,7 @@ class Run {
   DataSize data_;
   std::int64_t total_;
   std::optional<Selection> eval_;
-  std::optional<MetricsFile> metrics_;
+  MetricsSinks metrics_;
 };
 
 }  // namespace

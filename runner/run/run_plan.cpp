@@ -9,6 +9,7 @@
 #include "runner/files/model_files.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/run/job.hpp"
+#include "runner/run/metrics_sinks.hpp"
 #include "runner/run/progress.hpp"
 #include "runner/run/run.hpp"
 
@@ -97,19 +98,19 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const auto here = cluster.local_tasks();
   const bool has_fetches = !session.plan().fetches.empty() &&
                            std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
-  std::optional<MetricsFile> metrics;
-  if (!options.metrics.empty() && has_fetches) metrics.emplace(options.metrics, 0, local_files(), system_clock());
+  MetricsSinks metrics;
+  if (has_fetches) add_sinks(options, 0, metrics);
   StepReport::Options told = step_report_options(options.print_every, steps);
-  told.metrics = metrics ? &*metrics : nullptr;
+  told.metrics = &metrics;
   told.entry = "plan";
   StepReport report(names, {.steps = steps}, told, system_clock());
   PlanSession::OnStep on_step;
-  if (has_fetches && (steps > 1 || options.print_every > 0 || metrics))
+  if (has_fetches && (steps > 1 || options.print_every > 0 || !metrics.empty()))
     on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
   const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
   const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
   report.pause();
-  if (metrics) metrics->flush();
+  metrics.flush();
   Results results;
   for (const std::size_t i : chosen) {
     results.names.push_back(names[i]);

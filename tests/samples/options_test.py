@@ -72,6 +72,17 @@ def has_steps(path):
     assert [line["step"] for line in steps] == list(range(1, len(steps) + 1)) and steps, steps
 
 
+def has_events(folder):
+    """Walks the records of each file; tests/runner/tensorboard_test.py reads them as TensorBoard does."""
+    files = list((folder / "board").glob("*/events.out.tfevents.*"))
+    assert files
+    for file in files:
+        content, at, records = file.read_bytes(), 0, 0
+        while at < len(content):
+            at, records = at + 16 + int.from_bytes(content[at:at + 8], "little"), records + 1
+        assert at == len(content) and records > 2, (file, at, records)
+
+
 def has_lines(path):
     path.write_text("# places nothing\n")
     return path
@@ -84,6 +95,7 @@ OPTIONS = {
     "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
     "--stats": Option(lambda e, f: ["--stats", f / "stats.json"], check=written("stats.json", check_stats)),
     "--metrics": Option(lambda e, f: ["--metrics", f / "metrics.jsonl"], check=written("metrics.jsonl", has_steps)),
+    "--tensorboard": Option(lambda e, f: ["--tensorboard", f / "board"], fits=lambda e: e.name == "train", check=has_events),
     "--print-every": Option(lambda e, f: ["--print-every", 1]),
     "--deadline": Option(lambda e, f: ["--deadline", 30]),
     "--invariant": Option(lambda e, f: [f"--invariant={e.tasks}", "--tasks", 1], same=False),
