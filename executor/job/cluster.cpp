@@ -47,6 +47,7 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
                   .host_memory_bytes = host_memory_bytes(),
                   .lends = {}};
   if (devices) {
+    check_device_table(*devices->table);
     const char* why = "";
     me.gpus = devices->table->count(devices->library.get(), &why);
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
