@@ -30,6 +30,9 @@ struct Promised {
 
 Promised promised(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
+  if (local_files().exists(folder) && !local_files().exists(path))
+    throw Error(Code::file, escaped(folder) + ": no saved model: it is no folder with a " + kManifest)
+        .hint("--save DIR writes one; the tensors of other files are read by the graph, with read_safetensors");
   const FileBytes bytes = local_files().read_beneath(folder, kManifest, kMaxManifestBytes);
   const auto json = nlohmann::json::parse(json_text(bytes.text()), nullptr, false);
   const auto field = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };

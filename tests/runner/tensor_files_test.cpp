@@ -8,6 +8,7 @@
 #include "base/files/files.hpp"
 #include "runner/files/model_files.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -94,6 +95,9 @@ TEST_CASE("a damaged model is refused") {
   local_files().write(model + "/manifest.json", R"({"ferry_model": 99, "hash": ""})");
   CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
   CHECK(code_of([&] { static_cast<void>(read_model(folder / "none")); }) == Code::file);
+  local_files().write(folder / "tensors.safetensors", "");
+  for (const std::string other : {folder / "tensors.safetensors", folder / "."})
+    CHECK(test::says(test::error_of([&] { static_cast<void>(read_model(other)); }), "no saved model"));
 }
 
 TEST_CASE("a model whose manifest has more behind a NUL, or says something else, is refused") {
