@@ -37,10 +37,14 @@ class PassTimes {
 
   [[nodiscard]] std::string text() const {
     double all = 0;
-    for (const Pass& pass : passes_) all += pass.seconds;
+    std::size_t width = 0;
+    for (const Pass& pass : passes_) {
+      all += pass.seconds;
+      width = std::max(width, pass.name.size());
+    }
     std::string text;
-    for (const Pass& pass : passes_) text += row(pass.name, pass.seconds, all, std::to_string(pass.runs));
-    return text + row("all", all, all, "");
+    for (const Pass& pass : passes_) text += row(width, pass, all);
+    return text + row(width, {"all", all, 1}, all);
   }
 
  private:
@@ -50,11 +54,12 @@ class PassTimes {
     std::int64_t runs = 0;
   };
 
-  static std::string row(const std::string& name, double seconds, double all, const std::string& runs) {
-    std::array<char, 128> text{};
-    std::snprintf(text.data(), text.size(), "%-17s %10.3f ms %6.1f %%", name.c_str(), seconds * 1e3,
-                  all > 0 ? 100 * seconds / all : 0);
-    return text.data() + (runs.empty() || runs == "1" ? "" : "  " + runs + " times") + "\n";
+  static std::string row(std::size_t width, const Pass& pass, double all) {
+    std::array<char, 64> times{};
+    std::snprintf(times.data(), times.size(), " %10.3f ms %6.1f %%", pass.seconds * 1e3,
+                  all > 0 ? 100 * pass.seconds / all : 0);
+    const std::string padding(width - pass.name.size(), ' ');
+    return pass.name + padding + times.data() + (pass.runs == 1 ? "" : "  " + plural(pass.runs, "time")) + "\n";
   }
 
   std::vector<Pass> passes_;
