@@ -83,13 +83,17 @@ std::uint32_t Lifetimes::common(std::uint32_t a, std::uint32_t b) const {
 
 void Lifetimes::extend_region(std::uint32_t region) {
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
-    each_operand(instruction, [&](std::uint32_t buffer) {
-      const std::uint32_t last = extend(all_[buffer], region, position_[i]);
+    const auto touch = [&](std::uint32_t buffer, std::uint32_t position) {
+      const std::uint32_t last = extend(all_[buffer], region, position);
       if (strands_ == 1) return;
       // A body runs as a part of its owner, which is on thread 0; so does the setup, before the step.
       std::uint32_t& on_strand = last_on_[buffer * strands_ + (region == 1 ? instruction.strand : 0U)];
       on_strand = std::max(on_strand, last);
-    });
+    };
+    each_operand(instruction, [&](std::uint32_t buffer) { touch(buffer, position_[i]); });
+    if (instruction.what == Opcode::loop)  // it gives what its body leaves as it was, too
+      for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
+        touch(storage_of(plan_, plan_.operands[instruction.outputs.begin + k]), end_of(i));
     each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
   });
 }

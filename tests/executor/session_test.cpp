@@ -4,7 +4,9 @@
 
 #include "graph/op/core_ops.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/executor/one_task.hpp"
@@ -66,6 +68,21 @@ TEST_CASE("a variable takes another's old value through a view of it") {
   session.run(request);
   CHECK(session.variables().at("v").str() == "[3 4]");
   CHECK(session.variables().at("w").str() == "[[30 40]]");
+}
+
+TEST_CASE("a loop may hand a value through that nobody uses, beside others") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {64}), y = g.constant(Tensor(DType::float32, {64}));
+  const Values end = while_loop(
+      {g.constant(0), x * 2.0, y + 1.0}, [](const Values& v) { return v[0] < 3; },
+      [](const Values& v) {
+        return Values{v[0] + 1, v[1], exp(v[2]) * 0.5};
+      });
+  const Cluster cluster = tasks(1);
+  Session session(g, cluster);
+  const TensorMap feeds{{"x", Tensor(DType::float32, {64})}};
+  CHECK(session.run({end[0]}, feeds)[0].str() == "3");
+  CHECK(session.run({sum(end[2])}, feeds)[0].str() == session.run({sum(end[2]), end[1]}, feeds)[0].str());
 }
 
 TEST_CASE("random graphs on random placements equal one task, bit for bit, and their traffic what was planned") {
