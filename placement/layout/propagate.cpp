@@ -200,17 +200,13 @@ class Propagator {
     for (NodeId user : users_[value]) {
       const Node& node = program_.nodes[user];
       for (std::uint32_t i = 0; i < node.inputs; ++i) {
-        if (program_.inputs(node)[i] != value || reads_sizes(node, i)) continue;
+        if (program_.inputs(node)[i] != value || is_unread(program_, node, i)) continue;
         const Taken taken = take(user, i, laid_[value].where, axis);
         if (taken.part.kind != Kind::split || (all.part.kind == Kind::split && taken.part != all.part)) return {};
         if (all.part.kind != Kind::split) all = taken;
       }
     }
     return all;
-  }
-
-  bool reads_sizes(const Node& node, std::uint32_t input) const {
-    return node.kind == NodeKind::compute && is_unread(program_, node, input);
   }
 
   Taken take(NodeId user, std::uint32_t input, WhereId where, std::size_t axis) const {

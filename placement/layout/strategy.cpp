@@ -209,11 +209,6 @@ class Chooser {
 
 }  // namespace
 
-bool is_unread(const Program& program, const Node& node, std::size_t input) {
-  return input < 32 && (node.def->unread >> input & 1U) != 0 &&
-         !program.values[program.inputs(node)[input]].type.shape.bounded();
-}
-
 std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
   std::vector<Layout> layouts(node.outputs);
   const Annotation& annotation = node.graph->op(node.op).annotation();

@@ -17,9 +17,6 @@ struct Strategy {
   static constexpr std::uint32_t kOutput = kNone - 1;
 };
 
-/// Whether the node uses only the sizes of this input: then it may lie anywhere, and nothing is moved for it.
-[[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
-
 /// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.
 [[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 

@@ -31,7 +31,10 @@ class Checker {
     require(!seen_[id], "stands in two places");
     seen_[id] = true;
     require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
-    for (const PValueId input : program_.inputs(node)) require(made_[input], "is used before it is made");
+    // What is not read need not be there: a constant that each of its users has for itself, and whose size is asked
+    // for.
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      require(made_[program_.inputs(node)[i]] || is_unread(program_, node, i), "is used before it is made");
     require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
     require(!program_.placed || node.where != kNone || may_float(node), "has no devices");
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {

@@ -207,4 +207,9 @@ std::vector<std::uint32_t> first_uses(const Program& program) {
   return first;
 }
 
+bool is_unread(const Program& program, const Node& node, std::size_t input) {
+  return node.kind == NodeKind::compute && input < 32 && (node.def->unread >> input & 1U) != 0 &&
+         !program.values[program.inputs(node)[input]].type.shape.bounded();
+}
+
 }  // namespace ferry

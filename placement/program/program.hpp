@@ -239,4 +239,8 @@ class ProgramFacts final : public OpFacts {
 /// it is only a result of the region; kNone if it is not used.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
 
+/// Whether the node is an op that uses only the sizes of this input: then the input may lie anywhere, and nothing is
+/// moved for it.
+[[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
+
 }  // namespace ferry
