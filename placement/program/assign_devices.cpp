@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
@@ -98,21 +101,21 @@ class Assigner {
   std::optional<WhereId> resolve(const Op& op) {
     const Annotation& annotation = op.annotation();
     try {
-      if (annotation.mesh != kNoMesh) return mesh_where(program_.graph->meshes()[annotation.mesh], annotation.device);
-      if (annotation.device.all_tasks())
-        return mesh_where(Mesh{{{"tasks", Mesh::kOpen}}, annotation.device}, annotation.device);
+      if (annotation.mesh != kNoMesh) return mesh_where(op, program_.graph->meshes()[annotation.mesh]);
+      if (annotation.device.all_tasks()) return mesh_where(op, Mesh{{{"tasks", Mesh::kOpen}}, annotation.device});
       const DeviceSpec& device = annotation.device;
       if (!device.task && !device.job && program_.topology->size() > 1 && !device.kind) return std::nullopt;
       DeviceSpec task = device;
       if (!task.task) task.task = 0;
       const int number = program_.topology->resolve(task);
-      return program_.single(number, kind_on(op, number, device), device.index.value_or(0));
+      const auto [kind, index] = device_on(op, {&number, 1}, device);
+      return program_.single(number, kind, index);
     } catch (Error& error) {
       throw error.note("for " + op.str());
     }
   }
 
-  WhereId mesh_where(const Mesh& mesh, const DeviceSpec& device) {
+  WhereId mesh_where(const Op& op, const Mesh& mesh) {
     Where where;
     for (int task : program_.topology->tasks_of(mesh.devices)) where.tasks.push_back(task);
     const auto total = static_cast<std::int64_t>(where.tasks.size());
@@ -128,29 +131,35 @@ class Assigner {
       throw Error(Code::plan, "the mesh " + mesh.str() + " does not fit a job of " + plural(total, "task"))
           .hint(open ? "use a number of tasks that is a multiple of " + std::to_string(fixed)
                      : "use " + plural(fixed, "task"));
-    const bool everywhere =
-        std::ranges::all_of(where.tasks, [this](int task) { return usual_kind(task) != DeviceKind::cpu; });
-    where.kind = device.kind.value_or(everywhere ? program_.options.default_device : DeviceKind::cpu);
+    std::tie(where.kind, where.index) = device_on(op, where.tasks, mesh.devices.merged(op.annotation().device));
     return program_.intern(std::move(where));
   }
 
-  DeviceKind kind_on(const Op& op, int task, const DeviceSpec& device) {
-    const DeviceKind kind = device.kind.value_or(usual_kind(task));
-    const int present = kind == DeviceKind::cpu ? 1 : program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+  /// The kind and index of the devices that `device` names on all of these tasks. If one of them has no such GPU: cpu:0
+  /// with soft placement, else Error(plan).
+  std::pair<DeviceKind, std::int32_t> device_on(const Op& op, std::span<const std::int32_t> tasks,
+                                                const DeviceSpec& device) {
+    const bool everywhere =
+        std::ranges::all_of(tasks, [this](int task) { return usual_kind(task) != DeviceKind::cpu; });
+    const DeviceKind kind = device.kind.value_or(everywhere ? program_.options.default_device : DeviceKind::cpu);
     const int index = device.index.value_or(0);
-    if (index < present) return kind;
-    const std::string missing =
-        "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
-    const int gpus = program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
-    const std::string there = "task " + std::to_string(task) + " has cpu:0" +
-                              (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has no GPU");
-    if (!program_.options.soft_placement || kind == DeviceKind::cpu)
-      throw Error(Code::plan, "there is no device " + missing)
-          .note(there)
-          .at(op.line())
-          .hint("--soft-placement moves such ops to the CPU");
-    program_.warnings.push_back("moved " + op.str() + " from " + missing + " to cpu:0: " + there);
-    return DeviceKind::cpu;
+    for (const std::int32_t task : tasks) {
+      const int gpus = program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+      if (index < (kind == DeviceKind::cpu ? 1 : gpus)) continue;
+      const std::string missing =
+          "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
+      const std::string there = "task " + std::to_string(task) + " has cpu:0" +
+                                (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has no GPU");
+      if (!program_.options.soft_placement || kind == DeviceKind::cpu)
+        throw Error(Code::plan, "there is no device " + missing)
+            .note(there)
+            .at(op.line())
+            .hint(kind == DeviceKind::cpu ? "each task has one CPU device, cpu:0, however many cores it uses"
+                                          : "--soft-placement moves such ops to the CPU");
+      program_.warnings.push_back("moved " + op.str() + " from " + missing + " to cpu:0: " + there);
+      return {DeviceKind::cpu, 0};
+    }
+    return {kind, index};
   }
 
   /// Bytes of inputs and outputs that move to or from other devices if the node runs on `where`.
@@ -332,6 +341,7 @@ class Assigner {
         program_.kernels->find(node.def->name, DeviceKind::cpu) != nullptr) {
       Where cpu = program_.where(node);
       cpu.kind = DeviceKind::cpu;
+      cpu.index = 0;
       program_.warnings.push_back("moved " + op.str() + " from " + program_.where(node).str() +
                                   " to the CPU: no kernel");
       program_.nodes[id].where = program_.intern(std::move(cpu));
