@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/files/files.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/log.hpp"
@@ -36,6 +37,7 @@ class PassTimes {
   }
 
   [[nodiscard]] std::string text() const {
+    if (passes_.empty()) return {};
     double all = 0;
     std::size_t width = 0;
     for (const Pass& pass : passes_) {
@@ -68,27 +70,36 @@ class PassTimes {
 int plan(PrintedPlanOptions options) {
   PassTimes times;
   std::string dumped;
-  if (options.times || !options.dump_after.empty())
+  const bool of_passes = options.times || !options.dump_after.empty();
+  if (of_passes)
     options.on_pass = [&](const PassReport& pass) {
       times.add(pass.name, pass.seconds);
       if (pass.name == options.dump_after) dumped += pass.text();
     };
-  const PlanResult result = plan_of(options);
-  const TimePoint start = system_clock().now();
-  require_verified(result.plan);
-  times.add("verify", std::chrono::duration<double>(system_clock().now() - start).count());
+  const auto print_passes = [&] {
+    if (!options.dump_after.empty()) print(dumped);
+    if (options.times) print(times.text());
+  };
+  PlanResult result;
+  try {
+    result = plan_of(options);
+    const TimePoint start = system_clock().now();
+    require_verified(result.plan);
+    times.add("verify", std::chrono::duration<double>(system_clock().now() - start).count());
+  } catch (const Error&) {
+    print_passes();
+    throw;
+  }
   for (const std::string& warning : result.warnings) log_warn(warning);
   if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan, options.whole)));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
-  if (!options.dump_after.empty())
-    print(dumped);
-  else if (options.as_json)
+  if (options.as_json && options.dump_after.empty())
     print(plan_json(result.plan));
-  else if (options.as_dot)
+  else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
-  else if (options.svg.empty() && options.save.empty() && !options.times)
+  else if (options.svg.empty() && options.save.empty() && !of_passes)
     print(text_of(result.plan));
-  if (options.times) print(times.text());
+  print_passes();
   return 0;
 }
 
