@@ -33,8 +33,10 @@ void check_indices(const Array& indices, std::int64_t rows) {
   const auto* end = index + indices.count();
   const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < -rows || i >= rows; });
   if (wrong != end)
-    throw BadValue(1, "the index " + std::to_string(*wrong) + " is out of range for " + std::to_string(rows) +
-                          " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
+    throw BadValue(1, "the index " + std::to_string(*wrong) + " is out of range for " +
+                          (rows == 0 ? "no rows"
+                                     : std::to_string(rows) + " rows, " + std::to_string(-rows) + " to " +
+                                           std::to_string(rows - 1)));
 }
 
 /// A checked index counted from the front.
