@@ -234,15 +234,20 @@ class Builder {
     return minimum(maximum(cast(y, DType::int64), 0), x.shape()[axis].size() - 1);
   }
 
-  /// Subtracts 1 from x up to three times; half of the time a constant says how often, else a value of the graph.
+  /// Subtracts 1 from x up to three times; half of the time a constant says how often, else a value of the graph. A
+  /// third of the loops hand a value through that nobody uses.
   Value loop(const Value& x, std::optional<double>& most) {
     const std::int32_t times = dice_.below(4);
     const Value count = dice_.one_in(2) ? graph().constant(times, DType::int32) : small(dice_.of(values_).value);
+    Values begin{graph().constant(0, DType::int32), x};
+    if (dice_.one_in(3)) begin.push_back(dice_.of(values_).value);
     most = *most + 4;
     return while_loop(
-        {graph().constant(0, DType::int32), x}, [&](const Values& c) { return less(c[0], count); },
+        begin, [&](const Values& c) { return less(c[0], count); },
         [&](const Values& c) {
-          return Values{c[0] + 1, c[1] - 1};
+          Values next{c[0] + 1, c[1] - 1};
+          next.insert(next.end(), c.begin() + 2, c.end());
+          return next;
         })[1];
   }
 
