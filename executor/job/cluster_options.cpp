@@ -49,7 +49,7 @@ std::optional<std::uint64_t> simulation_seed(std::string_view device) {
   constexpr std::string_view kName = "sim";
   if (device == kName) return 1;
   if (!device.starts_with(kName) || device.size() <= kName.size() || device[kName.size()] != ':') return {};
-  return whole_number("--device", device.substr(kName.size() + 1), std::uint64_t{0}, UINT64_MAX);
+  return whole_number("--device sim: the seed", device.substr(kName.size() + 1), std::uint64_t{0}, UINT64_MAX);
 }
 
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {

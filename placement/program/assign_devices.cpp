@@ -349,7 +349,7 @@ class Assigner {
     }
     throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
         .hint(kind == DeviceKind::gpu
-                  ? "place it on cpu:0, or use --soft-placement"
+                  ? "place it on cpu:0 (--device cpu), simulate GPUs (--device sim), or use --soft-placement"
                   : "load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
   }
 
