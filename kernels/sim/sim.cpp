@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
@@ -158,10 +159,9 @@ void run_first(Context& context, Queue& queue) {
       std::memcpy(real(context, work.to), real(context, const_cast<std::byte*>(work.from)), work.bytes);
   } catch (const BadValue& bad) {
     fail(context, bad.code(), bad.text(), work.launch.tag, static_cast<std::int64_t>(bad.input()));
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = as_error(std::current_exception(), Code::program, "its code");
     fail(context, error.code(), error.text(), work.launch.tag);
-  } catch (const std::exception& error) {
-    fail(context, Code::program, error.what(), work.launch.tag);
   }
 }
 

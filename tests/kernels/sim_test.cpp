@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <stdexcept>
 
 #include "tests/support/device_suite.hpp"
 #include "tests/support/threads.hpp"
@@ -166,11 +167,11 @@ TEST_CASE("kernels work on memory of their device alone") {
   });
 }
 
-TEST_CASE("what a kernel throws is the device's failure, and names the kernel") {
+/// Checks that the device's failure is what `kernel` throws, and names it.
+void check_fails(void (*kernel)(KernelRun&), Code code, const std::string& text, std::int64_t input) {
   Desk desk(1);
   Run run(desk.x.get(), desk.y.get());
-  const auto fails = [](KernelRun&) { throw BadValue(0, "an index is out of range"); };
-  desk.devices.launch(desk.a.get(), {fails, &run.run, &run});
+  desk.devices.launch(desk.a.get(), {kernel, &run.run, &run});
   desk.devices.record(desk.a.get(), desk.event.get());
   for (int time = 0; time < 2; ++time) {  // the failure is reported again
     try {
@@ -178,10 +179,18 @@ TEST_CASE("what a kernel throws is the device's failure, and names the kernel") 
       FAIL("it has not failed");
     } catch (const FailedWork& failed) {
       CHECK(failed.tag() == &run);
-      CHECK(failed.input() == 0);
-      CHECK(failed.text() == "an index is out of range");
+      CHECK(failed.code() == code);
+      CHECK(failed.input() == input);
+      CHECK(failed.text() == text);
     }
   }
+}
+
+TEST_CASE("what a kernel throws is the device's failure, and names the kernel") {
+  check_fails([](KernelRun&) { throw BadValue(0, "an index is out of range"); }, Code::program,
+              "an index is out of range", 0);
+  check_fails([](KernelRun&) { throw std::runtime_error("enough"); }, Code::program, "its code threw: enough", -1);
+  check_fails([](KernelRun&) { throw 42; }, Code::program, "its code threw: something that is no std::exception", -1);
 }
 
 TEST_CASE("the host cannot touch the device's memory") {

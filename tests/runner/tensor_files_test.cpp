@@ -96,7 +96,7 @@ TEST_CASE("a damaged model is refused") {
   CHECK(code_of([&] { static_cast<void>(read_model(model)); }) == Code::file);
   CHECK(code_of([&] { static_cast<void>(read_model(folder / "none")); }) == Code::file);
   local_files().write(folder / "tensors.safetensors", "");
-  for (const std::string other : {folder / "tensors.safetensors", folder / "."})
+  for (const std::string& other : {folder / "tensors.safetensors", folder / "."})
     CHECK(test::says(test::error_of([&] { static_cast<void>(read_model(other)); }), "no saved model"));
 }
 
