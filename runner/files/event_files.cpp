@@ -1,5 +1,7 @@
 #include "runner/files/event_files.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <bit>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "base/system/host_name.hpp"
 #include "base/system/log.hpp"
 #include "base/system/wall_time.hpp"
+#include "runner/files/tensor_files.hpp"
 
 namespace ferry {
 namespace {
@@ -85,10 +88,12 @@ std::string scalars(std::int64_t step, const Metrics& metrics) {
   return event(step, text(5, values));
 }
 
-/// TensorBoard reads the files of a folder in the order of their names.
+/// A name that no other process takes. TensorBoard reads the files of a folder in the order of their names: those of
+/// one second in that of the processes, unless their numbers begin anew.
 std::string new_file_in(const std::string& folder, FileSystem& files) {
-  const std::string seconds = std::to_string(static_cast<std::int64_t>(wall_seconds()));
-  const std::string path = folder + "/events.out.tfevents." + seconds + "." + this_host_name();
+  const std::string seconds = std::to_string(static_cast<std::int64_t>(wall_seconds())), pid = std::to_string(getpid());
+  const std::string padding(pid.size() < 7 ? 7 - pid.size() : 0, '0');
+  const std::string path = folder + "/events.out.tfevents." + seconds + "." + this_host_name() + "." + padding + pid;
   if (!files.exists(path)) return path;
   for (int i = 1;; ++i)
     if (const std::string next = path + "." + std::to_string(i); !files.exists(next)) return next;
@@ -114,7 +119,8 @@ void EventFiles::add(std::int64_t step, std::string_view entry, const Metrics& m
 }
 
 std::unique_ptr<GrowingFile> EventFiles::file_for(std::string_view entry) {
-  const std::string folder = folder_ + "/" + std::string(entry), first = first_event() + restart(before_ + 1);
+  const std::string folder = folder_ + "/" + file_name_of(std::string(entry)),
+                    first = first_event() + restart(before_ + 1);
   try {
     files_.make_folders(folder);
     return std::make_unique<GrowingFile>(new_file_in(folder, files_), first, "--tensorboard", files_, clock_);

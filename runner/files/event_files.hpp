@@ -14,9 +14,10 @@
 
 namespace ferry {
 
-/// DIR/ENTRY/events.out.tfevents.SECONDS.HOST: a run of TensorBoard's for each entry, with a scalar for each fetch. The
-/// format is that of TFRecord files with serialized tensorflow.Event messages (tensorflow/core/util/event.proto). What
-/// a folder already has stays; TensorBoard drops those steps of it that the run does again. Used from one thread.
+/// DIR/ENTRY/events.out.tfevents.SECONDS.HOST.PROCESS: a run of TensorBoard's for each entry, with a scalar for each
+/// fetch. The folder's name is file_name_of() the entry, so that none leads out of DIR. The format is that of TFRecord
+/// files with serialized tensorflow.Event messages (tensorflow/core/util/event.proto). What a folder already has stays;
+/// TensorBoard drops those steps of it that the run does again. Used from one thread.
 class EventFiles final : public MetricsSink {
  public:
   /// `before`: steps that were done before this run. Files are made with the first scalars of their entry. Errors as

@@ -53,6 +53,17 @@ TEST_CASE("each entry is a run of TensorBoard's, each scalar a tag") {
   CHECK(eval.find("accuracy") == std::string::npos);
 }
 
+TEST_CASE("no entry's name leads out of the folder") {
+  const test::TempFolder folder;
+  test::ManualClock clock;
+  {
+    EventFiles files(folder / "board", 0, local_files(), clock);
+    files.add(1, "../../etc/passwd", {{"loss", 0.5}});
+  }
+  CHECK(file_of(folder / "board", "_._.._etc_passwd").find("loss") != std::string::npos);
+  CHECK(local_files().list(folder / ".") == std::vector<std::string>{"board"});
+}
+
 TEST_CASE("a full disk costs the scalars, not the run, and is told once") {
   enum Change { kFolder, kFolderOfEntry, kFirstBytes, kMoreBytes };
   for (const Change change : {kFolderOfEntry, kFirstBytes, kMoreBytes}) {
