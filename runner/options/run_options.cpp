@@ -142,7 +142,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                  "The fetched scalars of each step, a line of JSON each, while the run goes on")
       ->type_name("FILE.jsonl");
   app.add_option("--tensorboard", options.tensorboard,
-                 "The same as event files for TensorBoard, a folder in DIR for each entry")
+                 "The fetched scalars of each step as event files for TensorBoard, a folder in DIR for each entry")
       ->type_name("DIR");
   app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
       ->type_name("FILE.json");

@@ -9,11 +9,13 @@
 
 namespace ferry {
 
-void add_sinks(const RunOptions& options, std::int64_t before, MetricsSinks& sinks) {
+MetricsSinks sinks_of(const RunOptions& options, std::int64_t before) {
+  MetricsSinks sinks;
   if (!options.metrics.empty())
     sinks.add(std::make_unique<MetricsFile>(options.metrics, before, local_files(), system_clock()));
   if (!options.tensorboard.empty())
     sinks.add(std::make_unique<EventFiles>(options.tensorboard, before, local_files(), system_clock()));
+  return sinks;
 }
 
 }  // namespace ferry

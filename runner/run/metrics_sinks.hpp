@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// Adds what --metrics and --tensorboard ask for. `before`: steps that were done before this run.
-void add_sinks(const RunOptions& options, std::int64_t before, MetricsSinks& sinks);
+/// What --metrics and --tensorboard ask for. `before`: steps that were done before this run.
+[[nodiscard]] MetricsSinks sinks_of(const RunOptions& options, std::int64_t before);
 
 }  // namespace ferry

@@ -146,10 +146,9 @@ void StepReport::update(std::span<const Tensor> fetched) {
     log_warn(warning);
   }
   const bool line_due = options_.timed && timed_.due(done_);
-  const bool has_sinks = options_.metrics != nullptr && !options_.metrics->empty();
-  if (options_.columns == 0 && options_.print_every == 0 && !has_sinks && !line_due) return;
+  if (options_.columns == 0 && options_.print_every == 0 && options_.metrics == nullptr && !line_due) return;
   const Metrics metrics = metrics_of(names_, fetched);
-  if (has_sinks) options_.metrics->add(done_, options_.entry, metrics);
+  if (options_.metrics != nullptr) options_.metrics->add(done_, options_.entry, metrics);
   if (line_due) write_stderr(timed_.line(done_, metrics));
   if (options_.print_every > 0)
     if (const std::string line = lines_.update(done_, metrics); !line.empty()) {

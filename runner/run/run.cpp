@@ -108,9 +108,9 @@ class Run {
 
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    if (has_fetches()) add_sinks(options_, done, metrics_);
+    if (has_fetches()) metrics_ = sinks_of(options_, done);
     StepReport::Options told = step_report_options(options_.print_every, total_);
-    told.metrics = &metrics_;
+    told.metrics = metrics_.empty() ? nullptr : &metrics_;
     told.entry = selection_.entry;
     StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch}, told,
                       system_clock());

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "base/files/files.hpp"
 #include "base/text.hpp"
@@ -98,10 +97,9 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const auto here = cluster.local_tasks();
   const bool has_fetches = !session.plan().fetches.empty() &&
                            std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
-  MetricsSinks metrics;
-  if (has_fetches) add_sinks(options, 0, metrics);
+  MetricsSinks metrics = has_fetches ? sinks_of(options, 0) : MetricsSinks();
   StepReport::Options told = step_report_options(options.print_every, steps);
-  told.metrics = &metrics;
+  told.metrics = metrics.empty() ? nullptr : &metrics;
   told.entry = "plan";
   StepReport report(names, {.steps = steps}, told, system_clock());
   PlanSession::OnStep on_step;
