@@ -5,9 +5,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 
+#include "base/system/host_name.hpp"
 #include "base/system/system_file.hpp"
 #include "base/text.hpp"
 
@@ -42,16 +42,11 @@ std::vector<int> affinity_mask() {
   return cores;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 }  // namespace
 
 Machine this_machine() {
   Machine machine;
-  machine.host = host_name();
+  machine.host = this_host_name();
   machine.cpu = field_of("/proc/cpuinfo", "model name");
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.mask = affinity_mask();
