@@ -25,6 +25,12 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
       throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
                                   ", which has " + std::to_string(there))
           .hint("--threads " + std::to_string(wanted) + ", or make the plan anew from its graph");
+    const int gpus = cluster.topology().tasks[static_cast<std::size_t>(task)].gpus;
+    for (const PlanDevice& device : plan.class_for(task).devices)
+      if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
+        throw Error(Code::plan, "the plan is for gpu:" + std::to_string(device.index) + " of task " +
+                                    std::to_string(task) + ", which has " + plural(gpus, "GPU"))
+            .hint("--device sim, if it was made with that, or make the plan anew from its graph");
   }
 }
 

@@ -47,7 +47,7 @@ class Assigner {
                    (tasks[t].gpus == 0 ? " and no GPU" : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
     }
     if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
-    if (missing) throw error.hint("--device auto or --device cpu");
+    if (missing) throw error.hint("--device auto or --device cpu; --device sim simulates GPUs");
   }
 
   void region(RegionId id) {
@@ -155,7 +155,7 @@ class Assigner {
             .note(there)
             .at(op.line())
             .hint(kind == DeviceKind::cpu ? "each task has one CPU device, cpu:0, however many cores it uses"
-                                          : "--soft-placement moves such ops to the CPU");
+                                          : "--soft-placement moves such ops to the CPU, --device sim simulates GPUs");
       program_.warnings.push_back("moved " + op.str() + " from " + missing + " to cpu:0: " + there);
       return {DeviceKind::cpu, 0};
     }
