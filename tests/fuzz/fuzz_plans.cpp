@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -38,6 +37,7 @@
 #include "tests/op_cases/case.hpp"
 #include "tests/support/random_graph.hpp"
 #include "tests/support/random_plan.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace ferry::test {
 namespace {
@@ -155,6 +155,12 @@ std::uint64_t run(Plan plan, std::uint64_t seed) {
   return hasher.digest();
 }
 
+constexpr const char* kException = "an exception: ";
+
+std::string code_text(Code code) {
+  return "code " + std::to_string(static_cast<int>(code)) + ": ";
+}
+
 /// The exit code of the child: 0 when the plan ran, 1 for what is wrong, 2 for errors that may be, 3 when tasks waited
 /// for one another. Writes the reason to `out`.
 int judge(const Plan& plan, std::uint64_t seed, int out) {
@@ -166,12 +172,12 @@ int judge(const Plan& plan, std::uint64_t seed, int out) {
     if (!shares_memory(plan) || mpi_launch()->rank == 0) say(std::to_string(results));
     return 0;
   } catch (const Error& error) {
-    say("code " + std::to_string(static_cast<int>(error.code())) + ": " + error.text());
+    say(code_text(error.code()) + error.text());
     if (error.code() == Code::stalled) return 3;
     // Of a job of processes, another one may have ended with the cause.
     return error.code() == Code::bug || (error.code() == Code::peer_lost && !shares_memory(plan)) ? 1 : 2;
   } catch (const std::exception& error) {
-    say(std::string("an exception: ") + error.what());
+    say(std::string(kException) + error.what());
   }
   return 1;
 }
@@ -185,12 +191,8 @@ bool has_conditions(const Plan& plan) {
   });
 }
 
-/// Becomes a job of processes, which do share memory: of this program, with --run.
-[[noreturn]] void run_in_processes(const Plan& plan, std::uint64_t seed, int out) {
-  const std::string file = "/tmp/ferry-fuzz-" + std::to_string(getppid()) + ".plan";
-  const std::vector<std::byte> bytes = encode_plan(plan);
-  std::ofstream(file, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+/// Becomes a job of processes, which do share memory: of this program, with --run and the plan's file.
+[[noreturn]] void run_in_processes(const Plan& plan, const std::string& file, std::uint64_t seed, int out) {
   dup2(out, STDOUT_FILENO);
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -203,6 +205,9 @@ bool has_conditions(const Plan& plan) {
 
 /// Runs the plan in a child process; `said` gets what it says.
 Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
+  static const TempFolder folder;
+  const std::string file = folder / "run.plan";
+  if (shares_memory(plan)) local_files().write(file, encode_plan(plan));
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Error(Code::resource, "pipe");
   const pid_t child = fork();
@@ -211,7 +216,7 @@ Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
     setrlimit(RLIMIT_CORE, &no_core);
     const int nothing = open("/dev/null", O_WRONLY);
     dup2(nothing, STDERR_FILENO);
-    if (shares_memory(plan)) run_in_processes(plan, seed, ends[1]);
+    if (shares_memory(plan)) run_in_processes(plan, file, seed, ends[1]);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take terabytes of addresses
     constexpr rlim_t kSpace = rlim_t{8} << 30;
     const rlimit space{kSpace, kSpace};
@@ -239,7 +244,10 @@ Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
   if (!in_time || (WIFEXITED(status) && WEXITSTATUS(status) == 3))
     return has_conditions(plan) ? Outcome::endless : Outcome::wrong;
   if (WIFSIGNALED(status)) said += std::string("died: ") + strsignal(WTERMSIG(status));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == 1) return Outcome::wrong;
+  // mpirun ends as the first task did that it misses, and with 128 and the signal's number if that was killed.
+  const bool is_bug =
+      said.find(code_text(Code::bug)) != std::string::npos || said.find(kException) != std::string::npos;
+  if (is_bug || !WIFEXITED(status) || WEXITSTATUS(status) == 1 || WEXITSTATUS(status) > 128) return Outcome::wrong;
   return WEXITSTATUS(status) == 0 ? Outcome::ran : Outcome::failed;
 }
 
@@ -302,10 +310,12 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     Outcome outcome = judged(plan, seed, said);
     if (outcome == Outcome::ran && says_only_how(changed)) {
       std::string before;
-      ++compared;
-      if (judged(sample.plan, seed, before) == Outcome::ran && before != said) {
-        outcome = Outcome::wrong;
-        said = "other results";
+      if (judged(sample.plan, seed, before) == Outcome::ran) {
+        ++compared;
+        if (before != said) {
+          outcome = Outcome::wrong;
+          said = "other results";
+        }
       }
     }
     ++counts[outcome];
