@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "base/system/interrupt.hpp"
-#include "base/system/log.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "tests/support/faulty_files.hpp"
+#include "tests/support/log_text.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 #include "tests/support/walk.hpp"
@@ -39,23 +39,6 @@ using test::TempFolder;
 using test::Walk;
 
 constexpr std::int64_t kSteps = 9;
-
-/// Collects what is logged while it lives.
-class Log {
- public:
-  Log()
-      : before_(log_sink([this](LogLevel, std::string_view lines) {
-          text += lines;
-          return true;
-        })) {}
-  ~Log() { log_sink(before_); }
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-  std::string text;
-
- private:
-  LogSink before_;
-};
 
 /// Runs to step kSteps, from the newest checkpoint in the folder if there is one. Saves every two steps and keeps two.
 TensorMap run_all(const std::string& folder, FileSystem& files, int tasks = 2) {
@@ -125,7 +108,7 @@ TEST_CASE("087 the disk is full at any change: exit code 7, nothing incomplete s
     CAPTURE(at);
     const TempFolder folder;
     FaultyFiles files(at, FaultyFiles::Fault::full);
-    const Log log;
+    const test::LogText log;
     const Error error = error_of([&] { run_all(folder.path(), files); });
     if (!files.broken()) break;
     ++failures;
@@ -148,7 +131,7 @@ TEST_CASE("089, 097 a crash at any change, of a file being written or of old che
     CAPTURE(at);
     const TempFolder folder;
     FaultyFiles files(at, FaultyFiles::Fault::crash);
-    const Log log;
+    const test::LogText log;
     static_cast<void>(error_of([&] { run_all(folder.path(), files); }));
     if (!files.broken()) break;
     ++crashes;
@@ -168,7 +151,7 @@ TEST_CASE("089, 090 a shard that is cut or missing: the one before is used, and 
     const Saved saved;
     const std::string shard = saved.last + "/task-00001.safetensors";
     cut ? fs::resize_file(shard, fs::file_size(shard) - 5) : static_cast<void>(fs::remove(shard));
-    const Log log;
+    const test::LogText log;
     std::int64_t step = 0;
     CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
     CHECK(step == 8);
@@ -282,7 +265,7 @@ TEST_CASE("096 any failed fsync is a failed save, and what was there can be load
   for (int at = 0;; ++at) {
     CAPTURE(at);
     const TempFolder folder;
-    const Log log;
+    const test::LogText log;
     syncs_until_failure = at;
     const Error error = error_of([&] { run_all(folder.path(), local_files()); });
     const bool failed = syncs_until_failure < 0;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system/log.hpp"
 #include "graph/graph.hpp"
 #include "runner/run/run_main.hpp"
+#include "tests/support/log_text.hpp"
 
 namespace ferry {
 namespace {
@@ -38,14 +38,9 @@ std::string refused(std::vector<const char*> words) {
 
 /// The code that guarded() returns, and what it logs.
 std::pair<int, std::string> reported(const Action& body) {
-  std::string lines;
-  auto before = log_sink([&](LogLevel, std::string_view text) {
-    lines += text;
-    return true;
-  });
+  const test::LogText log;
   const int code = guarded(body);
-  log_sink(before);
-  return {code, lines};
+  return {code, log.text};
 }
 
 TEST_CASE("a program whose graph cannot be made for what its own code threw") {

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "base/system/log.hpp"
 #include "tests/support/faulty_files.hpp"
+#include "tests/support/log_text.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -70,11 +70,7 @@ TEST_CASE("a full disk costs the scalars, not the run, and is told once") {
     const test::TempFolder folder;
     test::ManualClock clock;
     test::FaultyFiles full(change, test::FaultyFiles::Fault::full);
-    std::string warnings;
-    const auto before = log_sink([&](LogLevel, std::string_view text) {
-      warnings += text;
-      return true;
-    });
+    const test::LogText log;
     {
       EventFiles files(folder / "board", 0, full, clock);
       for (std::int64_t step = 1; step <= 3; ++step) {
@@ -82,10 +78,9 @@ TEST_CASE("a full disk costs the scalars, not the run, and is told once") {
         files.add(step, "train", {{"loss", 0.5}});
       }
     }
-    log_sink(before);
-    CHECK(warnings.find("No space left on device") != std::string::npos);
-    CHECK(warnings.find("--tensorboard: the run goes on") != std::string::npos);
-    CHECK(warnings.find("--tensorboard") == warnings.rfind("--tensorboard"));
+    CHECK(log.text.find("No space left on device") != std::string::npos);
+    CHECK(log.text.find("--tensorboard: the run goes on") != std::string::npos);
+    CHECK(log.text.find("--tensorboard") == log.text.rfind("--tensorboard"));
   }
 }
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "base/system/log.hpp"
 #include "tests/support/faulty_files.hpp"
+#include "tests/support/log_text.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -71,11 +71,7 @@ TEST_CASE("a full disk costs the lines, not the run, and is told once") {
   const test::TempFolder folder;
   test::ManualClock clock;
   test::FaultyFiles files(1, test::FaultyFiles::Fault::full);
-  std::string warnings;
-  const auto before = log_sink([&](LogLevel, std::string_view text) {
-    warnings += text;
-    return true;
-  });
+  const test::LogText log;
   {
     MetricsFile file(folder / "m.jsonl", 0, files, clock);
     for (std::int64_t step = 1; step <= 3; ++step) {
@@ -83,9 +79,8 @@ TEST_CASE("a full disk costs the lines, not the run, and is told once") {
       file.add(step, "train", {{"loss", 1}});
     }
   }
-  log_sink(before);
-  CHECK(warnings.find("No space left on device") != std::string::npos);
-  CHECK(warnings.find("--metrics") == warnings.rfind("--metrics"));
+  CHECK(log.text.find("No space left on device") != std::string::npos);
+  CHECK(log.text.find("--metrics") == log.text.rfind("--metrics"));
   CHECK(text_in(folder / "m.jsonl").empty());
 }
 
