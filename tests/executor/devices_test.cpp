@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "comm/transport.hpp"
 #include "executor/job/cluster_state.hpp"
@@ -21,6 +22,8 @@
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
 #include "placement/verify/verify.hpp"
+#include "tests/support/has.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -91,12 +94,6 @@ std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector
   }
   transports[0]->close();
   return error;
-}
-
-/// "" if `text` is not empty and contains `part`; else what to show in the report.
-std::string without(const std::string& text, const std::string& part) {
-  if (text.empty()) return "nothing, not: " + part;
-  return text.find(part) != std::string::npos ? "" : text;
 }
 
 // ---- Finding instructions ----
@@ -251,7 +248,7 @@ TEST_CASE("what is planned for a device is verified, and gives the bits of the h
   transports[0]->close();
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);
-    CHECK(error_of(plan, simulated_devices(seed), &got) == "");
+    REQUIRE(error_of(plan, simulated_devices(seed), &got) == "");
     for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i].same_bits(wanted[i]));
   }
 }
@@ -261,10 +258,10 @@ TEST_CASE("flaws of plans are refused, and reported by the device when they are 
     CAPTURE(std::string(flaw.what));
     Plan plan = planned();
     flaw.plant(plan);
-    CHECK(without(refusal(plan), flaw.refused) == "");
+    CHECK(test::has(refusal(plan), flaw.refused));
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       CAPTURE(seed);
-      CHECK(without(error_of(plan, simulated_devices(seed)), flaw.reported) == "");
+      CHECK(test::has(error_of(plan, simulated_devices(seed)), flaw.reported));
     }
   }
 }
@@ -291,7 +288,7 @@ TEST_CASE("an executor that forgets an event, a wait or a host that waits is rep
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       CAPTURE(seed);
       DeviceTable table{};
-      CHECK(without(error_of(plan, flawed(seed, table, plant)), "the simulated device has found a race") == "");
+      CHECK(test::has(error_of(plan, flawed(seed, table, plant)), "the simulated device has found a race"));
     }
   }
 }
@@ -302,6 +299,16 @@ std::vector<Tensor> run(const Graph& g, const std::vector<Value>& fetches, const
                         std::optional<std::uint64_t> simulated) {
   Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .jobs = "", .simulated = simulated}));
   return session.run(fetches, feeds);
+}
+
+/// The devices on which the task has values, in the order of their names.
+std::string devices_of(const Plan& plan, int task) {
+  std::set<std::string> names;
+  for (const PlanDevice& device : plan.class_for(task).devices)
+    names.insert(std::string(name_of(device.kind)) + ":" + std::to_string(device.index));
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
 }
 
 TEST_CASE("an annotation places an op on the host or one of several devices, and values go there") {
@@ -315,29 +322,49 @@ TEST_CASE("an annotation places an op on the host or one of several devices, and
   std::vector<float> numbers(kElements);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
   const TensorMap feeds{{"x", Tensor::of<float>({kElements}, numbers)}};
-  const std::vector<Tensor> got = run(g, made, feeds, 2, 7);
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 7}));
+  const std::vector<Tensor> got = session.run(made, feeds);
   float wanted = 5;
   for (const Tensor& tensor : got) {
     wanted = wanted * 3 + 1;
     CHECK(tensor.data<float>()[5] == wanted);
   }
+  RunRequest request;
+  request.fetches = made;
+  request.feeds = feeds;
+  const Plan& plan = session.plan(request).plan;
+  CHECK(devices_of(plan, 0) == "cpu:0 gpu:0 gpu:3");
+  CHECK(devices_of(plan, 1) == "cpu:0 gpu:1");
 }
 
-TEST_CASE("a device that a task has not is refused with the line; so is what has no kernel there") {
+TEST_CASE("a device that a task has not is refused with the line") {
   Graph g;
   const Value x = g.input("x", DType::float32, {kElements});
   const auto there = g.device("/task:0/gpu:8");
   const Value y = (x + 1).named("y");
-  CHECK_THROWS_WITH_AS(run(g, {y}, {{"x", Tensor(DType::float32, {kElements})}}, 1, 1),
-                       doctest::Contains("there is no device /task:0/gpu:8"), Error);
+  const Error error = test::error_of([&] {
+    static_cast<void>(run(g, {y}, {{"x", Tensor(DType::float32, {kElements})}}, 1, 1));
+  });
+  CHECK(test::says(error, "there is no device /task:0/gpu:8"));
+  CHECK(test::says(error, "devices_test.cpp:"));
 }
 
 TEST_CASE("a variable goes from device to device with the plans that use it, and is saved from there") {
   Graph g;
   const Value w = g.variable("w", g.constant(Tensor::of<float>({3}, {1, 2, 3})));
   const Value step = assign(w, w * 2);
+  Value there;
+  {
+    const auto scope = g.device("/task:0/gpu:3");
+    there = w * 10;
+  }
   Session session(g, Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 3}));
-  for (int i = 0; i < 3; ++i) static_cast<void>(session.run({step}));
+  for (int i = 0; i < 2; ++i) static_cast<void>(session.run({step}));
+  RunRequest elsewhere;
+  elsewhere.fetches = {there};
+  CHECK(session.run(elsewhere)[0].same_bits(Tensor::of<float>({3}, {40, 80, 120})));
+  CHECK(devices_of(session.plan(elsewhere).plan, 0) == "cpu:0 gpu:3");
+  static_cast<void>(session.run({step}));
   CHECK(session.variables().at("w").same_bits(Tensor::of<float>({3}, {8, 16, 24})));
   session.restore({{"w", Tensor::of<float>({3}, {5, 6, 7})}});
   CHECK(session.run({step})[0].same_bits(Tensor::of<float>({3}, {10, 12, 14})));
@@ -380,7 +407,7 @@ TEST_CASE("a device that fails in the middle of a step stops all tasks, and the 
   DeviceTable table = *cluster.state().devices->table;
   launch_there = table.launch;
   failure_there = table.failure;
-  launches = 0;
+  launches = -1000;  // none fails
   table.launch = [](void* queue, const DeviceLaunch* launch) {
     if (++launches != 6) return launch_there(queue, launch);
     lost.tag = launch->tag;
@@ -389,14 +416,13 @@ TEST_CASE("a device that fails in the middle of a step stops all tasks, and the 
   table.failure = [](void* devices) { return launches < 6 ? failure_there(devices) : &lost; };
   cluster.state().devices->table = &table;
   Session session(g, cluster);
-  try {
-    static_cast<void>(session.run({x}, {{"x", Tensor(DType::float32, {kElements})}}));
-    FAIL("it has run");
-  } catch (const Error& error) {
-    CHECK(error.code() == Code::peer_lost);
-    CHECK(without(error.text(), "the device has fallen off the bus") == "");
-    CHECK(without(error.text(), "\" on task ") == "");
-  }
+  const TensorMap feeds{{"x", Tensor(DType::float32, {kElements})}};
+  static_cast<void>(session.run({x}, feeds));
+  launches = 0;
+  const Error error = test::error_of([&] { static_cast<void>(session.run({x}, feeds)); });
+  CHECK(error.code() == Code::peer_lost);
+  CHECK(test::says(error, "the device has fallen off the bus"));
+  CHECK(test::says(error, "\"op11\" on task 1"));
 }
 
 TEST_CASE("a plan that does not fit a device is refused before it runs, with the largest values") {
@@ -411,8 +437,8 @@ TEST_CASE("a plan that does not fit a device is refused before it runs, with the
   PlanOptions options;
   options.default_device = DeviceKind::gpu;
   const std::string reason = refusal(make_plan(g, signature, topology, Kernels().lookup, options).plan);
-  CHECK(without(reason, "gpu:0 of task 0 would need") == "");
-  CHECK(without(reason, "'large' float32[1024]: 4 KiB") == "");
+  CHECK(test::has(reason, "gpu:0 of task 0 would need"));
+  CHECK(test::has(reason, "'large' float32[1024]: 4 KiB"));
 }
 
 }  // namespace

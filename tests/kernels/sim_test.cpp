@@ -10,7 +10,6 @@
 
 #include "tests/support/device_suite.hpp"
 #include "tests/support/threads.hpp"
-#include "tests/support/throws.hpp"
 
 namespace ferry::test {
 namespace {
@@ -56,17 +55,6 @@ void check_reports(const std::string& report, const std::function<void(Desk&)>& 
 
 TEST_CASE("it does what every device does") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) check_device_library(simulated_devices(seed));
-}
-
-TEST_CASE("a library of another ferry's is refused") {
-  const DeviceLibrary sim = simulated_devices(1);
-  for (const bool version : {true, false}) {
-    DeviceTable other = *sim.table;
-    ++(version ? other.version : other.size);
-    const Error error = error_of([&] { const Devices devices({&other, sim.library, sim.kernels}, 0); });
-    CHECK(error.code() == Code::plan);
-    CHECK(says(error, "was built for another ferry"));
-  }
 }
 
 TEST_CASE("two queues that nothing ties together race, in every order that is drawn") {
