@@ -1,4 +1,4 @@
-// mesh_graphs FIRST COUNT [FOLDER [sim]]: the random graphs over meshes of COUNT seeds, from FIRST on, with `sim` on
+// mesh_graphs FIRST COUNT [sim] [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, with `sim` on
 // simulated devices, against an evaluator that knows neither plans nor tasks. All entries run in turn on one session,
 // for two rounds; their fetches must have the same bits, and what each task sends must be what its plan says. No graph
 // may be refused. Prints each seed that fails, with the fewest ops with which it does, and writes that graph into
@@ -80,14 +80,15 @@ int fewest(std::uint64_t seed) {
 int main(int argc, char** argv) {
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  simulated = argc > 4;
+  simulated = argc > 3 && std::string_view(argv[3]) == "sim";
+  const char* const folder = argc > (simulated ? 4 : 3) ? argv[argc - 1] : nullptr;
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     if (difference(seed, ops_of(seed)).empty()) continue;
     ++failed;
     const int ops = fewest(seed);
-    if (argc > 3)
-      save_graph(*test::mesh_graph(seed, ops).graph, std::string(argv[3]) + "/" + std::to_string(seed) + ".pbtxt");
+    if (folder != nullptr)
+      save_graph(*test::mesh_graph(seed, ops).graph, std::string(folder) + "/" + std::to_string(seed) + ".pbtxt");
     std::printf("seed %llu, %d ops: %s\n", static_cast<unsigned long long>(seed), ops, difference(seed, ops).c_str());
   }
   std::printf("%llu of %llu random graphs over meshes are as they should be\n",

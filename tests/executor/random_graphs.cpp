@@ -2,6 +2,7 @@
 // seeds, from FIRST on, with one task; with `sim`, on simulated devices. Prints each seed that fails.
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "tests/executor/one_task.hpp"
@@ -21,9 +22,10 @@ std::string difference(std::uint64_t seed, bool simulated) {
 int main(int argc, char** argv) {
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+  const bool simulated = argc > 3 && std::string_view(argv[3]) == "sim";
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const std::string why = difference(seed, argc > 3);
+    const std::string why = difference(seed, simulated);
     if (why.empty()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), why.c_str());

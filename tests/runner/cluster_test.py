@@ -105,8 +105,12 @@ class Clusters(unittest.TestCase):
         code, out, err = ferry("run", plan, "--tasks", 2)
         self.assertEqual((code, out), (4, ""))
         self.assertIn("the plan is for tasks 0 and 1 that share memory, and here they do not", err)
-        if not shutil.which("mpirun"):
-            return
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    def test_processes_run_a_plan_that_reaches_into_memory(self):
+        path = self.described('host { name: "h" tasks: 2 }')
+        plan = path.parent / "shares.plan"
+        self.assertEqual(ferry("plan", SAMPLES / "conjugate_gradient.pb", "--cluster", path, "--save", plan)[0], 0)
         alone = ferry("run", SAMPLES / "conjugate_gradient.pb", "--tasks", 2)
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         done = subprocess.run(["mpirun", "--oversubscribe", "-np", "2", FERRY, "run", plan], capture_output=True,
