@@ -16,18 +16,19 @@ void check_device_table(const DeviceTable& table) {
       .hint("build it anew with the headers of this ferry");
 }
 
-Devices::Devices(DeviceLibrary library, int task) : library_(std::move(library)), table_(library_.table) {
+Devices::Devices(const DeviceLibrary& library, int task) : table_(library.table) {
   check_device_table(*table_);
-  const char* why = "";
-  void* const opened = table_->open(library_.library.get(), static_cast<std::uint64_t>(task), &why);
+  const char* why = "it does not say why";
+  void* const opened = table_->open(library.library.get(), static_cast<std::uint64_t>(task), &why);
   if (opened == nullptr)
     throw Error(Code::resource, "task " + std::to_string(task) + " cannot open its devices (" +
                                     std::string(table_->name) + "): " + why);
-  devices_ = {opened, [table = table_, kept = library_.library](void* devices) { table->close(devices); }};
+  devices_ = {opened, [table = table_, kept = library.library](void* devices) { table->close(devices); }};
 }
 
 std::shared_ptr<std::byte> Devices::memory(int device, std::uint64_t bytes, const std::string& what) const {
   auto* const memory = static_cast<std::byte*>(table_->allocate(devices_.get(), device, bytes));
+  if (memory == nullptr && table_->failure(devices_.get()) != nullptr) fail();
   if (memory == nullptr)
     throw Error(Code::resource, what + ": the device has no memory for " + std::to_string(bytes) + " bytes")
         .hint("more tasks to split over, or a smaller batch");
@@ -53,7 +54,9 @@ Devices::Owned Devices::event() const {
 }
 
 void Devices::fail() const {
-  throw FailedWork(*table_->failure(devices_.get()));
+  const DeviceFailure* const failure = table_->failure(devices_.get());
+  FERRY_ASSERT(failure != nullptr, "a device has failed and does not say why");
+  throw FailedWork(*failure);
 }
 
 }  // namespace ferry

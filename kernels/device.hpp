@@ -48,15 +48,16 @@ struct DeviceTable {
   void* (*open)(void* library, std::uint64_t seed, const char** why);
   void (*close)(void* devices);
 
-  /// Allocates memory on a device, which the host must not touch. Null: there is not enough.
+  /// Allocates memory on a device, which the host must not touch. Null: there is not enough, or failure() says why.
   void* (*allocate)(void* devices, int device, std::uint64_t bytes);
   void (*release)(void* devices, void* memory);
   /// Lets copies use this host memory until it is forgotten; a library may page-lock it.
   int (*use_host_memory)(void* devices, const void* memory, std::uint64_t bytes);
   void (*forget_host_memory)(void* devices, const void* memory);
 
-  /// A queue runs its work in order, concurrently with the host and other queues.
+  /// A queue runs its work in order, concurrently with the host and other queues. Null on failure, as of make_event.
   void* (*make_queue)(void* devices, int device);
+  /// Drops work that has not begun, and returns when none of the queue's work runs any more: then its memory may go.
   void (*release_queue)(void* queue);
   void* (*make_event)(void* devices);
   void (*release_event)(void* event);
@@ -69,6 +70,7 @@ struct DeviceTable {
   /// Copies between device and host memory, or between two places in device memory.
   int (*copy)(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag);
   int (*launch)(void* queue, const DeviceLaunch* launch);
+  /// Null: nothing has failed.
   const DeviceFailure* (*failure)(void* devices);
 
   /// Tells the library that the host is about to read or write host memory, for the instruction `tag`; null if the
@@ -106,7 +108,7 @@ class FailedWork : public Error {
 class Devices {
  public:
   /// Error(plan) for a table of another version or size, Error(resource) where it cannot be opened.
-  Devices(DeviceLibrary library, int task);
+  Devices(const DeviceLibrary& library, int task);
 
   /// A handle that is released with its last owner, and keeps the devices open until then.
   using Owned = std::shared_ptr<void>;
@@ -143,7 +145,6 @@ class Devices {
   }
   [[noreturn]] void fail() const;
 
-  DeviceLibrary library_;
   const DeviceTable* table_;
   std::shared_ptr<void> devices_;
 };

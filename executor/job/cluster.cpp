@@ -48,8 +48,9 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
                   .lends = {}};
   if (devices) {
     check_device_table(*devices->table);
-    const char* why = "";
+    const char* why = "it does not say why";
     me.gpus = devices->table->count(devices->library.get(), &why);
+    if (me.gpus == 0) log_info(std::string("there are no devices (") + devices->table->name + "): " + why);
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
   }
   return me;

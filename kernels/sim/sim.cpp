@@ -5,7 +5,6 @@
 //
 // Vector clocks as in Flanagan and Freund, "FastTrack" (2009), but always whole clocks instead of epochs.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -235,7 +234,15 @@ void close(void* devices) {
   delete &of(devices);
 }
 
+/// Whether nothing has failed and the library has the device.
+bool may_use(Context& context, int device) {
+  if (!context.failure && (device < 0 || device >= kDevices))
+    fail(context, Code::bug, "there is no gpu:" + std::to_string(device), nullptr);
+  return !context.failure;
+}
+
 void* allocate(void* devices, int device, std::uint64_t bytes) {
+  if (!may_use(of(devices), device)) return nullptr;
   if (bytes > memory_bytes(nullptr)) return nullptr;
   std::optional<Mapping> mapping = Mapping::make(bytes);
   if (!mapping) return nullptr;
@@ -253,6 +260,7 @@ void release(void* devices, void* memory) {
 }
 
 int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
+  if (of(devices).failure) return -1;
   of(devices).host_memory.emplace_back(static_cast<const std::byte*>(memory), bytes);
   return 0;
 }
@@ -267,6 +275,7 @@ void forget_host_memory(void* devices, const void* memory) {
 
 void* make_queue(void* devices, int device) {
   Context& context = of(devices);
+  if (!may_use(context, device)) return nullptr;
   auto queue = std::make_unique<Queue>();
   queue->context = &context;
   queue->device = device;
@@ -285,6 +294,7 @@ void release_queue(void* given) {
 }
 
 void* make_event(void* devices) {
+  if (of(devices).failure) return nullptr;
   auto* const event = new Event;
   event->context = &of(devices);
   return event;
@@ -410,7 +420,8 @@ int launch(void* queue, const DeviceLaunch* what) {
 }
 
 const DeviceFailure* failure(void* devices) {
-  return &*of(devices).failure;
+  const std::optional<DeviceFailure>& failure = of(devices).failure;
+  return failure ? &*failure : nullptr;
 }
 
 int host_touches(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag) {

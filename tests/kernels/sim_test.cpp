@@ -181,6 +181,19 @@ TEST_CASE("what a kernel throws is the device's failure, and names the kernel") 
   check_fails([](KernelRun&) { throw 42; }, Code::program, "its code threw: something that is no std::exception", -1);
 }
 
+TEST_CASE("a device that is not there is a failure, after which nothing succeeds") {
+  for (const int device : {-1, 8}) {
+    const Devices devices(simulated_devices(1), 0);
+    static_cast<void>(devices.memory(7, 64, "x"));
+    CHECK_THROWS_WITH_AS(static_cast<void>(devices.memory(device, 64, "x")), doctest::Contains("there is no gpu:"),
+                         FailedWork);
+    CHECK_THROWS_AS(static_cast<void>(devices.memory(0, 64, "x")), FailedWork);
+    CHECK_THROWS_AS(static_cast<void>(devices.queue(0)), FailedWork);
+    CHECK_THROWS_AS(static_cast<void>(devices.event()), FailedWork);
+    CHECK_THROWS_AS(static_cast<void>(devices.host_memory(nullptr, 64)), FailedWork);
+  }
+}
+
 TEST_CASE("the host cannot touch the device's memory") {
   const Desk desk(1);
   const pid_t child = fork();
