@@ -49,7 +49,6 @@ void VariableStore::allocate(Variable& variable, std::string_view name) {
     variable.bytes = allocated(size_of_part(variable), name);
     return;
   }
-  open_devices();
   const std::shared_ptr<std::byte> memory = devices_->memory(device, static_cast<std::uint64_t>(size_of_part(variable)),
                                                              "the variable '" + escaped(name) + "'");
   variable.bytes = {memory, memory.get()};
@@ -76,13 +75,15 @@ void VariableStore::set_bytes(Variable& variable, const std::byte* from) {
 }
 
 void VariableStore::copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
-                              std::uint64_t bytes) const {
+                              std::uint64_t bytes) {
   if (bytes == 0) return;
-  const Devices::Owned used = devices_->host_memory(on_host, bytes), queue = devices_->queue(device),
-                       done = devices_->event();
+  Devices::Owned& queue = queues_[device];
+  if (queue == nullptr) queue = devices_->queue(device);
+  if (copied_ == nullptr) copied_ = devices_->event();
+  const Devices::Owned used = devices_->host_memory(on_host, bytes);
   devices_->copy(queue.get(), to, from, bytes, nullptr);
-  devices_->record(queue.get(), done.get());
-  while (!devices_->happened(done.get())) std::this_thread::yield();
+  devices_->record(queue.get(), copied_.get());
+  while (!devices_->happened(copied_.get())) std::this_thread::yield();
 }
 
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {

@@ -40,8 +40,6 @@ class VariableStore {
   [[nodiscard]] std::byte* address(std::string_view name) const;
   /// The task's devices; null: none are open.
   [[nodiscard]] const Devices* devices() const { return devices_ ? &*devices_ : nullptr; }
-  /// Opens the devices if there are any, unless they are open.
-  void open_devices();
 
   /// Copies of this task's parts of some variables, by name.
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
@@ -73,6 +71,8 @@ class VariableStore {
     bool has_value = false;
   };
 
+  /// Opens the devices if there are any, unless they are open.
+  void open_devices();
   [[nodiscard]] std::int64_t size_of_part(const Variable& variable) const;
   /// Allocates memory for the task's part on the device that its layout says.
   void allocate(Variable& variable, std::string_view name);
@@ -81,13 +81,15 @@ class VariableStore {
   void set_bytes(Variable& variable, const std::byte* from);
   /// Copies between the host and a device, and waits until that is done. `on_host` is the end on the host.
   void copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
-                 std::uint64_t bytes) const;
+                 std::uint64_t bytes);
   void lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
            const Deadline& deadline);
 
   int task_;
   std::optional<DeviceLibrary> library_;
   std::optional<Devices> devices_;
+  std::map<std::int32_t, Devices::Owned> queues_;  ///< by device: for copies between it and the host
+  Devices::Owned copied_;                          ///< the event of the last of these copies
   std::uint64_t version_ = 0;
   std::map<std::string, Variable, std::less<>> variables_;
 };
