@@ -4,7 +4,7 @@
 
 namespace ferry {
 
-Queues::Queues(ResolvedPlan& resolved, const Devices& devices)
+Queues::Queues(const ResolvedPlan& resolved, const Devices& devices)
     : resolved_(resolved),
       role_(resolved.plan().class_for(resolved.task())),
       devices_(devices),
@@ -19,13 +19,11 @@ Queues::Queues(ResolvedPlan& resolved, const Devices& devices)
 
 void Queues::find_works() {
   works_.resize(role_.instructions.size());
-  std::vector<Work*> list;  // of a strand in its region
   for (const Region& region : role_.regions) {
     std::vector<std::vector<Work*>> of_strand(role_.strands());
     for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
       const Instruction& instruction = role_.instructions[i];
       Work& work = works_[i];
-      work.strand = instruction.strand;
       if (role_.on_queue(instruction)) work.queue = queues_[instruction.strand - role_.threads].get();
       for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
         const Wait& wait = role_.waits[w];
@@ -71,6 +69,10 @@ void Queues::touch(const Resolved& r) const {
 void Queues::give(const Resolved& r, Traffic& moved) {
   const Work& work = of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
+  submit(r, work, moved);
+}
+
+void Queues::submit(const Resolved& r, const Work& work, Traffic& moved) {
   if (r.what == Opcode::copy) {
     ++moved.copies;
     devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
@@ -89,20 +91,20 @@ void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, N
   const std::vector<Array> inputs = on_host(r.run->inputs, work.queue, r, waiting);
   for (const Array& input : inputs) given.add(not_finite(input));
   given.infinite = given.infinite || r.run->inputs.empty();
-  give(r, moved);
+  submit(r, work, moved);
   for (const Array& output : on_host(r.run->outputs, work.queue, r, waiting))
     checks.require_finite(given, not_finite(output));
 }
 
 std::vector<Array> Queues::on_host(std::span<const Array> arrays, void* queue, const Resolved& r, Waiting& waiting) {
   std::vector<Array> copies(arrays.begin(), arrays.end());
+  used_.clear();
   looked_at_.clear();
-  std::vector<Devices::Owned> used;
   for (Array& array : copies) {
     const auto bytes = static_cast<std::size_t>(array.count()) * size_of(array.dtype);
     if (array.data == nullptr || bytes == 0) continue;
     std::vector<std::byte>& copy = looked_at_.emplace_back(bytes);
-    used.push_back(devices_.host_memory(copy.data(), bytes));
+    used_.push_back(devices_.host_memory(copy.data(), bytes));
     devices_.copy(queue, copy.data(), array.data, bytes, r.plan);
     array.data = copy.data();
   }

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "executor/run/number_checks.hpp"
@@ -20,7 +18,7 @@ namespace ferry {
 class Queues {
  public:
   /// Precondition: `resolved` has instructions of queues (queued()).
-  Queues(ResolvedPlan& resolved, const Devices& devices);
+  Queues(const ResolvedPlan& resolved, const Devices& devices);
 
   /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
   /// ask for it what memory `r` touches.
@@ -37,13 +35,14 @@ class Queues {
 
  private:
   struct Work {
-    std::uint32_t strand = 0;
     void* queue = nullptr;     ///< null: the host runs it
     void* happened = nullptr;  ///< the event that others wait for; null: nobody waits
     std::vector<void*> after;  ///< the events to wait for before it
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
+  /// The same as give(), after the waits.
+  void submit(const Resolved& r, const Work& work, Traffic& moved);
   void touch(const Resolved& r) const;
   void wait(void* event, const Resolved& r, Waiting& waiting);
   void wait_for_queue(void* queue, const Resolved& r, Waiting& waiting);
@@ -51,14 +50,15 @@ class Queues {
   [[nodiscard]] std::vector<Array> on_host(std::span<const Array> arrays, void* queue, const Resolved& r,
                                            Waiting& waiting);
 
-  ResolvedPlan& resolved_;
+  const ResolvedPlan& resolved_;
   const PlanClass& role_;
   const Devices& devices_;
   const Instruction* const first_;
-  std::vector<Devices::Owned> host_memory_, queues_, events_;
+  // What the queues' work may touch outlives the queues.
+  std::vector<std::vector<std::byte>> looked_at_;
+  std::vector<Devices::Owned> used_, host_memory_, queues_, events_;
   Devices::Owned caught_up_;  ///< recorded by wait_for_queue()
   std::vector<Work> works_;   ///< by index of the instruction in the plan class
-  std::vector<std::vector<std::byte>> looked_at_;
 };
 
 }  // namespace ferry

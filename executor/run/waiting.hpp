@@ -37,7 +37,7 @@ class Waiting {
   [[nodiscard]] Duration deadline() const { return deadline_; }
 
  private:
-  /// Longest sleep while other walkers may want help.
+  /// Longest sleep while other walkers may want help, or a device may end the wait, which wakes nobody.
   static constexpr std::chrono::microseconds kShortIdle{50};
   /// First sleep when only a transfer can end the wait; doubled up to the longest, to leave the cores to others.
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
@@ -54,8 +54,9 @@ class Waiting {
     if (spin()) return;
     const Duration patience = deadline_ + std::min<Duration>(deadline_, kGrace);
     TimePoint last = system_clock().now();
-    std::chrono::microseconds nap = resolved_.single() ? kLongIdle : kShortIdle;
-    const std::chrono::microseconds longest = resolved_.single() ? kLongestIdle : kShortIdle;
+    const bool no_other = resolved_.single() && !resolved_.queued();
+    std::chrono::microseconds nap = no_other ? kLongIdle : kShortIdle;
+    const std::chrono::microseconds longest = no_other ? kLongestIdle : kShortIdle;
     while (!ready()) {
       cancellation_.check_stopping();
       const bool helped = workers_.help();

@@ -45,9 +45,8 @@ void Walker::run(std::uint32_t region) {
 void Walker::fail(const FailedWork& failed) {
   const Instruction& instruction =
       failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current_->plan;
-  const Error error(failed.code(), failed.text());
   fail(failed.input() >= 0 ? std::make_exception_ptr(BadValue(static_cast<std::size_t>(failed.input()), failed.text()))
-                           : std::make_exception_ptr(error),
+                           : std::current_exception(),
        instruction);
 }
 
