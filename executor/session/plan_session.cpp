@@ -37,10 +37,11 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
 /// Error(plan) when the plan has puts or gets between tasks that do not share memory here.
 void require_memory(const Plan& plan, const Cluster& cluster) {
   const auto require = [&](std::span<const std::int32_t> group) {
-    if (cluster.topology().share_memory(group)) return;
-    throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
-                                std::to_string(group.back()) + " that share memory, and here they do not")
-        .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+    for (const std::int32_t other : group.subspan(1))
+      if (!cluster.topology().share_memory(std::array{group.front(), other}))
+        throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
+                                    std::to_string(other) + " that share memory, and here they do not")
+            .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
   };
   for (const Channel& channel : plan.channels)
     if (channel.put) require(std::array{channel.from, channel.to});
