@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -155,8 +156,11 @@ void check_device_table(const DeviceTable& table);
 /// Finds kernels of the CPU and of one other kind of device.
 class KernelsOfDevices final : public KernelLookup {
  public:
-  /// `devices`: null where there are none. Both must outlive it.
-  KernelsOfDevices(const KernelTable& cpu, const KernelTable* devices) : cpu_(cpu), devices_(devices) {}
+  /// `library`: none where there are hosts alone. `cpu` must outlive it.
+  KernelsOfDevices(const KernelTable& cpu, const std::optional<DeviceLibrary>& library)
+      : cpu_(cpu), devices_(library ? library->kernels(cpu) : nullptr) {}
+  /// Null: there are hosts alone.
+  [[nodiscard]] const KernelTable* devices() const { return devices_.get(); }
   [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override {
     if (kind == DeviceKind::cpu) return cpu_.find(op, kind);
     return devices_ == nullptr ? nullptr : devices_->find(op, kind);
@@ -164,7 +168,7 @@ class KernelsOfDevices final : public KernelLookup {
 
  private:
   const KernelTable& cpu_;
-  const KernelTable* const devices_;
+  const std::shared_ptr<const KernelTable> devices_;
 };
 
 }  // namespace ferry

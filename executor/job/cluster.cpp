@@ -252,7 +252,7 @@ std::vector<int> processes_of(int tasks, int processes) {
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
-  if (options.simulated) state->devices = simulated_devices(*options.simulated);
+  state->devices = devices_of(options);
   Introduction me = introduce(options, state->devices);
   const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
   std::vector<Introduction> tasks;

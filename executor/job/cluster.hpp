@@ -15,6 +15,7 @@
 #include "comm/transport.hpp"
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
+#include "kernels/device.hpp"
 #include "placement/topology/topology.hpp"
 
 namespace ferry {
@@ -45,6 +46,9 @@ struct ClusterOptions {
   /// tasks.
   std::optional<Topology> elsewhere = {};
 };
+
+/// The devices besides the host that a job with these options has; none: it has hosts alone.
+[[nodiscard]] std::optional<DeviceLibrary> devices_of(const ClusterOptions& options);
 
 /// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other
 /// text. Error(usage) for a seed that is no number.

@@ -46,6 +46,11 @@ bool is_simulation(std::string_view argument, const char* next) {
 
 }  // namespace
 
+std::optional<DeviceLibrary> devices_of(const ClusterOptions& options) {
+  if (options.simulated) return simulated_devices(*options.simulated);
+  return {};
+}
+
 std::optional<std::uint64_t> simulation_seed(std::string_view device) {
   constexpr std::string_view kName = "sim";
   if (device == kName) return 1;

@@ -9,7 +9,6 @@
 #include "executor/run/workers.hpp"
 #include "executor/session/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
-#include "executor/session/session_kernels.hpp"
 #include "executor/state/variables.hpp"
 
 namespace ferry {
@@ -17,7 +16,7 @@ namespace ferry {
 class ExecutorFactory {
  public:
   /// `trace`: null where nothing is traced.
-  ExecutorFactory(const JobMember& member, const SessionOptions& options, const SessionKernels& kernels,
+  ExecutorFactory(const JobMember& member, const SessionOptions& options, const KernelsOfDevices& kernels,
                   Workers& workers, VariableStore& variables, Trace* trace)
       : member_(member),
         options_(options),
@@ -36,7 +35,7 @@ class ExecutorFactory {
 
   const JobMember& member_;
   const SessionOptions& options_;
-  const SessionKernels& kernels_;
+  const KernelsOfDevices& kernels_;
   Workers& workers_;
   VariableStore& variables_;
   Trace* const trace_;

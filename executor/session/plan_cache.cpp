@@ -5,10 +5,12 @@
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "executor/job/build.hpp"
+#include "executor/job/cluster_state.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/verify/verify.hpp"
 
 namespace ferry {
+
 namespace {
 
 DeviceKind usual_device(const Topology& topology) {
@@ -18,6 +20,10 @@ DeviceKind usual_device(const Topology& topology) {
 }
 
 }  // namespace
+
+KernelsOfDevices kernels_of(const SessionOptions& options, const Cluster& cluster) {
+  return {options.kernels != nullptr ? *options.kernels : cpu_kernels(), cluster.state().devices};
+}
 
 PlanCache::Shared PlanCache::verified(PlanResult result, std::uint64_t of_plan, const OpSet* ops,
                                       const KernelLookup& kernels) {
@@ -41,9 +47,9 @@ PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, con
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
-  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_.lookup(), options);
+  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_, options);
   const std::uint64_t of_plan = fingerprint(result.plan);
-  Shared planned = verified(std::move(result), of_plan, options_.ops, kernels_.lookup());
+  Shared planned = verified(std::move(result), of_plan, options_.ops, kernels_);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   return plans_[{key, bucket_bytes}] = std::move(planned);
 }

@@ -10,11 +10,14 @@
 #include <utility>
 
 #include "executor/session/session.hpp"
-#include "executor/session/session_kernels.hpp"
 #include "executor/state/variable_layout.hpp"
+#include "kernels/device.hpp"
 #include "placement/planner.hpp"
 
 namespace ferry {
+
+/// The options' kernels for the CPU, which must outlive the result, and those for the job's devices.
+[[nodiscard]] KernelsOfDevices kernels_of(const SessionOptions& options, const Cluster& cluster);
 
 /// As SessionOptions::bucket_bytes.
 using BucketBytes = std::optional<std::int64_t>;
@@ -38,11 +41,11 @@ class PlanCache {
   using Shared = std::shared_ptr<const Planned>;
 
   PlanCache(const Cluster& cluster, const SessionOptions& options)
-      : cluster_(cluster), options_(options), kernels_(cluster.state(), options) {}
+      : cluster_(cluster), options_(options), kernels_(kernels_of(options, cluster)) {}
   /// Verifies the plan and returns it; Error(plan) if it fails. `of_plan` is its fingerprint.
   [[nodiscard]] static Shared verified(PlanResult result, std::uint64_t of_plan, const OpSet* ops,
                                        const KernelLookup& kernels);
-  [[nodiscard]] const SessionKernels& kernels() const { return kernels_; }
+  [[nodiscard]] const KernelsOfDevices& kernels() const { return kernels_; }
   /// The plan with that bucket size. The first caller makes it while others wait. Errors as make_plan; after an error
   /// the next call tries again.
   [[nodiscard]] Shared get(const std::string& key, const Graph& graph, const Signature& signature,
@@ -53,7 +56,7 @@ class PlanCache {
  private:
   const Cluster& cluster_;
   const SessionOptions& options_;
-  const SessionKernels kernels_;
+  const KernelsOfDevices kernels_;
   std::mutex mutex_;
   std::map<std::pair<std::string, BucketBytes>, Shared> plans_;
 };

@@ -56,8 +56,8 @@ PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOption
   require_memory(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
-  const SessionKernels kernels(cluster.state(), options);
-  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels.lookup());
+  const KernelsOfDevices kernels = kernels_of(options, cluster);
+  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels);
 }
 
 /// Names of the variables that some instruction reads.

@@ -19,9 +19,7 @@ struct CheckOptions : PlanCommandOptions {
 
 int check(const CheckOptions& options) {
   const KernelTable& cpu = options.ops ? options.ops->kernels : cpu_kernels();
-  std::shared_ptr<const KernelTable> of_devices;
-  if (options.cluster.simulated) of_devices = simulated_devices(*options.cluster.simulated).kernels(cpu);
-  const KernelsOfDevices kernels(cpu, of_devices.get());
+  const KernelsOfDevices kernels(cpu, devices_of(options.cluster));
   const Verdict verdict = verify(plan_of(options).plan, {options.ops ? &options.ops->ops : nullptr, &kernels});
   if (options.as_json) {
     const nlohmann::ordered_json json = {

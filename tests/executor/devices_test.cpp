@@ -52,10 +52,10 @@ struct Model {
   }
 };
 
-struct Kernels {
-  std::shared_ptr<const KernelTable> device = simulated_devices(1).kernels(cpu_kernels());
-  KernelsOfDevices lookup{cpu_kernels(), device.get()};
-};
+const KernelsOfDevices& kernels() {
+  static const KernelsOfDevices all(cpu_kernels(), simulated_devices(1));
+  return all;
+}
 
 Plan planned() {
   Topology topology = Topology::local(1);
@@ -64,26 +64,24 @@ Plan planned() {
   options.default_device = DeviceKind::gpu;
   options.check_passes = true;
   const Model model;
-  return make_plan(model.graph, model.signature, topology, Kernels().lookup, options).plan;
+  return make_plan(model.graph, model.signature, topology, kernels(), options).plan;
 }
 
 std::string refusal(const Plan& plan) {
-  const Kernels kernels;
-  return verify(plan, {nullptr, &kernels.lookup}).reason;
+  return verify(plan, {nullptr, &kernels()}).reason;
 }
 
 /// Runs the plan, unverified, for two steps; returns the text of the error, "" for none. `library`: the simulated one,
 /// or one that wraps it.
 std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr) {
   const Devices devices(library, 0);
-  const Kernels kernels;
   const auto w = devices.memory(0, kElements * sizeof(float), "w");
   Workers workers({.threads = 1, .crowded = true, .on_start = {}});
   const auto transports = inproc_transports(1);
   std::string error;
   try {
     TaskExecutor executor(plan, 0, *transports[0], workers, [&](std::string_view) { return w.get(); },
-                          {.devices = &devices, .device_kernels = kernels.device.get()});
+                          {.devices = &devices, .device_kernels = kernels().devices()});
     std::vector<float> numbers(kElements, 2);
     const Tensor feeds[] = {Tensor::of<float>({kElements}, numbers), Tensor::of<float>({kElements}, numbers)};
     std::vector<Tensor> got(plan.fetches.size());
@@ -436,7 +434,7 @@ TEST_CASE("a plan that does not fit a device is refused before it runs, with the
   signature.fetches = {tanh(x).named("large").id()};
   PlanOptions options;
   options.default_device = DeviceKind::gpu;
-  const std::string reason = refusal(make_plan(g, signature, topology, Kernels().lookup, options).plan);
+  const std::string reason = refusal(make_plan(g, signature, topology, kernels(), options).plan);
   CHECK(test::has(reason, "gpu:0 of task 0 would need"));
   CHECK(test::has(reason, "'large' float32[1024]: 4 KiB"));
 }

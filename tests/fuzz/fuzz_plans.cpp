@@ -54,8 +54,7 @@ struct Sample {
 
 /// The kernels of the CPU and of simulated devices.
 const KernelLookup& kernels() {
-  static const std::shared_ptr<const KernelTable> of_devices = simulated_devices(1).kernels(cpu_kernels());
-  static const KernelsOfDevices all(cpu_kernels(), of_devices.get());
+  static const KernelsOfDevices all(cpu_kernels(), simulated_devices(1));
   return all;
 }
 
