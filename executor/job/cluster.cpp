@@ -8,13 +8,13 @@
 #include <map>
 #include <thread>
 
+#include "base/blob.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
-#include "executor/job/blob.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "executor/job/uncaught.hpp"

@@ -5,8 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/blob.hpp"
 #include "base/text.hpp"
-#include "executor/job/blob.hpp"
 
 namespace ferry {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/blob.hpp"
 #include "base/text.hpp"
-#include "executor/job/blob.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {

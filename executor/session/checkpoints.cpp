@@ -5,11 +5,11 @@
 #include <optional>
 #include <random>
 
+#include "base/blob.hpp"
 #include "base/files/files.hpp"
 #include "base/files/folder_lock.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
-#include "executor/job/blob.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/task_group.hpp"

@@ -1,6 +1,6 @@
 #include "executor/session/job_member.hpp"
 
-#include "executor/job/blob.hpp"
+#include "base/blob.hpp"
 
 namespace ferry {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/blob.hpp"
 #include "base/error.hpp"
-#include "executor/job/blob.hpp"
 
 namespace ferry {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/blob.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/text.hpp"
-#include "executor/job/blob.hpp"
 
 namespace ferry {
 namespace {
