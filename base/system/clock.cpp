@@ -1,6 +1,7 @@
 #include "base/system/clock.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 namespace ferry {
@@ -12,6 +13,12 @@ class SystemClock final : public Clock {
 };
 
 }  // namespace
+
+std::string seconds_text(Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(time).count());
+  return text;
+}
 
 void Clock::sleep(Duration time) {
   std::this_thread::sleep_for(time);

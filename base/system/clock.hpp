@@ -3,12 +3,16 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace ferry {
 
 using Duration = std::chrono::nanoseconds;
 /// A point on a monotonic clock. Only differences mean anything, and only between points of one clock.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+/// "2.5 s": seconds with three digits.
+[[nodiscard]] std::string seconds_text(Duration time);
 
 /// A clock that never goes back. All functions may be called from any thread.
 class Clock {

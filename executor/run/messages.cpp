@@ -1,7 +1,6 @@
 #include "executor/run/messages.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
 #include "base/text.hpp"
@@ -23,12 +22,6 @@ std::string peers_text(const Plan& plan, const Instruction& instruction, int tas
   for (std::int32_t other : *membership(plan.groupings[collective.grouping], task).group)
     if (other != task) tasks.push_back(std::to_string(other));
   return (tasks.size() == 1 ? " with task " : " with tasks ") + join(tasks, ", ");
-}
-
-std::string seconds_text(Duration duration) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(duration).count());
-  return text;
 }
 
 }  // namespace

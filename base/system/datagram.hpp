@@ -1,0 +1,76 @@
+// Datagrams: short messages between processes, which may be lost, and never block the sender.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/system/clock.hpp"
+
+namespace ferry {
+
+/// The longest datagram that is sent.
+inline constexpr std::size_t kMostDatagram = 60'000;
+
+/// An IPv4 address of this machine, and the network that it belongs to. Numbers in host order.
+struct InterfaceAddress {
+  std::string interface;  ///< "eth0"
+  std::uint32_t address = 0;
+  std::uint32_t mask = 0;
+
+  [[nodiscard]] bool reaches(std::uint32_t other) const { return (address & mask) == (other & mask); }
+};
+
+/// Those of the interfaces that are up, without loopback. Empty, too, where the system tells nothing.
+[[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
+/// "10.0.0.7".
+[[nodiscard]] std::string address_text(std::uint32_t address);
+
+/// A socket for datagrams. Used by one thread.
+class DatagramSocket {
+ public:
+  /// For processes of this host (of one network namespace): a Unix socket without a file. Error(resource).
+  [[nodiscard]] static DatagramSocket local();
+  /// UDP on that address of this machine, at a port that the system chooses. Error(resource).
+  [[nodiscard]] static DatagramSocket udp(std::uint32_t address);
+  ~DatagramSocket();
+  DatagramSocket(DatagramSocket&& other) noexcept;
+  DatagramSocket& operator=(DatagramSocket&&) = delete;
+
+  /// What others pass to send(): bytes that only mean something there.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Sends, or drops where the system cannot take it now. False: nobody has the socket any more (local() alone).
+  bool send(std::string_view to, std::string_view bytes) const noexcept;
+  /// The next datagram that has come; nothing when there is none. `room` keeps it until the next call.
+  [[nodiscard]] std::optional<std::string_view> receive(std::span<char> room) const noexcept;
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  DatagramSocket(int descriptor, const void* address, std::size_t bytes);
+  int descriptor_ = -1;
+  std::string name_;
+};
+
+/// Lets a thread sleep until one of its sockets has something, or another thread wakes it.
+class SocketWait {
+ public:
+  /// Error(resource).
+  SocketWait();
+  ~SocketWait();
+  SocketWait(const SocketWait&) = delete;
+  SocketWait& operator=(const SocketWait&) = delete;
+
+  /// Returns when a socket can be read, after wake(), or when `at_most` has passed.
+  void wait(std::span<const DatagramSocket> sockets, Duration at_most) noexcept;
+  /// From any thread.
+  void wake() noexcept;
+
+ private:
+  int event_ = -1;
+};
+
+}  // namespace ferry

@@ -1,0 +1,30 @@
+// What the system says of a process of this machine: whether it runs, was stopped, or is gone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ferry {
+
+/// A process of this machine. Its start time tells it from a later process that got the same number.
+struct ProcessId {
+  std::int64_t pid = 0;
+  std::uint64_t start = 0;  ///< clock ticks since the machine's boot; 0: not known
+};
+
+enum class ProcessState : std::uint8_t {
+  running,
+  stopped,  ///< by SIGSTOP or Ctrl-Z
+  traced,   ///< halted by a debugger
+  gone      ///< ended, or a zombie
+};
+
+[[nodiscard]] ProcessId this_process();
+/// `running`, too, where the system tells nothing. Thread-safe.
+[[nodiscard]] ProcessState state_of(const ProcessId& process);
+/// Equal in two processes of one machine if each sees the other under its process number. Thread-safe.
+[[nodiscard]] std::string process_namespace();
+/// CPU time that all threads of this process have used, in seconds. Thread-safe.
+[[nodiscard]] double process_cpu_seconds();
+
+}  // namespace ferry

@@ -1,0 +1,47 @@
+#include "base/system/process_state.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+using namespace ferry;
+
+TEST_SUITE_BEGIN("base/process_state");
+
+TEST_CASE("a process runs, is stopped, runs on, and is gone") {
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const ProcessId self = this_process();
+    if (write(ready[1], &self, sizeof self) != sizeof self) _exit(1);
+    for (;;) pause();
+  }
+  ProcessId id;
+  REQUIRE(read(ready[0], &id, sizeof id) == sizeof id);
+  CHECK(id.pid == child);
+  CHECK(state_of(id) == ProcessState::running);
+  int status = 0;
+  kill(child, SIGSTOP);
+  waitpid(child, &status, WUNTRACED);
+  CHECK(state_of(id) == ProcessState::stopped);
+  kill(child, SIGCONT);
+  waitpid(child, &status, WCONTINUED);
+  CHECK(state_of(id) == ProcessState::running);
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  CHECK(state_of(id) == ProcessState::gone);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_CASE("a later process with the same number is another one") {
+  ProcessId id = this_process();
+  CHECK(state_of(id) == ProcessState::running);
+  ++id.start;
+  CHECK(state_of(id) == ProcessState::gone);
+}
+
+TEST_SUITE_END();
