@@ -78,6 +78,13 @@ class Error : public std::exception {
   }
   Error&& ends_job_with(Code code) && { return std::move(ends_job_with(code)); }
 
+  /// Marks an error that another task of the job prints, where all tasks print to one place.
+  Error& told_elsewhere() {
+    told_ = true;
+    return *this;
+  }
+  [[nodiscard]] bool is_told_elsewhere() const noexcept { return told_; }
+
   [[nodiscard]] Code code() const noexcept { return code_; }
   /// The exit code of a process that ends with this error. All tasks of a job end with the code of the one that failed
   /// first, so where code() is peer_lost it is that task's code; else it is code().
@@ -87,6 +94,7 @@ class Error : public std::exception {
 
  private:
   Code code_, job_code_;
+  bool told_ = false;
   std::string text_;
 };
 

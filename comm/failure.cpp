@@ -8,6 +8,7 @@ namespace {
 struct Head {
   std::int32_t task = 0;
   std::int32_t code = 0;
+  std::int64_t said = 0;
 };
 
 }  // namespace
@@ -41,7 +42,7 @@ AbsentError closed_error(std::span<const int> gone) {
 }
 
 std::string pack_failure(const Failure& failure) {
-  const Head head{failure.task, static_cast<std::int32_t>(failure.code)};
+  const Head head{failure.task, static_cast<std::int32_t>(failure.code), failure.said};
   std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes + failure.text;
@@ -51,7 +52,7 @@ std::optional<Failure> unpack_failure(std::string_view bytes) {
   Head head;
   if (bytes.size() < sizeof head) return std::nullopt;
   std::memcpy(&head, bytes.data(), sizeof head);
-  return Failure{head.task, static_cast<Code>(head.code), std::string(bytes.substr(sizeof head))};
+  return Failure{head.task, static_cast<Code>(head.code), std::string(bytes.substr(sizeof head)), head.said != 0};
 }
 
 Error size_error(int from, int to, std::uint32_t channel, std::size_t sent, std::size_t expected) {

@@ -27,6 +27,7 @@ struct Failure {
   int task = -1;
   Code code = Code::bug;
   std::string text;
+  bool said = false;  ///< the task itself prints the text
 };
 
 /// What was actually sent: a message that was cut into chunks counts once for each; control messages count, too.

@@ -1,0 +1,78 @@
+#include "executor/watch/position.hpp"
+
+#include <utility>
+
+namespace ferry {
+
+Position::Call::Call(Position* position, std::string what) : position_(position) {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  before_ = std::exchange(position_->call_, std::move(what));
+}
+
+Position::Call::~Call() {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  position_->call_ = std::move(before_);
+}
+
+Position::Run::Run(Position* position, const RunningPlan& plan) : position_(position) {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  position_->plan_ = &plan;
+}
+
+Position::Run::~Run() {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  position_->plan_ = nullptr;
+  position_->awaited_.reset();
+}
+
+void Position::waits(Awaited awaited) {
+  const std::lock_guard lock(mutex_);
+  awaited_ = std::move(awaited);
+}
+
+void Position::goes_on() {
+  const std::lock_guard lock(mutex_);
+  awaited_.reset();
+}
+
+void Position::leaves() {
+  const std::lock_guard lock(mutex_);
+  left_ = true;
+}
+
+Pulse Position::pulse(TimePoint now, bool busy) {
+  Pulse pulse;
+  pulse.task = last_.task;
+  pulse.busy = busy;
+  pulse.steps = steps_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  if (left_) {
+    pulse.doing = Pulse::Doing::left;
+    pulse.busy = false;
+  } else if (plan_ != nullptr) {
+    pulse.spot = plan_->spot();
+    const std::optional<std::string> computed = plan_->computes(awaited_.has_value());
+    pulse.busy = computed.has_value() || !awaited_;
+    pulse.doing = pulse.busy ? Pulse::Doing::computing : Pulse::Doing::waiting;
+    if (pulse.busy) {
+      pulse.text = computed.value_or("between two instructions");
+    } else {
+      pulse.where = awaited_->where;
+      pulse.awaited = awaited_->tasks;
+      pulse.text = awaited_->text;
+    }
+  } else if (call_) {
+    pulse.doing = Pulse::Doing::inside;
+    pulse.text = *call_;
+  }
+  if (since_ == TimePoint() || !pulse.alike(last_)) since_ = now;
+  pulse.age = now - since_;
+  last_ = pulse;
+  return pulse;
+}
+
+}  // namespace ferry

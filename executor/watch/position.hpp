@@ -1,0 +1,82 @@
+// Position: where a task is in its work, as its own thread says it and another thread reads it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/watch/pulse.hpp"
+
+namespace ferry {
+
+/// A plan that is being run, as seen from another thread.
+class RunningPlan {
+ public:
+  virtual ~RunningPlan() = default;
+  /// Changes when the task goes on to another instruction.
+  [[nodiscard]] virtual std::uint64_t spot() const = 0;
+  /// The instruction that computes, in words; nothing when none does. `first_waits`: walker 0 waits for other tasks.
+  [[nodiscard]] virtual std::optional<std::string> computes(bool first_waits) const = 0;
+};
+
+/// What a task waits for within a plan.
+struct Awaited {
+  std::string text;                 ///< "receive of 'w' from task 1 at train.cpp:40"
+  std::uint64_t where = 0;          ///< as Pulse::where
+  std::vector<std::int64_t> tasks;  ///< that it needs something from
+};
+
+/// One per task. The task's thread reports; the watch's thread calls pulse(). What is reported often costs a store.
+class Position {
+ public:
+  explicit Position(int task) { last_.task = task; }
+
+  /// A call of the session, in words, while it lives. Calls may nest.
+  class Call {
+   public:
+    Call(Position* position, std::string what);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Position* const position_;
+    std::optional<std::string> before_;
+  };
+  /// A run of a plan, while it lives.
+  class Run {
+   public:
+    Run(Position* position, const RunningPlan& plan);
+    ~Run();
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+   private:
+    Position* const position_;
+  };
+  /// Called when a wait has become long, and after it.
+  void waits(Awaited awaited);
+  void goes_on();
+  void begins_step() { steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  /// The task is done with the job.
+  void leaves();
+
+  /// How it stands now. `busy`: whether the process has used a core lately, for tasks that run no plan. Called by one
+  /// thread.
+  [[nodiscard]] Pulse pulse(TimePoint now, bool busy);
+
+ private:
+  std::mutex mutex_;
+  std::optional<std::string> call_;
+  const RunningPlan* plan_ = nullptr;
+  std::optional<Awaited> awaited_;
+  bool left_ = false;
+  std::atomic<std::int64_t> steps_{0};
+  Pulse last_;  ///< with this and since_, pulse() finds how long nothing has changed
+  TimePoint since_{};
+};
+
+}  // namespace ferry

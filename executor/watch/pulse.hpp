@@ -1,0 +1,40 @@
+// Pulse: what a task tells the others of itself, several times a second.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/blob.hpp"
+#include "base/system/clock.hpp"
+
+namespace ferry {
+
+struct Pulse {
+  enum class Doing : std::uint8_t {
+    outside,    ///< the program's own code runs: no call of a session
+    inside,     ///< a call of a session, but no plan: it agrees with the others, plans, saves
+    computing,  ///< a plan runs, and some instruction of it computes
+    waiting,    ///< a plan runs, and waits for other tasks
+    left        ///< done with the job
+  };
+  int task = 0;
+  Doing doing = Doing::outside;
+  bool busy = false;                    ///< it computes, or its process uses a core for other things
+  std::int64_t steps = 0;               ///< steps of plans that it has begun
+  std::uint64_t spot = 0;               ///< changes when it goes on to another instruction
+  Duration age{};                       ///< how long nothing of the above has changed
+  std::uint64_t where = 0;              ///< waiting: equal on tasks that wait in the same collective; else 0
+  std::vector<std::int64_t> awaited{};  ///< waiting: the tasks that it needs something from
+  std::string text{};                   ///< in words: "MatMul 'h' at train.cpp:40"
+
+  [[nodiscard]] bool alike(const Pulse& other) const {
+    return doing == other.doing && steps == other.steps && spot == other.spot && where == other.where;
+  }
+};
+
+void add(const Pulse& pulse, BlobWriter& to);
+/// Errors as BlobReader.
+[[nodiscard]] Pulse read_pulse(BlobReader& from);
+
+}  // namespace ferry

@@ -1,0 +1,185 @@
+#include "executor/watch/verdict.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "comm/failure.hpp"
+
+namespace ferry {
+namespace {
+
+using Doing = Pulse::Doing;
+constexpr std::size_t kLines = 12;
+/// From this age on a call of the session may be an exchange, which needs all tasks.
+constexpr std::chrono::milliseconds kMayExchange{500};
+
+bool is_lost(const Sighting& task, Duration patience) {
+  if (task.pulse.doing == Doing::left) return false;
+  if (!task.here) return task.silent >= patience;
+  return task.state == ProcessState::gone || (task.state == ProcessState::stopped && task.state_age >= patience);
+}
+
+/// Whether `task` needs something from `other`, as far as it has said.
+bool awaits(const Sighting& task, int other) {
+  if (task.pulse.doing == Doing::waiting)
+    return std::ranges::find(task.pulse.awaited, static_cast<std::int64_t>(other)) != task.pulse.awaited.end();
+  return task.pulse.doing == Doing::inside && !task.pulse.busy && task.pulse.age >= kMayExchange;
+}
+
+const Sighting& at(std::span<const Sighting> tasks, std::int64_t task) {
+  return tasks[static_cast<std::size_t>(task)];
+}
+
+void add_waiting(Error& error, std::span<const Sighting> tasks, std::int64_t culprit, Duration patience) {
+  std::size_t lines = 0;
+  for (const Sighting& task : tasks) {
+    if (task.pulse.task == culprit || is_lost(task, patience) || task.pulse.doing != Doing::waiting) continue;
+    if (++lines <= kLines) error.note(who(task) + " " + doing_text(task));
+  }
+  if (lines > kLines) error.note("and " + std::to_string(lines - kLines) + " more");
+}
+
+/// The lowest task that waits or is in a call, and so will print it; else `otherwise`.
+int teller_of(std::span<const Sighting> tasks, Duration patience, int otherwise) {
+  for (const Sighting& task : tasks)
+    if (!is_lost(task, patience) && (task.pulse.doing == Doing::waiting || task.pulse.doing == Doing::inside))
+      return task.pulse.task;
+  return otherwise;
+}
+
+std::string last_seen(const Sighting& task) {
+  return task.pulse.text.empty() ? std::string() : "; it was last seen in " + task.pulse.text;
+}
+
+/// A lost task, as an error and what to do, which is said last.
+struct Loss {
+  Error error;
+  std::string hint;
+  int culprit = 0;
+};
+
+Loss gone(const Sighting& task) {
+  return {Error(Code::peer_lost, who(task) + " is gone: it was killed, or it crashed" + last_seen(task)),
+          "see what it printed last; the system kills a process when memory runs out (dmesg tells)", task.pulse.task};
+}
+
+Loss stopped(const Sighting& task) {
+  return {Error(Code::stalled, who(task) + " was stopped (SIGSTOP or Ctrl-Z) " + seconds_text(task.state_age) + " ago" +
+                                   last_seen(task)),
+          "see who stopped it; a debugger may halt a task, which is no failure", task.pulse.task};
+}
+
+/// `task` is the first on another host that is not heard from and that somebody waits for.
+Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sighting& self) {
+  std::set<std::string> lost_hosts, heard_hosts;
+  std::vector<int> lost;
+  for (const Sighting& other : tasks) {
+    if (other.here || other.pulse.doing == Doing::left) continue;
+    const bool heard = other.silent < kFresh;
+    (heard ? heard_hosts : lost_hosts).insert(other.host);
+    if (!heard && other.host == task.host) lost.push_back(other.pulse.task);
+  }
+  const std::string since = " for " + seconds_text(task.silent);
+  if (heard_hosts.empty() && lost_hosts.size() > 1)
+    return {Error(Code::peer_lost, "host " + self.host + " is cut off: it has heard from no other host" + since),
+            "look at the network of host " + self.host, self.pulse.task};
+  const auto hears = [&](const Sighting& other) {
+    return !other.here && other.silent < kFresh && other.host != task.host &&
+           std::ranges::find(other.unheard, static_cast<std::int64_t>(task.pulse.task)) == other.unheard.end();
+  };
+  if (const auto third = std::ranges::find_if(tasks, hears); third != tasks.end())
+    return {Error(Code::peer_lost, "the link from host " + task.host + " to host " + self.host +
+                                       " is cut: " + tasks_text(lost) + " cannot be heard here" + since + ", but " +
+                                       who(*third) + " hears from there"),
+            "look at the network between these two hosts", task.pulse.task};
+  return {Error(Code::peer_lost, tasks_text(lost) + " of host " + task.host + " cannot be heard" + since +
+                                     ": the host is down, or its network is" + last_seen(task)),
+          "look at host " + task.host + " and its network", task.pulse.task};
+}
+
+/// Follows what tasks wait for, from `from`; returns the tasks on the way, the last of which does not wait, or waits
+/// for one that was met before.
+std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t from) {
+  std::vector<std::int64_t> way{from};
+  for (;;) {
+    const Pulse& pulse = at(tasks, way.back()).pulse;
+    if (pulse.doing != Doing::waiting) return way;
+    // Of a collective's members, those that have come wait at the same place.
+    const auto absent = [&](std::int64_t other) {
+      return pulse.where == 0 || at(tasks, other).pulse.where != pulse.where;
+    };
+    const auto next = std::ranges::find_if(pulse.awaited, absent);
+    if (next == pulse.awaited.end()) return way;
+    const bool again = std::ranges::find(way, *next) != way.end();
+    way.push_back(*next);
+    if (again) return way;
+  }
+}
+
+}  // namespace
+
+std::string who(const Sighting& task) {
+  std::string text = "task " + std::to_string(task.pulse.task);
+  if (!task.host.empty()) text += " (host " + task.host + ", process " + std::to_string(task.pid) + ")";
+  return text;
+}
+
+std::string doing_text(const Sighting& task) {
+  const bool lasts = task.pulse.age >= std::chrono::milliseconds(100);
+  const std::string since = lasts ? ", for " + seconds_text(task.pulse.age) : std::string();
+  switch (task.pulse.doing) {
+    case Doing::outside:
+      return "runs the program's own code, outside of the session" + since;
+    case Doing::inside:
+      return "is in " + task.pulse.text + since;
+    case Doing::computing:
+      return "computes " + task.pulse.text + since;
+    case Doing::waiting:
+      return "waits in " + task.pulse.text + since;
+    case Doing::left:
+      return "has left the job";
+  }
+  return {};
+}
+
+std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience) {
+  for (const Sighting& task : tasks) {
+    const int number = task.pulse.task;
+    const bool needed = std::ranges::any_of(tasks, [&](const Sighting& other) {
+      return other.pulse.task != number && !is_lost(other, patience) && awaits(other, number);
+    });
+    if (!is_lost(task, patience) || !needed) continue;
+    Loss loss = !task.here                            ? silent(tasks, task, at(tasks, self))
+                : task.state == ProcessState::stopped ? stopped(task)
+                                                      : gone(task);
+    add_waiting(loss.error, tasks, number, patience);
+    loss.error.hint(loss.hint);
+    return JobVerdict{loss.culprit, teller_of(tasks, patience, self), loss.error.code(), loss.error.text()};
+  }
+  return std::nullopt;
+}
+
+std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle) {
+  const auto first = std::ranges::find_if(tasks, [](const Sighting& t) { return t.pulse.doing == Doing::waiting; });
+  if (first == tasks.end()) return std::nullopt;
+  const std::vector<std::int64_t> way = chain(tasks, first->pulse.task);
+  const Sighting& last = at(tasks, way.back());
+  if (last.pulse.busy) return std::nullopt;
+  std::string text = "no progress for " + seconds_text(idle) + ": " + who(*first) + " " + doing_text(*first);
+  for (std::size_t i = 1; i + 1 < way.size(); ++i)
+    text += "; " + who(at(tasks, way[i])) + " " + doing_text(at(tasks, way[i]));
+  const bool circle = last.pulse.doing == Doing::waiting;
+  if (way.size() > 1) text += (circle ? "; " : ", and ") + who(last) + " " + doing_text(last);
+  Error error(Code::stalled, text);
+  std::size_t lines = 0;
+  for (const Sighting& task : tasks) {
+    const bool told = std::ranges::find(way, static_cast<std::int64_t>(task.pulse.task)) != way.end();
+    if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
+  }
+  if (lines > kLines) error.note("and " + std::to_string(lines - kLines) + " more");
+  error.hint("look at what task " + std::to_string(last.pulse.task) +
+             " is doing; --deadline SECONDS allows for longer steps");
+  return JobVerdict{last.pulse.task, first->pulse.task, error.code(), error.text()};
+}
+
+}  // namespace ferry

@@ -1,0 +1,55 @@
+// JobVerdict: why a job does not go on, found from what is known of its tasks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/process_state.hpp"
+#include "executor/watch/pulse.hpp"
+
+namespace ferry {
+
+/// What one process knows of a task.
+struct Sighting {
+  Pulse pulse;                                 ///< the newest
+  Duration silent{};                           ///< since then
+  bool here = false;                           ///< on this machine: `state` is known, and silence means nothing
+  ProcessState state = ProcessState::running;  ///< of its process
+  Duration state_age{};                        ///< how long it has been in that state
+  std::string host;
+  std::int64_t pid = 0;
+  std::vector<std::int64_t> unheard{};  ///< the tasks that it does not hear from, as it says
+};
+
+struct JobVerdict {
+  int culprit = 0;  ///< the task that the others wait for
+  int teller = 0;   ///< the task that prints it
+  Code code = Code::stalled;
+  std::string text;
+};
+
+/// How long a task of another host may be silent, or one of this host be stopped.
+inline constexpr std::chrono::milliseconds kPatience{2200};
+
+/// A task of another host counts as heard from while its silence is shorter.
+inline constexpr std::chrono::seconds kFresh{1};
+
+/// A task that can never go on, and that another one waits for: it is gone (peer_lost), stopped (stalled), or not heard
+/// from (peer_lost). `tasks` are all tasks of the job, in order; `self` is one of the judging process. A task under a
+/// debugger is none of these. `patience`: kPatience, or more where tasks tell of themselves less often.
+[[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
+
+/// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled). Nothing when no task waits
+/// within a plan, or one that the others wait for is busy.
+[[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
+
+/// "task 1 (host b, process 4711)".
+[[nodiscard]] std::string who(const Sighting& task);
+/// What it does, in words, for how long: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
+[[nodiscard]] std::string doing_text(const Sighting& task);
+
+}  // namespace ferry

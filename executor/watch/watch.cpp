@@ -1,0 +1,396 @@
+#include "executor/watch/watch.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <random>
+
+#include "base/blob.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "comm/host.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kMagic = 0x3168637461777266;  // "frwatch1"
+constexpr std::chrono::milliseconds kBeat{100};
+/// One more of these processes, or of these tasks in a process, makes beats proportionally rarer.
+constexpr std::size_t kPeersPerBeat = 64, kTasksPerBeat = 256;
+/// A datagram gets no more pulses once it is so long, so that most fit into one Ethernet frame.
+constexpr std::size_t kFullDatagram = 1000;
+constexpr std::size_t kMostText = 160, kMostAwaited = 512;
+/// Over UDP a farewell may be lost, and is said so often.
+constexpr int kFarewells = 3;
+/// Whether a process is busy is found over so long, and from this share of a core on.
+constexpr std::chrono::seconds kBusyOver{1};
+constexpr double kBusyShare = 0.1;
+/// A process lets each one with a lower number reach a verdict first for so long.
+constexpr std::chrono::milliseconds kAfterYou{150}, kAfterAll{600};
+
+}  // namespace
+
+/// How the others reach a process, as it tells them when they meet.
+struct Watch::Card {
+  std::string host, proof, processes, local_name, udp_name, secret;
+  ProcessId id;
+  std::vector<std::int64_t> addresses;  ///< address, mask, address, mask …
+
+  [[nodiscard]] std::string packed() const {
+    BlobWriter writer;
+    writer.add(host).add(proof).add(processes).add(local_name).add(id.pid).add(id.start).add(addresses);
+    return writer.add(secret).take();
+  }
+  static Card unpacked(std::string_view bytes) {
+    BlobReader reader(bytes);
+    Card card;
+    card.host = reader.text();
+    card.proof = reader.text();
+    card.processes = reader.text();
+    card.local_name = reader.text();
+    card.id = {reader.number(), static_cast<std::uint64_t>(reader.number())};
+    card.addresses = reader.numbers();
+    card.secret = reader.text();
+    return card;
+  }
+  [[nodiscard]] bool on_host_of(const Card& other) const {
+    return proof == other.proof && processes == other.processes;
+  }
+};
+
+namespace {
+
+/// 256 random bits, which only the processes of the job learn.
+std::string make_secret() {
+  std::random_device random;
+  BlobWriter words;
+  for (int i = 0; i < 8; ++i) words.add(random());
+  return words.take();
+}
+
+/// The own address in a network that all other hosts are in, too; else the first.
+std::optional<std::uint32_t> shared_address(const std::vector<std::vector<std::int64_t>>& others) {
+  const std::vector<InterfaceAddress> mine = interface_addresses();
+  for (const InterfaceAddress& one : mine) {
+    const auto in_network = [&](const std::vector<std::int64_t>& addresses) {
+      for (std::size_t i = 0; i < addresses.size(); i += 2)
+        if (one.reaches(static_cast<std::uint32_t>(addresses[i]))) return true;
+      return false;
+    };
+    if (std::ranges::all_of(others, in_network)) return one.address;
+  }
+  return mine.empty() ? std::nullopt : std::optional(mine[0].address);
+}
+
+}  // namespace
+
+Watch::Watch(Job job) : job_(std::move(job)) {
+  begin();
+}
+
+Watch::Watch(Job job, Transport& between, const Deadline& deadline) : job_(std::move(job)) {
+  find_peers(between, deadline);
+  begin();
+}
+
+void Watch::find_peers(Transport& between, const Deadline& deadline) {
+  const HostId host = host_id();
+  sockets_.push_back(DatagramSocket::local());
+  Card mine{.host = host.name,
+            .proof = host.proof,
+            .processes = process_namespace(),
+            .local_name = sockets_[0].name(),
+            .udp_name = {},
+            .secret = make_secret(),
+            .id = this_process(),
+            .addresses = {}};
+  for (const InterfaceAddress& one : interface_addresses())
+    mine.addresses.insert(mine.addresses.end(), {one.address, one.mask});
+  std::vector<Card> cards;
+  for (const std::string& said : between.exchange(mine.packed(), deadline)) cards.push_back(Card::unpacked(said));
+  secret_ = cards[0].secret;
+  const bool several = std::ranges::any_of(cards, [&](const Card& card) { return !card.on_host_of(cards[0]); });
+  if (several) {
+    std::vector<std::vector<std::int64_t>> others;
+    for (const Card& card : cards)
+      if (!card.on_host_of(mine)) others.push_back(card.addresses);
+    if (const auto address = shared_address(others)) sockets_.push_back(DatagramSocket::udp(*address));
+    const auto names = between.exchange(sockets_.size() > 1 ? sockets_[1].name() : "", deadline);
+    for (std::size_t p = 0; p < cards.size(); ++p) cards[p].udp_name = names[p];
+  }
+  const TimePoint now = system_clock().now();
+  for (std::size_t p = 0; p < cards.size(); ++p) {
+    const Card& card = cards[p];
+    hosts_.push_back(card.host);
+    pids_.push_back(card.id.pid);
+    peer_of_.push_back(peers_.size());
+    if (static_cast<int>(p) == job_.self) continue;
+    Peer& peer = peers_.emplace_back();
+    peer.process = static_cast<int>(p);
+    peer.here = card.on_host_of(mine);
+    peer.socket = peer.here ? 0 : sockets_.size() - 1;
+    peer.name = peer.here ? card.local_name : card.udp_name;
+    peer.id = card.id;
+    peer.heard = peer.state_since = now;
+  }
+}
+
+void Watch::begin() {
+  for (std::size_t task = 0; task < job_.processes.size(); ++task) {
+    Pulse& pulse = pulses_.emplace_back();
+    pulse.task = static_cast<int>(task);
+    if (job_.processes[task] != job_.self) continue;
+    own_.push_back(pulse.task);
+    positions_.emplace_back(pulse.task);
+  }
+  const std::size_t rarer = 1 + peers_.size() / kPeersPerBeat + own_.size() / kTasksPerBeat;
+  every_ = kBeat * rarer;
+  patience_ = kPatience * rarer;
+  room_.resize(kMostDatagram);
+  last_beat_ = cpu_since_ = system_clock().now();
+  idle_since_ = clock_.now();
+  seen_ = sightings(last_beat_);
+  // The program's signal handlers run on its own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Watch::~Watch() {
+  ending_.store(true);
+  wait_.wake();
+  thread_.join();
+}
+
+Position& Watch::position(int task) {
+  return positions_[static_cast<std::size_t>(std::ranges::lower_bound(own_, task) - own_.begin())];
+}
+
+// ---- The watch's thread ----
+
+void Watch::serve() {
+  while (!ending_.load()) {
+    TimePoint now = system_clock().now();
+    wait_.wait(sockets_, last_beat_ + every_ - now);
+    now = system_clock().now();
+    receive(now);
+    if (now - last_beat_ >= every_) beat(now);
+  }
+  for (Position& position : positions_) position.leaves();
+  look_at_own(system_clock().now());
+  for (int i = 0; i < kFarewells; ++i) tell();
+}
+
+void Watch::receive(TimePoint now) {
+  for (const DatagramSocket& socket : sockets_)
+    while (const auto datagram = socket.receive(room_)) take(*datagram, now);
+}
+
+void Watch::take(std::string_view datagram, TimePoint now) try {
+  Sha256 proof;
+  if (datagram.size() < proof.size()) return;
+  std::memcpy(proof.data(), datagram.data() + datagram.size() - proof.size(), proof.size());
+  datagram.remove_suffix(proof.size());
+  if (!same_proof(hmac_sha256(secret_, datagram), proof)) return;
+  BlobReader reader(datagram);
+  if (reader.number() != kMagic) return;
+  const std::int64_t generation = reader.number(), process = reader.number(), beat = reader.number();
+  if (process < 0 || process >= static_cast<std::int64_t>(peer_of_.size()) || process == job_.self) return;
+  Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
+  if (beat < peer.beat) return;
+  peer.beat = beat;
+  peer.heard = now;
+  peer.unheard = reader.numbers();
+  std::optional<JobVerdict> verdict;
+  if (reader.number() != 0) {
+    verdict.emplace();
+    verdict->culprit = static_cast<int>(reader.number());
+    verdict->teller = static_cast<int>(reader.number());
+    verdict->code = static_cast<Code>(reader.number());
+    verdict->text = reader.text();
+  }
+  const std::lock_guard lock(mutex_);
+  while (!reader.empty()) {
+    const Pulse pulse = read_pulse(reader);
+    if (pulse.task < 0 || pulse.task >= static_cast<int>(pulses_.size())) return;
+    Pulse& known = pulses_[static_cast<std::size_t>(pulse.task)];
+    moved_ = moved_ || !pulse.alike(known);
+    known = pulse;
+  }
+  if (verdict && generation == generation_) adopt(*verdict);
+} catch (const Error&) {  // cut short: another build's, or damaged with a right proof
+}
+
+void Watch::beat(TimePoint now) {
+  if (now - last_beat_ > every_ + kFresh)  // this process itself stood still, and what the others said is old
+    for (Peer& peer : peers_) peer.heard = peer.state_since = now;
+  look_at_own(now);
+  look_at_peers(now);
+  const std::vector<Sighting> tasks = sightings(now);
+  count_time(tasks, now);
+  if (!over()) judge(tasks, now);
+  last_beat_ = now;
+  ++beats_;
+  tell();
+  const std::lock_guard lock(mutex_);
+  seen_ = tasks;
+}
+
+void Watch::look_at_own(TimePoint now) {
+  if (now - cpu_since_ >= kBusyOver) {
+    const double used = process_cpu_seconds();
+    busy_ = used - cpu_before_ >= kBusyShare * std::chrono::duration<double>(now - cpu_since_).count();
+    cpu_before_ = used;
+    cpu_since_ = now;
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    Pulse pulse = positions_[i].pulse(now, busy_);
+    if (pulse.text.size() > kMostText) pulse.text = escaped(pulse.text, kMostText);
+    if (pulse.awaited.size() > kMostAwaited) pulse.awaited.resize(kMostAwaited);
+    Pulse& known = pulses_[static_cast<std::size_t>(own_[i])];
+    moved_ = moved_ || !pulse.alike(known);
+    known = std::move(pulse);
+  }
+}
+
+void Watch::look_at_peers(TimePoint now) {
+  for (Peer& peer : peers_) {
+    if (!peer.here) continue;
+    const ProcessState state = state_of(peer.id);
+    if (state != peer.state) peer.state_since = now;
+    peer.state = state;
+  }
+}
+
+std::vector<Sighting> Watch::sightings(TimePoint now) const {
+  std::vector<Sighting> tasks;
+  const std::lock_guard lock(mutex_);
+  tasks.reserve(pulses_.size());
+  for (const Pulse& pulse : pulses_) {
+    const int process = job_.processes[static_cast<std::size_t>(pulse.task)];
+    Sighting& task = tasks.emplace_back();
+    task.pulse = pulse;
+    if (!hosts_.empty()) {
+      task.host = hosts_[static_cast<std::size_t>(process)];
+      task.pid = pids_[static_cast<std::size_t>(process)];
+    }
+    task.here = process == job_.self;
+    if (task.here) continue;
+    const Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
+    task.here = peer.here || peer.name.empty();
+    task.silent = now - peer.heard;
+    task.state = peer.state;
+    task.state_age = now - peer.state_since;
+    task.unheard = peer.unheard;
+  }
+  return tasks;
+}
+
+/// Lets the job's clock run only while all stand still.
+void Watch::count_time(std::span<const Sighting> tasks, TimePoint now) {
+  const bool goes_on = std::exchange(moved_, false) || std::ranges::any_of(tasks, [](const Sighting& task) {
+                         if (task.state == ProcessState::traced) return true;
+                         return task.pulse.busy && task.silent < kFresh && task.state == ProcessState::running;
+                       });
+  if (!goes_on) return;
+  clock_.excuse(now - last_beat_);
+  idle_since_ = clock_.now();
+}
+
+void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
+  std::optional<JobVerdict> verdict = judge_lost(tasks, own_[0], patience_);
+  const Duration idle = clock_.now() - idle_since_;
+  if (!verdict && idle >= job_.deadline) verdict = judge_stalled(tasks, idle);
+  if (!verdict) {
+    suspect_since_ = TimePoint();
+    return;
+  }
+  if (suspect_since_ == TimePoint()) suspect_since_ = now;
+  const auto before = std::ranges::count_if(peers_, [&](const Peer& peer) {
+    return peer.process < job_.self && now - peer.heard < kFresh && peer.state == ProcessState::running;
+  });
+  if (now - suspect_since_ < std::min<Duration>(kAfterYou * before, kAfterAll)) return;
+  const std::lock_guard lock(mutex_);
+  adopt(*verdict);
+}
+
+/// Called under the lock.
+void Watch::adopt(const JobVerdict& verdict) {
+  if (verdict_) return;
+  verdict_ = verdict;
+  over_.store(true, std::memory_order_release);
+  clock_.set_over(true);
+}
+
+/// Sends how the own tasks stand to all processes.
+void Watch::tell() const {
+  if (peers_.empty()) return;
+  const TimePoint now = system_clock().now();
+  std::vector<std::int64_t> unheard;
+  for (std::size_t task = 0; task < job_.processes.size(); ++task) {
+    const int process = job_.processes[task];
+    if (process == job_.self) continue;
+    const Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
+    if (!peer.here && now - peer.heard > kFresh) unheard.push_back(static_cast<std::int64_t>(task));
+  }
+  if (unheard.size() > kMostAwaited) unheard.resize(kMostAwaited);
+  const std::lock_guard lock(mutex_);
+  for (std::size_t next = 0; next < own_.size();) {
+    BlobWriter head;
+    head.add(kMagic).add(generation_).add(job_.self).add(beats_).add(unheard).add(verdict_.has_value());
+    if (verdict_)
+      head.add(verdict_->culprit).add(verdict_->teller).add(static_cast<int>(verdict_->code)).add(verdict_->text);
+    std::string bytes = head.take();
+    do {
+      BlobWriter writer;
+      add(pulses_[static_cast<std::size_t>(own_[next++])], writer);
+      bytes += writer.take();
+    } while (next < own_.size() && bytes.size() < kFullDatagram);
+    const Sha256 proof = hmac_sha256(secret_, bytes);
+    bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
+    for (const Peer& peer : peers_)
+      if (!peer.name.empty()) static_cast<void>(sockets_[peer.socket].send(peer.name, bytes));
+  }
+}
+
+// ---- The tasks' threads ----
+
+Error Watch::verdict(int task) const {
+  const std::lock_guard lock(mutex_);
+  FERRY_ASSERT(verdict_, "there is no verdict");
+  Error error(verdict_->code, verdict_->text);
+  if (job_.gathered && verdict_->teller != task) error.told_elsewhere();
+  return error;
+}
+
+Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) const {
+  if (over()) return verdict(task);
+  Error result = error;
+  const std::lock_guard lock(mutex_);
+  if (error.code() == Code::stalled) {
+    for (const Sighting& other : seen_)
+      if (other.pulse.task != task && other.pulse.doing != Pulse::Doing::waiting)
+        result.note(who(other) + " " + doing_text(other));
+  } else if (error.code() == Code::peer_lost && failure && failure->task != task && job_.gathered) {
+    if (failure->said) result.told_elsewhere();
+  }
+  return result;
+}
+
+std::optional<int> Watch::teller() const {
+  const std::lock_guard lock(mutex_);
+  return verdict_ ? std::optional(verdict_->teller) : std::nullopt;
+}
+
+void Watch::begin_anew() {
+  const std::lock_guard lock(mutex_);
+  verdict_.reset();
+  ++generation_;
+  over_.store(false);
+  clock_.set_over(false);
+}
+
+}  // namespace ferry

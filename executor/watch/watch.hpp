@@ -1,0 +1,139 @@
+// Watch: a thread beside a process's tasks that tells the other processes how they stand, and finds out why the job
+// does not go on.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/datagram.hpp"
+#include "base/system/process_state.hpp"
+#include "comm/transport.hpp"
+#include "executor/watch/position.hpp"
+#include "executor/watch/verdict.hpp"
+
+namespace ferry {
+
+/// Time that counts against the job: it stands still while some task computes or goes on, and runs out at once when
+/// there is a verdict. Deadlines of the job are measured with it. Thread-safe.
+class JobClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() override {
+    return system_clock().now() - Duration(excused_.load(std::memory_order_relaxed)) +
+           (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
+  }
+  void excuse(Duration time) { excused_.fetch_add(time.count(), std::memory_order_relaxed); }
+  void set_over(bool over) { over_.store(over, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::chrono::hours kForever{24 * 365 * 10};
+  std::atomic<std::int64_t> excused_{0};
+  std::atomic<bool> over_{false};
+};
+
+/// One per process of a job of several tasks. Its messages go beside the transport, as datagrams: a Unix socket within
+/// a host, UDP between hosts, each with a tag that needs the job's secret. They are sent ten times a second, less often
+/// to more than 64 processes. Nothing here calls the transport but the constructor.
+///
+/// It reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when nothing has moved
+/// for the deadline. The first verdict is told to all, and all tasks end with it. Thread-safe.
+class Watch {
+ public:
+  struct Job {
+    std::vector<int> processes;  ///< by task: the process that runs it
+    int self = 0;                ///< this process
+    Duration deadline{};
+    bool gathered = false;  ///< what all tasks print comes out in one place
+  };
+  /// Where all tasks are in this process.
+  explicit Watch(Job job);
+  /// All processes call it together; `between` connects them. Errors of Transport::exchange(); Error(resource).
+  Watch(Job job, Transport& between, const Deadline& deadline);
+  /// Tells the others that this process's tasks have left.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  [[nodiscard]] Position& position(int task);
+  [[nodiscard]] Clock& clock() { return clock_; }
+  /// Whether there is a verdict. Costs a load.
+  [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
+  /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
+  /// over().
+  [[nodiscard]] Error verdict(int task) const;
+  /// `error` of a task of this process, replaced by the verdict if there is one, and with what is known of the tasks
+  /// that it waits for. An error that only echoes another task's is told elsewhere when that task still lives.
+  [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure) const;
+  /// The task that prints the verdict, if there is one.
+  [[nodiscard]] std::optional<int> teller() const;
+  /// Forgets the verdict, for a job that begins anew.
+  void begin_anew();
+
+ private:
+  struct Card;
+  /// Another process.
+  struct Peer {
+    int process = 0;
+    std::string name;        ///< of its socket
+    std::size_t socket = 0;  ///< which of sockets_ reaches it
+    bool here = false;
+    ProcessId id;
+    ProcessState state = ProcessState::running;
+    TimePoint state_since, heard;
+    std::int64_t beat = 0;  ///< the number of its last datagram
+    std::vector<std::int64_t> unheard;
+  };
+
+  void find_peers(Transport& between, const Deadline& deadline);
+  void begin();
+  void serve();
+  void receive(TimePoint now);
+  void take(std::string_view datagram, TimePoint now);
+  void beat(TimePoint now);
+  void look_at_own(TimePoint now);
+  void look_at_peers(TimePoint now);
+  void count_time(std::span<const Sighting> tasks, TimePoint now);
+  void judge(std::span<const Sighting> tasks, TimePoint now);
+  void tell() const;
+  void adopt(const JobVerdict& verdict);
+  [[nodiscard]] std::vector<Sighting> sightings(TimePoint now) const;
+
+  const Job job_;
+  JobClock clock_;
+  std::string secret_;
+  std::deque<Position> positions_;  // of the own tasks
+  std::vector<int> own_;            // their numbers, ascending
+  std::vector<std::string> hosts_;  // by process
+  std::vector<std::int64_t> pids_;  // by process
+  std::vector<DatagramSocket> sockets_;
+  Duration every_{}, patience_{};
+
+  // Used by the watch's thread alone, once it runs.
+  std::vector<Peer> peers_;
+  std::vector<std::size_t> peer_of_;  // by process: its index in peers_; none for this one
+  std::vector<char> room_;
+  std::int64_t beats_ = 0;
+  TimePoint last_beat_, idle_since_, suspect_since_, cpu_since_;
+  double cpu_before_ = 0;
+  bool busy_ = false, moved_ = false;
+
+  mutable std::mutex mutex_;    // guards what follows
+  std::vector<Pulse> pulses_;   // by task
+  std::vector<Sighting> seen_;  // by task, as of the last beat
+  std::optional<JobVerdict> verdict_;
+  std::int64_t generation_ = 0;
+
+  std::atomic<bool> over_{false}, ending_{false};
+  SocketWait wait_;
+  std::thread thread_;
+};
+
+}  // namespace ferry

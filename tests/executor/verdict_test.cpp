@@ -1,0 +1,173 @@
+#include "executor/watch/verdict.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/has.hpp"
+
+using namespace ferry;
+using test::has;
+using namespace std::chrono_literals;
+using Doing = Pulse::Doing;
+
+TEST_SUITE_BEGIN("executor/verdict");
+
+namespace {
+
+/// Tasks on the hosts "a", "a", "b", "b", "c", "c" …, seen from task 0, all computing.
+std::vector<Sighting> job(int tasks) {
+  std::vector<Sighting> all;
+  for (int i = 0; i < tasks; ++i) {
+    Sighting& task = all.emplace_back();
+    task.pulse.task = i;
+    task.pulse.doing = Doing::computing;
+    task.pulse.busy = true;
+    task.pulse.text = "MatMul \"h\" at m.cpp:4";
+    task.host = std::string(1, static_cast<char>('a' + i / 2));
+    task.here = i < 2;
+    task.pid = 100 + i;
+  }
+  return all;
+}
+
+void waits(Sighting& task, std::vector<std::int64_t> awaited, std::uint64_t where = 0) {
+  task.pulse.doing = Doing::waiting;
+  task.pulse.busy = false;
+  task.pulse.awaited = std::move(awaited);
+  task.pulse.where = where;
+  task.pulse.text = "receive of \"w\" at m.cpp:3";
+  task.pulse.age = 61s;
+}
+
+void goes_outside(Sighting& task) {
+  task.pulse.doing = Doing::outside;
+  task.pulse.busy = false;
+  task.pulse.age = 70s;
+}
+
+/// Host 'b' or 'c' is silent, and nobody on the other hosts hears it.
+void falls_silent(std::vector<Sighting>& tasks, const std::string& host) {
+  for (Sighting& task : tasks)
+    if (task.host == host) task.silent = 3s;
+  for (Sighting& task : tasks)
+    for (const Sighting& other : tasks)
+      if (task.host != host && other.host == host) task.unheard.push_back(other.pulse.task);
+}
+
+}  // namespace
+
+TEST_CASE("a task that is gone ends the job once another one waits for it") {
+  auto tasks = job(2);
+  tasks[1].state = ProcessState::gone;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+  waits(tasks[0], {1});
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 1);
+  CHECK(verdict->teller == 0);
+  CHECK(verdict->code == Code::peer_lost);
+  CHECK(verdict->text ==
+        "task 1 (host a, process 101) is gone: it was killed, or it crashed; it was last seen in MatMul \"h\" at "
+        "m.cpp:4\n"
+        "  task 0 (host a, process 100) waits in receive of \"w\" at m.cpp:3, for 61 s\n"
+        "  try: see what it printed last; the system kills a process when memory runs out (dmesg tells)");
+}
+
+TEST_CASE("a task that has left the job, or is under a debugger, is not lost") {
+  auto tasks = job(2);
+  waits(tasks[0], {1});
+  tasks[1].state = ProcessState::gone;
+  tasks[1].pulse.doing = Doing::left;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+  tasks[1].pulse.doing = Doing::computing;
+  tasks[1].state = ProcessState::traced;
+  tasks[1].state_age = 1h;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+}
+
+TEST_CASE("a stopped task ends the job after a while") {
+  auto tasks = job(2);
+  waits(tasks[0], {1});
+  tasks[1].state = ProcessState::stopped;
+  tasks[1].state_age = 2s;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+  tasks[1].state_age = 2300ms;
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(verdict->code == Code::stalled);
+  CHECK(has(verdict->text, "task 1 (host a, process 101) was stopped (SIGSTOP or Ctrl-Z) 2.3 s ago"));
+}
+
+TEST_CASE("a host that nobody hears from is down, and its tasks are named") {
+  auto tasks = job(6);
+  waits(tasks[0], {2});
+  falls_silent(tasks, "b");
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 2);
+  CHECK(verdict->code == Code::peer_lost);
+  CHECK(has(verdict->text, "tasks 2 and 3 of host b cannot be heard for 3 s: the host is down, or its network is"));
+}
+
+TEST_CASE("where another host still hears the silent one, the link is to blame") {
+  auto tasks = job(6);
+  waits(tasks[0], {2});
+  tasks[2].silent = tasks[3].silent = 3s;
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(has(verdict->text,
+            "the link from host b to host a is cut: tasks 2 and 3 cannot be heard here for 3 s, but task 4"));
+}
+
+TEST_CASE("a host that hears from no other is itself cut off") {
+  auto tasks = job(6);
+  waits(tasks[0], {2});
+  falls_silent(tasks, "b");
+  falls_silent(tasks, "c");
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 0);
+  CHECK(has(verdict->text, "host a is cut off: it has heard from no other host for 3 s"));
+}
+
+TEST_CASE("a task that computes keeps nobody from waiting") {
+  auto tasks = job(3);
+  waits(tasks[0], {1});
+  waits(tasks[1], {2});
+  CHECK(!judge_stalled(tasks, 60s));
+}
+
+TEST_CASE("what keeps the others waiting is found through those that wait, too") {
+  auto tasks = job(3);
+  waits(tasks[0], {1});
+  waits(tasks[1], {2});
+  goes_outside(tasks[2]);
+  const auto verdict = judge_stalled(tasks, 60s);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 2);
+  CHECK(verdict->teller == 0);
+  CHECK(has(verdict->text, "no progress for 60 s: task 0 (host a, process 100) waits in receive"));
+  CHECK(has(verdict->text,
+            "and task 2 (host b, process 102) runs the program's own code, outside of the session, for 70 s"));
+}
+
+TEST_CASE("of a collective's members the one that has not come is named") {
+  auto tasks = job(4);
+  waits(tasks[0], {1, 2, 3}, 7);
+  waits(tasks[1], {0, 2, 3}, 7);
+  goes_outside(tasks[2]);
+  waits(tasks[3], {0, 1, 2}, 7);
+  const auto verdict = judge_stalled(tasks, 60s);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 2);
+}
+
+TEST_CASE("tasks that wait for one another are told as such") {
+  auto tasks = job(2);
+  waits(tasks[0], {1});
+  waits(tasks[1], {0});
+  const auto verdict = judge_stalled(tasks, 60s);
+  REQUIRE(verdict);
+  CHECK(has(verdict->text, "; task 1 (host a, process 101) waits in"));
+}
+
+TEST_SUITE_END();

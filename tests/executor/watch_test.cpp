@@ -1,0 +1,126 @@
+#include "executor/watch/watch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "tests/support/has.hpp"
+
+using namespace ferry;
+using test::has;
+using namespace std::chrono_literals;
+
+TEST_SUITE_BEGIN("executor/watch");
+
+namespace {
+
+/// A plan that computes, or does not.
+class SomePlan final : public RunningPlan {
+ public:
+  explicit SomePlan(bool computes) : computes_(computes) {}
+  [[nodiscard]] std::uint64_t spot() const override { return 1; }
+  [[nodiscard]] std::optional<std::string> computes(bool) const override {
+    return computes_ ? std::optional<std::string>("MatMul \"h\"") : std::nullopt;
+  }
+
+ private:
+  const bool computes_;
+};
+
+/// Two processes of a job, played by threads: body(watch, task) runs on each.
+void on_two(Duration deadline, const std::function<void(Watch&, int)>& body) {
+  auto ends = inproc_transports(2);
+  const auto play = [&](int task) {
+    Watch watch({.processes = {0, 1}, .self = task, .deadline = deadline, .gathered = true}, *ends[task],
+                Deadline(system_clock(), 60s));
+    body(watch, task);
+    static_cast<void>(
+        ends[task]->exchange("", Deadline(system_clock(), 60s)));  // nobody leaves before the other is done
+  };
+  std::thread other(play, 1);
+  play(0);
+  other.join();
+  for (auto& end : ends) end->close();
+}
+
+void wait_until_over(const Watch& watch) {
+  while (!watch.over()) system_clock().sleep(1ms);
+}
+
+}  // namespace
+
+TEST_CASE("a task outside of the session that another one waits for is named, once, on both") {
+  on_two(300ms, [](Watch& watch, int task) {
+    const SomePlan plan(false);
+    if (task == 0) {
+      const Position::Run run(&watch.position(0), plan);
+      watch.position(0).waits({.text = "receive of \"w\" from task 1", .tasks = {1}});
+      wait_until_over(watch);
+    } else {
+      wait_until_over(watch);
+    }
+    const Error error = watch.verdict(task);
+    CHECK(error.code() == Code::stalled);
+    CHECK(has(error.text(), "waits in receive of \"w\" from task 1"));
+    CHECK(has(error.text(), "runs the program's own code, outside of the session"));
+    CHECK(error.is_told_elsewhere() == (task == 1));
+    CHECK(watch.teller() == 0);
+    CHECK(watch.explained(Error(Code::peer_lost, "task 0 failed first"), task, std::nullopt).text() == error.text());
+  });
+}
+
+TEST_CASE("while a task computes, the job's clock stands still and nobody is blamed") {
+  on_two(1ms, [](Watch& watch, int task) {
+    const SomePlan plan(task == 1);
+    const Position::Run run(&watch.position(task), plan);
+    if (task == 0) watch.position(0).waits({.text = "receive", .tasks = {1}});
+    const TimePoint begin = system_clock().now(), begin_of_job = watch.clock().now();
+    while (system_clock().now() - begin < 1s) system_clock().sleep(1ms);
+    const Duration passed = watch.clock().now() - begin_of_job;
+    CHECK(passed < system_clock().now() - begin);
+    CHECK(!watch.over());
+  });
+}
+
+TEST_CASE("a verdict ends all deadlines of the job's clock, until the job begins anew") {
+  Watch watch({.processes = {0, 0}, .self = 0, .deadline = 1ms});
+  const Deadline deadline(watch.clock(), 1h);
+  {
+    const SomePlan plan(false);
+    const Position::Run run(&watch.position(1), plan);
+    watch.position(1).waits({.text = "receive of \"w\"", .tasks = {0}});
+    wait_until_over(watch);
+  }
+  CHECK(deadline.expired());
+  CHECK(watch.teller() == 1);
+  watch.begin_anew();
+  CHECK(!watch.over());
+  CHECK(!deadline.expired());
+}
+
+TEST_CASE("a pulse survives the way to another process") {
+  Pulse pulse;
+  pulse.task = 3;
+  pulse.doing = Pulse::Doing::waiting;
+  pulse.busy = true;
+  pulse.steps = 17;
+  pulse.spot = UINT64_MAX;
+  pulse.age = 5s;
+  pulse.where = 99;
+  pulse.awaited = {0, 4};
+  pulse.text = "receive";
+  BlobWriter writer;
+  add(pulse, writer);
+  const std::string bytes = writer.take();
+  BlobReader reader(bytes);
+  const Pulse read = read_pulse(reader);
+  CHECK(reader.empty());
+  CHECK(read.alike(pulse));
+  CHECK(read.task == 3);
+  CHECK(read.busy);
+  CHECK(read.age == 5s);
+  CHECK(read.awaited == pulse.awaited);
+  CHECK(read.text == "receive");
+}
+
+TEST_SUITE_END();
