@@ -91,7 +91,8 @@ struct HostedTasks {
 [[nodiscard]] int first_task_of(int process, int tasks, int processes);
 
 /// Does what is otherwise done at the exit of the process, for callers that end it without exit handlers (such as a
-/// handler of std::terminate, before std::_Exit): leaves all jobs over MPI, which fail with `code` and `why` unless
+/// handler of std::terminate, before std::_Exit) and have printed `why`: leaves all jobs over MPI, which fail with
+/// `code` and `why` unless
 /// they were closed, and finalizes MPI if ferry started it. Waits a few seconds at most for the tasks of failed jobs,
 /// without limit for those of closed ones. Does nothing where MPI does not run or this thread must not call it.
 void leave_mpi(Code code, std::string_view why) noexcept;

@@ -15,7 +15,7 @@
 namespace ferry::mpi {
 namespace {
 
-constexpr std::chrono::seconds kGrace{5};
+constexpr std::chrono::seconds kGrace{2};
 constexpr std::chrono::milliseconds kPoll{1};
 
 struct Process {
@@ -32,15 +32,19 @@ Process& process() {
   return process;
 }
 
-void part(Control& job, Code code, std::string_view why) {
-  if (!job.closed()) job.fail({job.task(), code, std::string(why)});
+void part(Control& job, Code code, std::string_view why, bool said) {
+  if (!job.closed()) job.fail({job.task(), code, std::string(why), said});
   job.say_goodbye();
 }
 
-/// Waits until all peers have said goodbye. False when that takes too long after a failure.
-bool await_peers(Control& job, const Deadline& grace) {
+/// Waits until all peers have said goodbye. False when that takes too long after a failure: first for the task whose
+/// failure it is, since mpirun may crash when several call MPI_Abort.
+bool await_peers(Control& job, TimePoint begin) {
   while (!job.all_gone() || !job.drained()) {
-    if (job.failure() && grace.expired()) return false;
+    if (const auto& failure = job.failure()) {
+      const Duration grace = failure->task == job.task() ? kGrace : 2 * kGrace;
+      if (system_clock().now() - begin >= grace) return false;
+    }
     job.poll();
     if (!job.all_gone()) system_clock().sleep(kPoll);
   }
@@ -48,22 +52,22 @@ bool await_peers(Control& job, const Deadline& grace) {
 }
 
 /// Leaves all jobs. False when a peer of a failed job did not answer, or MPI failed.
-bool part_from_all(Code code, std::string_view why) {
+bool part_from_all(Code code, std::string_view why, bool said) {
   bool parted = true;
   try {
-    for (const auto& job : process().jobs) part(*job, code, why);
-    const Deadline grace(system_clock(), kGrace);
-    for (const auto& job : process().jobs) parted = await_peers(*job, grace) && parted;
+    for (const auto& job : process().jobs) part(*job, code, why, said);
+    const TimePoint begin = system_clock().now();
+    for (const auto& job : process().jobs) parted = await_peers(*job, begin) && parted;
   } catch (const Error&) {
     parted = false;
   }
   return parted;
 }
 
+/// All tasks of a job end with the code of the one that failed first.
 int exit_code() {
-  for (const auto& job : process().jobs) {
-    if (job->failure() && job->failure()->task == job->task()) return static_cast<int>(job->failure()->code);
-  }
+  for (const auto& job : process().jobs)
+    if (job->failure()) return static_cast<int>(job->failure()->code);
   return static_cast<int>(Code::peer_lost);
 }
 
@@ -76,22 +80,22 @@ bool may_call() {
          (std::this_thread::get_id() == self.thread || std::all_of(self.jobs.begin(), self.jobs.end(), unused));
 }
 
-void leave(Code code, std::string_view why) {
+void leave(Code code, std::string_view why, bool said) {
   if (!may_call()) return;
-  const bool parted = part_from_all(code, why);
+  const bool parted = part_from_all(code, why, said);
   if (!parted && process().ours) MPI_Abort(MPI_COMM_WORLD, exit_code());
   process().jobs.clear();
   if (process().ours) MPI_Finalize();
 }
 
 void at_exit() {
-  leave(Code::peer_lost, "the process ended before the job was done (exit without close)");
+  leave(Code::peer_lost, "the process ended before the job was done (exit without close)", false);
 }
 
 /// MPI calls this when the program's own MPI_Finalize begins, because that deletes the attributes of MPI_COMM_SELF.
 int at_finalize(MPI_Comm, int, void*, void*) {
   if (!may_call()) return MPI_SUCCESS;
-  if (!part_from_all(Code::peer_lost, "MPI was finalized before the job was done")) {
+  if (!part_from_all(Code::peer_lost, "MPI was finalized before the job was done", false)) {
     MPI_Abort(MPI_COMM_WORLD, exit_code());
   }
   process().jobs.clear();
@@ -166,7 +170,7 @@ void watch(std::shared_ptr<Control> job) {
 namespace ferry {
 
 void leave_mpi(Code code, std::string_view why) noexcept {
-  mpi::leave(code, why);
+  mpi::leave(code, why, true);
 }
 
 }  // namespace ferry

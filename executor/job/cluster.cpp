@@ -267,6 +267,13 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     tasks = introductions(*local[0], me, options);
   }
   if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);
+  if (processes > 1)
+    state->watch =
+        std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
+                                           .self = local[0]->task(),
+                                           .deadline = options.deadline,
+                                           .gathered = mpi_launch().has_value()},
+                                *local[0], Deadline(system_clock(), options.deadline));
   FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");
   if (local.size() == 1 && local[0]->tasks() < static_cast<int>(tasks.size())) {
     HostedTasks hosted = host_tasks(std::move(local[0]), options.invariant);
@@ -300,6 +307,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
 
 void Cluster::State::renew() {
   require_own_process();
+  if (watch && watch->over()) watch->begin_anew();
   const bool alone = transports.size() == 1 && relay == nullptr;
   if (!renewable && alone) return meet();
   const std::optional<Failure> failure = transports[0]->failure();
@@ -308,6 +316,10 @@ void Cluster::State::renew() {
   throw Error(Code::usage, "the job of this cluster has failed, and cannot begin anew")
       .note("task " + std::to_string(failure->task) + " failed first: " + failure->text)
       .hint("start the program again, or have one task in each process");
+}
+
+void Cluster::State::watch_own_tasks() {
+  watch = std::make_unique<Watch>(Watch::Job{.processes = processes, .self = 0, .deadline = options.deadline});
 }
 
 /// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
@@ -355,6 +367,7 @@ Cluster::State::~State() {
     for (auto* ends : {&transports, &failed})
       for (auto& end : *ends) static_cast<void>(end.release());
     static_cast<void>(relay.release());
+    static_cast<void>(watch.release());
     return;
   }
   if (std::uncaught_exceptions() > 0) return;

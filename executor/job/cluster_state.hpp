@@ -8,6 +8,7 @@
 #include "comm/backends.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/cluster.hpp"
+#include "executor/watch/watch.hpp"
 #include "kernels/device.hpp"
 
 namespace ferry {
@@ -26,6 +27,10 @@ struct Cluster::State {
   /// Error(usage) in a child of fork(), which cannot use the threads and connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
+  /// Makes the watch of a job whose tasks are all here; called at a session's first call.
+  void watch_own_tasks();
+  /// The clock of the job's deadlines.
+  [[nodiscard]] Clock& clock() const { return watch ? watch->clock() : system_clock(); }
   /// Whether all tasks of the job run in this process.
   [[nodiscard]] bool all_here() const { return transports.size() == topology.tasks.size(); }
 
@@ -39,6 +44,7 @@ struct Cluster::State {
   const std::int64_t process;                          ///< id of the process that made this
   std::optional<DeviceLibrary> devices;                ///< the tasks' devices besides their hosts
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
+  std::unique_ptr<Watch> watch;                        ///< null: one task, or none has run yet of those all here
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores of this task alone, to pin its threads to
   /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until it has begun anew

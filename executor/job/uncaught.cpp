@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/system/output.hpp"
+#include "base/system/log.hpp"
 #include "comm/backends.hpp"
 
 namespace ferry {
@@ -15,12 +15,14 @@ namespace {
 [[noreturn]] void end_with_exception() {
   Code code = Code::bug;
   std::string text = "terminated";
+  bool told = false;
   if (const auto thrown = std::current_exception()) {
     const Error error = as_error(thrown, Code::program, "the program");
     text = error.text();
     code = error.job_code();
+    told = error.is_told_elsewhere();
   }
-  std::fprintf(stderr, "error: %s\n", printable(text).c_str());
+  if (!told) log_error(text);
   leave_mpi(code, text);
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));

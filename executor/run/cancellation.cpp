@@ -14,6 +14,7 @@ void Cancellation::fail(const Error& error) {
 
 void Cancellation::check_asked() const {
   check_interrupt();
+  if (watch_ != nullptr && watch_->over()) throw watch_->verdict(task_);
   if (workers_.cancelled()) throw Error(Code::interrupted, "the session was destroyed during a run");
 }
 

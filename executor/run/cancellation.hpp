@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "executor/run/workers.hpp"
+#include "executor/watch/watch.hpp"
 
 namespace ferry {
 
@@ -17,7 +18,8 @@ struct Stopped {};
 /// called when all walkers have returned.
 class Cancellation {
  public:
-  explicit Cancellation(Workers& workers) : workers_(workers) {}
+  /// `watch`: of the job, null without one; `task`: whose executor it is.
+  Cancellation(Workers& workers, const Watch* watch, int task) : workers_(workers), watch_(watch), task_(task) {}
 
   /// Keeps the task's first failure; the other walkers stop at their next wait or look of a loop.
   void fail(const Error& error);
@@ -30,11 +32,14 @@ class Cancellation {
   void check_stopping() const {
     if (stopping()) throw Stopped();
   }
-  /// Error(interrupted) when a signal or the end of the session asks the run to end.
+  /// Error(interrupted) when a signal or the end of the session asks the run to end; the verdict of the job's watch, if
+  /// there is one.
   void check_asked() const;
 
  private:
   Workers& workers_;
+  const Watch* const watch_;
+  const int task_;
   std::atomic<bool> stopping_{false};
   std::mutex failing_;
   std::exception_ptr failure_;

@@ -64,6 +64,12 @@ std::string pending_text(const Plan& plan, const Instruction& instruction, int t
   return text + at_line(plan, instruction);
 }
 
+std::string computing_text(const Plan& plan, const Instruction& instruction) {
+  std::string what(plan.string(instruction.op));
+  if (what.empty()) what = name_of(instruction.what);
+  return what + " " + in_quotes(plan.string(instruction.name)) + at_line(plan, instruction);
+}
+
 Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
                     const std::vector<std::string>& others) {
   Error error(Code::stalled, "no progress for " + seconds_text(waited) + ": task " + std::to_string(task) +

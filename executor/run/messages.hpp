@@ -31,6 +31,9 @@ namespace ferry {
 /// "receive_wait of "a" from task 0 at model.cpp:3": what an instruction waits for, with its peers if it communicates.
 [[nodiscard]] std::string pending_text(const Plan& plan, const Instruction& instruction, int task);
 
+/// "MatMul "h" at model.cpp:3": an instruction that computes.
+[[nodiscard]] std::string computing_text(const Plan& plan, const Instruction& instruction);
+
 /// Error(stalled): `task` has made no progress in `instruction` for `waited`; `others` are its other pending
 /// operations, a line each.
 [[nodiscard]] Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,

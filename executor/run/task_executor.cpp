@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/files/files.hpp"
+#include "executor/run/messages.hpp"
 #include "executor/run/walker.hpp"
 #include "kernels/kernel.hpp"
 
@@ -14,6 +15,7 @@ struct TaskExecutor::State {
   State(const Plan& plan, int task, Transport& transport, Workers& the_workers,
         const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& options)
       : kernels(options.kernels != nullptr ? *options.kernels : cpu_kernels()),
+        position(options.position),
         workers(the_workers),
         resolved(plan, task,
                  {.transport = transport,
@@ -26,9 +28,13 @@ struct TaskExecutor::State {
                   .seed = options.seed,
                   .effects = options.effects,
                   .variable = variable}),
-        cancellation(workers),
+        cancellation(workers, options.watch, task),
         ledger(transport, resolved.links()),
-        waiting(resolved, transport, workers, ledger, cancellation, options.deadline),
+        waiting(resolved, transport, workers, ledger, cancellation,
+                {.clock = options.clock != nullptr ? *options.clock : system_clock(),
+                 .deadline = options.deadline,
+                 .position = options.position,
+                 .plan_id = options.plan_id}),
         checks(resolved),
         queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices) : std::nullopt),
         shared{.resolved = resolved,
@@ -76,6 +82,7 @@ struct TaskExecutor::State {
   }
 
   const KernelTable& kernels;
+  Position* const position;
   Workers& workers;
   ResolvedPlan resolved;
   Cancellation cancellation;
@@ -103,11 +110,25 @@ TaskExecutor::~TaskExecutor() = default;
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
   if (state_->queues) state_->queues->sets(state_->resolved.step());
   state_->resolved.begin_step(step);
+  if (state_->position != nullptr) state_->position->begins_step();
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;
   state_->shared.fetched = fetched;
   if (!std::exchange(state_->set_up, true)) state_->run(0);
   state_->run(1);
+}
+
+std::uint64_t TaskExecutor::spot() const {
+  std::uint64_t spot = 0;
+  for (const Walker& walker : state_->walkers) spot = spot * 31 + walker.spot();
+  return spot;
+}
+
+std::optional<std::string> TaskExecutor::computes(bool first_waits) const {
+  for (const Walker& walker : state_->walkers)
+    if (const Instruction* at = walker.computes(); at != nullptr && !(first_waits && &walker == &state_->walkers[0]))
+      return computing_text(state_->resolved.plan(), *at);
+  return std::nullopt;
 }
 
 const Traffic& TaskExecutor::measured() const {

@@ -11,12 +11,14 @@
 #include "base/system/clock.hpp"
 #include "comm/transport.hpp"
 #include "executor/run/workers.hpp"
+#include "executor/watch/position.hpp"
 #include "graph/types/tensor.hpp"
 #include "placement/plan/plan.hpp"
 
 namespace ferry {
 
 class Devices;
+class Watch;
 class FileSystem;
 class KernelTable;
 class Trace;
@@ -29,6 +31,9 @@ struct ExecutorOptions {
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   const Devices* devices = nullptr;              ///< devices besides the host; null: none
   const KernelTable* device_kernels = nullptr;   ///< the kernels of `devices`
+  Clock* clock = nullptr;                        ///< that the deadline is measured with; null: the machine's
+  Position* position = nullptr;                  ///< where the task reports what it does; null: nowhere
+  const Watch* watch = nullptr;                  ///< whose verdict ends a step; null: there is none
   Trace* trace = nullptr;                        ///< null: nothing is traced
   std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
@@ -37,14 +42,14 @@ struct ExecutorOptions {
 
 /// One task's part of a plan, with resolved addresses: in a step the executor looks nothing up, and allocates nothing
 /// but fetched tensors that cannot be reused. Used by walker 0 of `workers`, which owns the transport.
-class TaskExecutor {
+class TaskExecutor final : public RunningPlan {
  public:
   /// `variable` gives the address of a variable's bytes by its name. The plan must have been verified, and must outlive
   /// the executor. Error(resource) when the arenas do not fit into memory; Error(plan) when a kernel is missing or does
   /// not fit the plan.
   TaskExecutor(const Plan& plan, int task, Transport& transport, Workers& workers,
                const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& options);
-  ~TaskExecutor();
+  ~TaskExecutor() override;
   TaskExecutor(const TaskExecutor&) = delete;
   TaskExecutor& operator=(const TaskExecutor&) = delete;
 
@@ -54,6 +59,9 @@ class TaskExecutor {
   /// kernels, with op, task and line; those of the transport; Error(stalled). After an error the executor must not be
   /// used again.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched);
+
+  [[nodiscard]] std::uint64_t spot() const override;
+  [[nodiscard]] std::optional<std::string> computes(bool first_waits) const override;
 
   /// The messages and copies of the last step, without the setup.
   [[nodiscard]] const Traffic& measured() const;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "executor/run/messages.hpp"
 
 namespace ferry {
@@ -12,6 +13,20 @@ Error Waiting::verdict(const Resolved& r, Duration waited) const {
   for (const Link* link : ledger_.pending())
     if (link != r.link) others.push_back(pending_text(resolved_.plan(), *link->since, resolved_.task()));
   return stalled_error(resolved_.plan(), *r.plan, resolved_.task(), waited, others);
+}
+
+Awaited Waiting::awaited(const Resolved& r) const {
+  Awaited awaited{.text = pending_text(resolved_.plan(), *r.plan, resolved_.task()), .tasks = {}};
+  const Plan& plan = resolved_.plan();
+  if (r.link->call == nullptr) {
+    awaited.tasks.push_back(r.link->peer);
+    return awaited;
+  }
+  for (const std::int32_t task :
+       *membership(plan.groupings[plan.collectives[r.plan->target].grouping], resolved_.task()).group)
+    if (task != resolved_.task()) awaited.tasks.push_back(task);
+  awaited.where = Hasher().add(options_.plan_id).add(r.plan->target).add(resolved_.step()).digest();
+  return awaited;
 }
 
 }  // namespace ferry

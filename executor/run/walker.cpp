@@ -35,16 +35,17 @@ void Walker::run(std::uint32_t region) {
     const Code code = error.code();
     const bool told =
         code == Code::peer_lost || code == Code::stalled || code == Code::bug || code == Code::interrupted;
-    told ? shared_.cancellation.fail(error) : fail(std::current_exception(), *current_->plan);
+    told ? shared_.cancellation.fail(error) : fail(std::current_exception(), *current().plan);
   } catch (...) {
-    fail(std::current_exception(), *current_->plan);
+    fail(std::current_exception(), *current().plan);
   }
+  at(nullptr);
 }
 
 /// Reports work that failed on a device. Its tag names its instruction, which need not be the current one.
 void Walker::fail(const FailedWork& failed) {
   const Instruction& instruction =
-      failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current_->plan;
+      failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current().plan;
   fail(failed.input() >= 0 ? std::make_exception_ptr(BadValue(static_cast<std::size_t>(failed.input()), failed.text()))
                            : std::current_exception(),
        instruction);
@@ -65,7 +66,7 @@ void Walker::walk(std::uint32_t region) {
     return walk_watched(region);
   Resolved* r = resolved_.list(region, thread_).data();
   for (const Direct& direct : resolved_.direct(region, thread_)) {
-    current_ = r;
+    at(r);
     if (direct.kernel != nullptr) [[likely]]
       direct.kernel(*direct.run);
     else
@@ -78,13 +79,13 @@ void Walker::walk_watched(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   for (Resolved& r : resolved_.list(region, thread_)) {
-    current_ = &r;
+    at(&r);
     if (checks != nullptr && (r.flags & Resolved::kWaits) != 0) await(r);
     const Given given = checks != nullptr ? checks->given_to(r) : Given();
     const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
     execute(r);
     if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
-    current_ = &r;
+    at(&r);
     if (checks != nullptr) checks->check_result(r, given);
   }
 }
@@ -96,7 +97,7 @@ void Walker::walk_watched(std::uint32_t region) {
   Trace* const trace = shared_.trace;
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
   for (Resolved& r : resolved_.list(region, thread_)) {
-    current_ = &r;
+    at(&r);
     const bool queued = role.on_queue(*r.plan);
     if (!queued) shared_.queues->before(r, shared_.waiting);
     const Given given = checks != nullptr && !queued ? checks->given_to(r) : Given();
@@ -108,7 +109,7 @@ void Walker::walk_watched(std::uint32_t region) {
     else
       shared_.queues->give(r, moved_);
     if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
-    current_ = &r;
+    at(&r);
     if (checks != nullptr && !queued) checks->check_result(r, given);
   }
 }
@@ -269,10 +270,13 @@ void Walker::await(const Resolved& r) {
              return shared_.progress[wait.strand].done.load(std::memory_order_acquire) >= wait.count;
            });
   };
-  if (thread_ == 0)
+  if (thread_ == 0) {
     shared_.waiting.until(reached, r);
-  else
+  } else if (!reached()) {
+    awaits_.store(true, std::memory_order_relaxed);
     shared_.workers.wait(reached);
+    awaits_.store(false, std::memory_order_relaxed);
+  }
   shared_.cancellation.check_stopping();
 }
 

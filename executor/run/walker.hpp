@@ -54,12 +54,24 @@ class alignas(64) Walker {
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(std::uint32_t region);
 
+  /// What it is at, from any thread: changes with each instruction; the instruction, null where it waits for other
+  /// walkers or runs nothing.
+  [[nodiscard]] std::uint64_t spot() const {
+    return reinterpret_cast<std::uintptr_t>(current_.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] const Instruction* computes() const {
+    const Resolved* at = current_.load(std::memory_order_relaxed);
+    return at == nullptr || awaits_.load(std::memory_order_relaxed) ? nullptr : at->plan;
+  }
+
   /// The messages and copies since begin().
   [[nodiscard]] const Traffic& moved() const { return moved_; }
   /// How often each region was run since begin().
   [[nodiscard]] std::span<const std::int64_t> region_runs() const { return region_runs_; }
 
  private:
+  void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
+  [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
   void walk(std::uint32_t region);
   void walk_watched(std::uint32_t region);
   void walk_queues(std::uint32_t region);
@@ -79,8 +91,9 @@ class alignas(64) Walker {
   SharedWalk& shared_;
   ResolvedPlan& resolved_;
   const std::size_t thread_;
-  const Resolved* current_ = nullptr;
-  std::size_t loops_ = 0;  ///< number of loops around the current instruction
+  std::atomic<const Resolved*> current_{nullptr};  ///< null while it runs nothing; another thread may look
+  std::atomic<bool> awaits_{false};                ///< it waits for other walkers
+  std::size_t loops_ = 0;                          ///< number of loops around the current instruction
   LoopWatch watch_;
   Traffic moved_;
   std::vector<std::int64_t> region_runs_;

@@ -19,6 +19,9 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.devices = variables_.devices();
   options.device_kernels = kernels_.devices();
   options.deadline = member_.cluster().options.deadline;
+  options.clock = &member_.cluster().clock();
+  options.position = member_.position();
+  options.watch = member_.cluster().watch.get();
   options.trace = trace;
   options.plan_id = planned.fingerprint;
   options.check_numerics = options_.check_numerics;

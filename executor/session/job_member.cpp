@@ -26,9 +26,15 @@ Error JobMember::out_of_memory() {
   return error;
 }
 
+Error JobMember::explained(const Error& error) const {
+  return cluster_.watch ? cluster_.watch->explained(error, task_, transport_.failure()) : error;
+}
+
+/// A verdict is told in the name of the task that prints it.
 void JobMember::tell(const Error& error) {
   failed_ = true;
-  transport_.abort({task_, error.code(), error.text()});
+  const int teller = cluster_.watch ? cluster_.watch->teller().value_or(task_) : task_;
+  transport_.abort({teller, error.code(), error.text(), true});
 }
 
 }  // namespace ferry

@@ -22,7 +22,9 @@ class JobMember {
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
   /// The cluster's deadline, counted from now.
-  [[nodiscard]] Deadline deadline() const { return {system_clock(), cluster_.options.deadline}; }
+  [[nodiscard]] Deadline deadline() const { return {cluster_.clock(), cluster_.options.deadline}; }
+  /// Where the job's watch sees this task; null without a watch.
+  [[nodiscard]] Position* position() const { return cluster_.watch ? &cluster_.watch->position(task_) : nullptr; }
 
   /// The texts of all tasks, in the order of tasks. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
@@ -39,6 +41,10 @@ class JobMember {
   auto guarded(F f) {
     try {
       return f();
+    } catch (const Error& error) {
+      const Error why = explained(error);
+      tell(why);
+      throw why;
     } catch (...) {
       tell(as_error(std::current_exception(), Code::program, "a callback"));
       throw;
@@ -49,11 +55,13 @@ class JobMember {
   auto together(F f) {
     try {
       return f();
-    } catch (const Error&) {
+    } catch (const Error& error) {
       failed_ = true;
-      throw;
+      throw explained(error);
     }
   }
+  /// The error with what the job's watch knows of its cause (Watch::explained).
+  [[nodiscard]] Error explained(const Error& error) const;
   /// To be called after an error that occurs on all tasks; true: the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
   /// True once an error has made the session unusable.

@@ -160,6 +160,7 @@ struct TaskGroup::State {
     const Cluster::State& job = cluster.state();
     if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
       throw TaskThreads::no_threads(job.local_tasks.size(), most);
+    if (!job.watch && job.topology.size() > 1) cluster.state().watch_own_tasks();
     const std::lock_guard lock(beginning);
     tasks.clear();
     for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
@@ -249,6 +250,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   try {
     s.threads->run([&](std::size_t i) {
       try {
+        const Position::Call call(s.tasks[i]->member().position(), "a call of the session");
         body(*s.tasks[i]);
       } catch (const std::bad_alloc&) {  // the other tasks do not know of it yet
         throw s.tasks[i]->member().out_of_memory();

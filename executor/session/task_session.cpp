@@ -64,7 +64,7 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
     return agree(graph, request, gives, member_.transport(), cluster.topology, member_.deadline());
   } catch (const Error& error) {
     member_.set_failed(error.code() != Code::usage);
-    throw;
+    throw member_.explained(error);
   }
 }
 
@@ -134,6 +134,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
   Transport& transport = member_.transport();
   return member_.guarded([&] {
     bind(*prepared);
+    const Position::Run running(member_.position(), *prepared->executor);
     if (options_.check_numerics) check_variables();
     const std::vector<Tensor> given = given_feeds(plan, feeds, member_.task());
     std::vector<Tensor> fetched(plan.fetches.size());
@@ -201,6 +202,7 @@ Tensor TaskSession::variable(std::string_view name) {
 CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step) {
   return {.transport = member_.transport(),
           .variables = variables_,
+          .clock = member_.cluster().clock(),
           .deadline = member_.cluster().options.deadline,
           .head =
               [this, &graph] {

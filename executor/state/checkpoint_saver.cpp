@@ -99,7 +99,7 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
     mine.add(interval(state_of(0).boundaries));
   }
   Said said;
-  const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(system_clock(), place.deadline));
+  const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(place.clock, place.deadline));
   for (std::size_t task = 0; task < all.size(); ++task) {
     BlobReader reader(all[task]);
     const auto code = static_cast<Code>(reader.number());

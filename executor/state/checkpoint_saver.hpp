@@ -28,6 +28,7 @@ class CheckpointSaver {
   struct Place {
     Transport& transport;
     VariableStore& variables;
+    Clock& clock;  ///< that the deadline is measured with
     Duration deadline;
     std::function<Manifest()> head;  ///< makes the manifest without its variables and its step
     std::int64_t step = 0;           ///< number of the request's steps so far

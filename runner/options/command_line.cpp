@@ -122,7 +122,7 @@ Report report_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    return {static_cast<int>(e.job_code()), e.text()};
+    return {static_cast<int>(e.job_code()), e.text(), e.is_told_elsewhere()};
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Code::resource), "out of memory"};
   } catch (const std::system_error& e) {
@@ -149,7 +149,7 @@ int guarded(const Action& body) noexcept {
     return body();
   } catch (...) {
     const Report report = report_of(std::current_exception());
-    log_error(one_screen(report.text));
+    if (!report.told_elsewhere) log_error(one_screen(report.text));
     return report.exit_code;
   }
 }

@@ -32,6 +32,7 @@ void add_examples(CLI::App& app, std::string_view lines);
 struct Report {
   int exit_code = 0;
   std::string text;
+  bool told_elsewhere = false;  ///< another task of the job prints it
 };
 [[nodiscard]] Report report_of(const std::exception_ptr& error);
 

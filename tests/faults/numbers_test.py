@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# What a test's name looks like in a doctest file, in command_faults.py and checkpoint_runs.py, and in meson.build.
-NAMES = {"*.cpp": r'TEST_CASE\("([^"]*)"', "c*_*s.py": r"def case_(\w+)", "meson.build": r"'(\d{3}_\w+)'"}
+# What a test's name looks like in a doctest file, in the Python files, and in meson.build.
+NAMES = {"*.cpp": r'TEST_CASE\("([^"]*)"', "c*_*s.py": r"def case_(\w+)", "verdicts.py": r"def case_(\w+)", "meson.build": r"'(\d{3}_\w+)'"}
 
 
 def tested():

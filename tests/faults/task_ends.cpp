@@ -1,6 +1,8 @@
 // task_ends MODE [--invariant=S]: a job of three processes of which the second leaves in the middle, in the way that
 // MODE says; the tests check mpirun's exit code and what the others print. With the mode `graph` all processes end
 // before there is a job; with `op` and `callback` code of the user's that ferry calls throws.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
@@ -18,6 +20,8 @@ using namespace ferry;
 bool go_on(std::string_view mode) {
   if (mode == "exit") std::exit(0);
   if (mode == "error") throw Error(Code::numeric, "loss: NaN");
+  if (mode == "idle")
+    for (;;) pause();
   if (mode == "exception") throw std::runtime_error("vector::at");
   return mode != "return";
 }
