@@ -1,11 +1,10 @@
 // Transport over MPI. Every message is a nonblocking send or receive with its channel as tag, cut into chunks where it
 // is too long for MPI's int counts. Messages make progress when they are tested; see idle() for how it waits.
-#include <sched.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
 
+#include "base/system/affinity.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
 #include "comm/mpi/control.hpp"
@@ -325,9 +324,7 @@ microseconds spin_for(MPI_Comm comm, int threads) {
   int tasks = 1;
   MPI_Comm_size(host, &tasks);
   MPI_Comm_free(&host);
-  cpu_set_t mask;
-  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
-  const int mine = known ? CPU_COUNT(&mask) : 1;
+  const int mine = std::max(1, static_cast<int>(affinity_mask().size()));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return threads > mine || threads * tasks > cores ? kShortSpin : kLongSpin;
 }

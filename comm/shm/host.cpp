@@ -1,6 +1,5 @@
 #include "comm/shm/host.hpp"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -8,6 +7,9 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
+
+#include "base/system/affinity.hpp"
 
 namespace ferry::shm {
 namespace {
@@ -57,9 +59,9 @@ bool says(const std::string& numbers, int number) {
 }
 
 bool is_crowded(int mine, int threads_here) {
-  cpu_set_t mask;
-  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
-  return (known && mine > CPU_COUNT(&mask)) || threads_here > static_cast<int>(std::thread::hardware_concurrency());
+  const auto mask = affinity_mask();
+  return (!mask.empty() && std::cmp_greater(mine, mask.size())) ||
+         threads_here > static_cast<int>(std::thread::hardware_concurrency());
 }
 
 }  // namespace

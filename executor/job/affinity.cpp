@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/ranges.hpp"
+#include "base/system/affinity.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -37,21 +38,6 @@ hwloc_topology_t machine() {
   return machine.get();
 }
 
-std::vector<int> mask_cpus() {
-  // A fixed cpu_set_t has room for 1024 hardware threads; sched_getaffinity() fails if the machine may have more.
-  for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cpus), [](cpu_set_t* p) { CPU_FREE(p); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
-    if (sched_getaffinity(0, bytes, set.get()) != 0) continue;
-    std::vector<int> found;
-    for (int cpu = 0; cpu < cpus; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) found.push_back(cpu);
-    }
-    return found;
-  }
-  return {0};
-}
-
 }  // namespace
 
 std::string Cores::str() const {
@@ -62,7 +48,8 @@ std::string Cores::str() const {
 }
 
 Cores allowed_cores() {
-  const std::vector<int> mask = mask_cpus();
+  std::vector<int> mask = affinity_mask();
+  if (mask.empty()) mask = {0};
   std::map<int, std::vector<int>> by_core;
   hwloc_topology_t here = machine();
   for (int cpu : mask) {

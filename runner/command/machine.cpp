@@ -1,12 +1,12 @@
 #include "runner/command/machine.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "base/system/affinity.hpp"
 #include "base/system/host_name.hpp"
 #include "base/system/system_file.hpp"
 #include "base/text.hpp"
@@ -26,20 +26,6 @@ std::string field_of(const char* file, std::string_view key) {
 
 std::uint64_t kibibytes_of(std::string_view key) {
   return std::strtoull(field_of("/proc/meminfo", key).c_str(), nullptr, 10) * 1024;
-}
-
-std::vector<int> affinity_mask() {
-  std::vector<int> cores;
-  // A cpu_set_t has room for 1,024; where the machine may have more, the call fails with less room.
-  for (std::size_t sets = 1; sets <= 1024 && cores.empty(); sets *= 2) {
-    std::vector<cpu_set_t> mask(sets);
-    const std::size_t bytes = sets * sizeof(cpu_set_t);
-    CPU_ZERO_S(bytes, mask.data());
-    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
-    for (std::size_t core = 0; core < 8 * bytes; ++core)
-      if (CPU_ISSET_S(core, bytes, mask.data())) cores.push_back(static_cast<int>(core));
-  }
-  return cores;
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+// Affinity: on which hardware threads the launcher and the system let us run.
+#pragma once
+
+#include <vector>
+
+namespace ferry {
+
+/// The hardware threads, by the system's numbers and ascending, that the calling thread may run on, read anew on each
+/// call; empty when the system does not say. Machines of more than 1,024 are read too. Thread-safe.
+[[nodiscard]] std::vector<int> affinity_mask();
+
+}  // namespace ferry
