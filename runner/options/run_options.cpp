@@ -83,7 +83,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
            options.cluster.simulated = simulation_seed(text);
          },
          "For ops that name no device; default: auto, which is gpu where every task has one. sim, or sim:SEED: each "
-         "task has GPUs that are simulated, to find what nothing orders; slower")
+         "task has GPUs that are simulated, to find races; slower")
       ->check(CLI::Validator(is_device, "{auto,cpu,gpu,sim}"));
   app.add_option("--devices", options.device_rules,
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
