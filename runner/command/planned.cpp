@@ -126,8 +126,7 @@ bool is_plan_file(const std::string& path) {
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
   for (const CLI::Option* option : options.of_graphs)
-    // --device=sim says only which kernels are used, so a plan may have it.
-    if (option->count() > 0 && !(option->get_name() == "--device" && options.cluster.simulated))
+    if (option->count() > 0 && (option->get_name() != "--device" || places_ops(options)))
       throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
           .hint("give the graph, or leave " + option->get_name() + " out");
   if (options.on_pass || options.check_passes)

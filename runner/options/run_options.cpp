@@ -34,6 +34,10 @@ SessionOptions session_options(const JobOptions& options) {
   return result;
 }
 
+bool places_ops(const JobOptions& options) {
+  return options.device != "auto" && !options.cluster.simulated;
+}
+
 void add_feed_option(CLI::App& app, JobOptions& options) {
   app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
       ->type_name("NAME=FILE.npy|NUMBER")

@@ -27,8 +27,8 @@ struct JobOptions {
   std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
   ClusterOptions cluster;
-  std::shared_ptr<const UserOps>
-      ops;  ///< the ops that a graph file may use; null in a program, which builds its graph itself
+  /// The ops that a graph file may use; null in a program, which builds its graph itself.
+  std::shared_ptr<const UserOps> ops;
 };
 
 struct RunOptions : JobOptions {
@@ -56,6 +56,9 @@ struct RunOptions : JobOptions {
 /// The options that Session takes, from those of the job. They point to kernels and ops in `options.ops`, which must
 /// stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
+
+/// Whether --device only says where ops go, which a plan has decided: a simulated one also says what a task's GPUs are.
+[[nodiscard]] bool places_ops(const JobOptions& options);
 
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);

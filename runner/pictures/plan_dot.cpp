@@ -453,9 +453,9 @@ class Drawing {
   std::vector<Arrow> arrows_;
   std::vector<Index> box_;  ///< for each of drawn_: the index of the one whose box shows it
   std::map<std::pair<std::uint32_t, Index>, Index> collectives_;
-  std::map<std::uint32_t, Index> sent_,
-      received_;            ///< by channel: the box that makes the value; the one where it arrives
-  std::vector<int> tasks_;  ///< those that are drawn
+  std::map<std::uint32_t, Index> sent_;      ///< by channel: the box that makes the value
+  std::map<std::uint32_t, Index> received_;  ///< by channel: the box where it arrives
+  std::vector<int> tasks_;                   ///< those that are drawn
   bool folded_ = false;
 
   // For the task that is being drawn:
