@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "runner/pictures/plan_pictures.hpp"
@@ -31,15 +33,16 @@ struct Pipe {
   }
 };
 
-}  // namespace
-
-std::string svg_of(const std::string& dot) {
+/// What graphviz makes of `dot` with straight arrows or its usual ones, whose complaints are not shown; nothing if it
+/// fails.
+std::optional<std::string> drawn(const std::string& dot, bool straight) {
   Pipe in, out;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-  const char* const words[] = {"dot", "-Tsvg", nullptr};
+  if (!straight) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  const char* const words[] = {"dot", "-Tsvg", straight ? "-Gsplines=line" : nullptr, nullptr};
   pid_t child = 0;
   const int failed = posix_spawnp(&child, "dot", &actions, nullptr, const_cast<char* const*>(words), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -64,8 +67,18 @@ std::string svg_of(const std::string& dot) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (status != 0) throw Error(Code::usage, "--svg: dot failed").hint("--dot shows what it was given");
+  if (status != 0) return std::nullopt;
   return svg;
+}
+
+}  // namespace
+
+std::string svg_of(const std::string& dot) {
+  // Around many boxes graphviz may fail to bend an arrow, and then draws nothing.
+  auto svg = drawn(dot, false);
+  if (!svg) svg = drawn(dot, true);
+  if (!svg) throw Error(Code::usage, "--svg: dot failed").hint("--dot shows what it was given");
+  return *std::move(svg);
 }
 
 }  // namespace ferry

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ops/array/reshape.hpp"
@@ -9,6 +12,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/support/plans.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace ferry {
 namespace {
@@ -104,6 +108,32 @@ TEST_CASE("of a large plan each line of the program is a box, and of many tasks 
   CHECK(count(folded, "subgraph cluster_") == 2);
 
   CHECK(count(plan_dot(test::planned(g, {end}, 32)), "subgraph cluster_") < 8);
+}
+
+/// For its life, `dot` is a shell script.
+class DotIs {
+ public:
+  explicit DotIs(const std::string& script) : path_(std::getenv("PATH")) {
+    std::ofstream(folder_ / "dot") << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(folder_ / "dot", std::filesystem::perms::owner_all);
+    setenv("PATH", (folder_.path() + ":" + path_).c_str(), 1);
+  }
+  ~DotIs() { setenv("PATH", path_.c_str(), 1); }
+  DotIs(const DotIs&) = delete;
+  DotIs& operator=(const DotIs&) = delete;
+
+ private:
+  test::TempFolder folder_;
+  std::string path_;
+};
+
+TEST_CASE("where graphviz cannot bend the arrows they are straight") {
+  {
+    const DotIs dot("cat > /dev/null; [ \"$*\" = '-Tsvg -Gsplines=line' ] && echo straight");
+    CHECK(svg_of("digraph {}") == "straight\n");
+  }
+  const DotIs dot("cat > /dev/null; exit 1");
+  CHECK_THROWS_WITH(static_cast<void>(svg_of("digraph {}")), doctest::Contains("--svg: dot failed"));
 }
 
 }  // namespace
