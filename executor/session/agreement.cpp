@@ -48,13 +48,11 @@ OpId input_named(const Graph& graph, const std::string& name) {
   throw error.hint(close.empty() ? "the inputs are " + join(inputs, ", ") : "did you mean '" + close + "'?");
 }
 
-void check_feed(const Graph& graph, const std::string& name, const Tensor& tensor) {
+void check_feed(const Graph& graph, const std::string& name, DType dtype) {
   const Op op = graph.op(input_named(graph, name));
   const Type& type = graph.type(op.output(0));
-  if (!tensor.defined())
-    throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor").at(op.line());
-  if (tensor.dtype() != type.dtype)
-    throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + std::string(name_of(tensor.dtype())) +
+  if (dtype != type.dtype)
+    throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + std::string(name_of(dtype)) +
                                  "; the graph wants " + type.str())
         .at(op.line());
 }
@@ -72,8 +70,15 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
     for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, tensor] : request.feeds) {
-      check_feed(graph, name, tensor);
+      if (!tensor.defined())
+        throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor")
+            .at(graph.op(input_named(graph, name)).line());
+      check_feed(graph, name, tensor.dtype());
       if (gives) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
+    }
+    for (const auto& [name, type] : request.feed_types) {
+      check_feed(graph, name, type.dtype);
+      if (gives) asked.feeds.push_back({name, type.dtype, type.shape.sizes()});
     }
     asked.request = request_text(request);
   } catch (const Error& error) {

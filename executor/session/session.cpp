@@ -39,6 +39,12 @@ class RestoreGraph {
   RunRequest request_;
 };
 
+void require_feeds(const RunRequest& request) {
+  if (!request.feed_types.empty())
+    throw Error(Code::usage, "the feed '" + escaped(request.feed_types.begin()->first) + "' is only a type")
+        .hint("give its values in RunRequest::feeds");
+}
+
 }  // namespace
 
 struct Session::State {
@@ -70,12 +76,14 @@ std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const Tensor
 }
 
 std::vector<Tensor> Session::run(const RunRequest& request) {
+  require_feeds(request);
   std::vector<Tensor> fetched = state_->run(state_->graph, request);
   if (request.checkpoints != nullptr) request.checkpoints->require_not_stopped();
   return fetched;
 }
 
 Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
+  require_feeds(request);
   if (options.steps < 0 || options.rounds < 1)
     throw Error(Code::usage,
                 "tune: " + std::to_string(options.steps) + " steps in " + std::to_string(options.rounds) + " rounds")

@@ -78,6 +78,8 @@ struct RunRequest {
   std::vector<Value> fetches = {};
   std::vector<Value> targets = {};
   TensorMap feeds = {};  ///< by name of the Input op
+  /// More feeds, of which only the types are known, which suffices for plan(); elsewhere they are Error(usage).
+  std::map<std::string, Type> feed_types = {};
   std::int64_t steps = 1;
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.

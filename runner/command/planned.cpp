@@ -27,8 +27,8 @@ std::string example_of(const std::string& name, const Shape& shape) {
   return escaped(name) + "=" + join(sizes, ",");
 }
 
-/// Feeds zeros to the inputs that --feed does not name: a plan depends only on their shapes.
-void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selection) {
+/// Gives types to the inputs that --feed does not name: a plan depends on nothing else.
+void add_types(const Graph& graph, const InputSizes& shapes, Selection& selection) {
   const std::vector<bool> needed = needed_ops(graph, selection);
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);
@@ -40,7 +40,8 @@ void add_zeros(const Graph& graph, const InputSizes& shapes, Selection& selectio
       throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
           .at(op.line())
           .hint("--shape " + example_of(name, type.shape));
-    selection.request.feeds[name] = Tensor(type.dtype, given != shapes.end() ? given->second : type.shape.sizes());
+    selection.request.feed_types[name] =
+        given == shapes.end() ? type : Type{type.dtype, Shape(std::span<const std::int64_t>(given->second))};
   }
 }
 
@@ -52,7 +53,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   Selection selection = select_entry(*graph, options.entry, options.fetches);
   selection.request.fetch_to = options.fetch_to;
   selection.request.feeds = parse_feeds(*graph, loaded.feeds);
-  add_zeros(*graph, shapes, selection);
+  add_types(*graph, shapes, selection);
   ClusterOptions cluster = options.cluster;
   cluster.transport = "inproc";
   SessionOptions for_session = session_options(options);

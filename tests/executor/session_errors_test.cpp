@@ -62,6 +62,22 @@ Tensor pair() {
 
 }  // namespace
 
+TEST_CASE("the type of a feed is enough for a plan, but not for a run") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {"n", 2});
+  RunRequest known = request((x + x).named("y"), {{"x", Tensor(DType::float32, {3, 2})}}), typed = known;
+  typed.feeds.clear();
+  typed.feed_types["x"] = {DType::float32, {3, 2}};
+  Session session(g, tasks(2));
+  CHECK(&session.plan(typed) == &session.plan(known));
+  constexpr std::string_view kSaid = "the feed 'x' is only a type\n  try: give its values in RunRequest::feeds";
+  CHECK(test::says(error_of_run(session, typed), kSaid));
+  CHECK(test::says(test::error_of([&] { session.tune(typed); }), kSaid));
+  typed.feed_types["x"] = {DType::float32, {std::int64_t{1} << 40, 2}};
+  CHECK(test::says(test::error_of([&] { static_cast<void>(session.plan(typed)); }), "would need"));
+  CHECK(session.run(known).size() == 1);
+}
+
 TEST_CASE("initial values may read variables, many deep, but not in a circle") {
   Graph g;
   Value last = g.variable("v0", g.constant({1.0}));
