@@ -115,7 +115,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag(
       "--full", options->whole,
       "Draws each op of each task, however many there are; else a large plan has a box for each line of the program");
-  command->add_option("--save", options->save, "Writes the plan")->type_name("FILE.plan");
+  takes_plan_file(command->add_option("--save", options->save, "Writes the plan"));
   std::vector<std::string> passes;
   for (const std::string_view pass : pass_names()) passes.emplace_back(pass);
   command

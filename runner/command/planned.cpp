@@ -120,10 +120,6 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
       ->type_name("CLUSTER.pbtxt");
 }
 
-bool is_plan_file(const std::string& path) {
-  return path.ends_with(".plan");
-}
-
 PlanResult plan_of(const PlanCommandOptions& options) {
   if (!is_plan_file(options.file)) return plan_of_graph(options);
   for (const CLI::Option* option : options.of_graphs)

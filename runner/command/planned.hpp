@@ -37,7 +37,4 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 /// shape of its --feed, else that of --shape, else its own. Error(usage) names an input whose shape is then not known.
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
 
-/// Whether the path is that of a plan file, by its name.
-[[nodiscard]] bool is_plan_file(const std::string& path);
-
 }  // namespace ferry

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <iostream>
 #include <new>
-#include <sstream>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -91,9 +91,24 @@ Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
   return Error(Code::usage, escaped(error.what(), 400)).hint(help_of(chosen(app)));
 }
 
+/// Error(usage) for a word without text, such as what "$UNSET" leaves: no option has a use for it, and CLI11 takes the
+/// word after "--option=" instead.
+void refuse_empty(std::span<const char* const> words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string word = words[i], before = words[i - 1];
+    const bool has_equals = word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (!word.empty() && !has_equals) continue;
+    const std::string option = has_equals ? word.substr(0, word.size() - 1) : before;
+    if (!option.starts_with("--"))
+      throw Error(Code::usage, "argument " + std::to_string(i) + " is empty").hint("leave it out");
+    throw Error(Code::usage, escaped(option) + ": its value is empty").hint("leave " + escaped(option) + " out");
+  }
+}
+
 }  // namespace
 
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
+  refuse_empty({argv, static_cast<std::size_t>(argc)});
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& version) {

@@ -38,6 +38,20 @@ bool places_ops(const JobOptions& options) {
   return options.device != "auto" && !options.cluster.simulated;
 }
 
+bool is_plan_file(const std::string& path) {
+  return path.ends_with(".plan");
+}
+
+CLI::Option* takes_plan_file(CLI::Option* option) {
+  const auto check = [name = option->get_name()](const std::string& path) {
+    if (!is_plan_file(path))
+      throw Error(Code::usage, name + " " + escaped(path) + ": the name of a plan's file ends in .plan")
+          .hint(name + " " + escaped(path) + ".plan");
+    return std::string();
+  };
+  return option->check(CLI::Validator(check, ""))->type_name("FILE.plan");
+}
+
 void add_feed_option(CLI::App& app, JobOptions& options) {
   app.add_option("--feed", options.feeds, "An input's value: an npy file, or a number for a scalar; repeatable")
       ->type_name("NAME=FILE.npy|NUMBER")
@@ -126,8 +140,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--tune", options.tune,
                "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
                "--tune of its own, --tune=true");
-  app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan")
-      ->type_name("FILE.plan");
+  takes_plan_file(
+      app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan"));
   CLI::Option* const checkpoint =
       app.add_option(
              "--checkpoint", options.checkpoint,

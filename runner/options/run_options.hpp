@@ -12,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace ferry {
 
@@ -59,6 +60,11 @@ struct RunOptions : JobOptions {
 
 /// Whether --device only says where ops go, which a plan has decided: a simulated one also says what a task's GPUs are.
 [[nodiscard]] bool places_ops(const JobOptions& options);
+
+/// Whether the path is that of a plan file, by its name.
+[[nodiscard]] bool is_plan_file(const std::string& path);
+/// `option` takes the name of a plan file; Error(usage) for another, which no command would read as a plan.
+CLI::Option* takes_plan_file(CLI::Option* option);
 
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);

@@ -10,8 +10,10 @@
 
 #include "base/error.hpp"
 #include "graph/graph.hpp"
+#include "runner/options/run_options.hpp"
 #include "runner/run/run_main.hpp"
 #include "tests/support/log_text.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -70,6 +72,29 @@ TEST_CASE("a value of the wrong kind names its option") {
   const std::string text = refused({"run", "--tasks", "many"});
   CHECK(text.find("--tasks") != std::string::npos);
   CHECK(text.find("many") != std::string::npos);
+}
+
+TEST_CASE("an empty value names its option") {
+  for (const std::vector<const char*>& words : {std::vector{"run", "--tasks", ""}, std::vector{"run", "--tasks="},
+                                                std::vector{"run", "--tasks=", "a.pb"}, std::vector{"--tasks="}})
+    CHECK(refused(words) == "--tasks: its value is empty\n  try: leave --tasks out");
+  CHECK(refused({"run", ""}) == "argument 2 is empty\n  try: leave it out");
+  CHECK(refused({""}) == "argument 1 is empty\n  try: leave it out");
+}
+
+TEST_CASE("a plan is written into a file that is read as one") {
+  CLI::App app("test", "ferry");
+  RunOptions options;
+  add_run_options(app, options);
+  const auto given = [&](const char* name) {
+    const char* const words[] = {"ferry", "--save-plan", name};
+    return test::error_of([&] { static_cast<void>(parse_command_line(app, 3, words)); });
+  };
+  CHECK(given("a.plan").code() == Code::ok);
+  const Error error = given("runs/add.pb");
+  CHECK(error.code() == Code::usage);
+  CHECK(error.text() ==
+        "--save-plan runs/add.pb: the name of a plan's file ends in .plan\n  try: --save-plan runs/add.pb.plan");
 }
 
 TEST_CASE("right words parse") {
