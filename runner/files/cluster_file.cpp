@@ -44,7 +44,7 @@ class Reader {
     Topology topology;
     if (file.has_on_host()) topology.on_host = link(file.on_host(), "on_host");
     if (file.has_between_hosts()) topology.between_hosts = link(file.between_hosts(), "between_hosts");
-    for (const cluster_file::Host& host : file.host()) add(host, topology);
+    for (int i = 0; i < file.host_size(); ++i) add(file.host(i), i, topology);
     return topology;
   }
 
@@ -53,14 +53,26 @@ class Reader {
     throw Error(Code::file, escaped(path_) + ": " + what).hint(kHint);
   }
 
-  cluster_file::Cluster parsed() const {
+  /// Names the line of the field `name` in the index-th of the messages `of` (-1: the only one), or that of the message
+  /// if it is not there.
+  [[noreturn]] void fail_at(const char* of, int index, const char* name, const std::string& what) const {
+    const auto* outer = cluster_file::Cluster::descriptor()->FindFieldByName(of);
+    const auto* inner = places_.GetTreeForNested(outer, index);
+    int line = inner == nullptr ? -1 : inner->GetLocation(outer->message_type()->FindFieldByName(name), -1).line;
+    if (line < 0) line = places_.GetLocation(outer, index).line;
+    fail("line " + std::to_string(line + 1) + ": " + what);
+  }
+
+  cluster_file::Cluster parsed() {
     const FileBytes bytes = local_files().read(path_, kMostBytes);
     const std::string text(reinterpret_cast<const char*>(bytes.span().data()), bytes.span().size());
     cluster_file::Cluster file;
     FirstError first;
     google::protobuf::TextFormat::Parser parser;
     parser.RecordErrorsTo(&first);
-    if (!parser.ParseFromString(text, &file)) fail(escaped(first.text));
+    parser.WriteLocationsTo(&places_);
+    constexpr std::size_t kMostText = 400;
+    if (!parser.ParseFromString(text, &file)) fail(escaped(first.text, kMostText));
     return file;
   }
 
@@ -73,9 +85,11 @@ class Reader {
   LinkCost link(const cluster_file::Link& given, const char* name) const {
     const LinkCost cost{given.latency_seconds(), given.bytes_per_second()};
     if (!(cost.latency_seconds >= 0 && cost.latency_seconds <= 10))
-      fail(std::string(name) + ": latency_seconds is to be from 0 to 10, not " + number(cost.latency_seconds));
+      fail_at(name, -1, "latency_seconds",
+              std::string(name) + ": latency_seconds is to be from 0 to 10, not " + number(cost.latency_seconds));
     if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
-      fail(std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " + number(cost.bytes_per_second));
+      fail_at(name, -1, "bytes_per_second",
+              std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " + number(cost.bytes_per_second));
     return cost;
   }
 
@@ -88,24 +102,27 @@ class Reader {
     });
   }
 
-  void add(const cluster_file::Host& host, Topology& topology) {
-    if (host.name().empty()) fail("a host has no name");
+  void add(const cluster_file::Host& host, int index, Topology& topology) {
+    const auto wrong = [&](const char* field, const std::string& what) { fail_at("host", index, field, what); };
+    if (host.name().empty()) wrong("name", "a host has no name");
     const std::string name = "host '" + escaped(host.name()) + "'";
-    if (!is_name(host.name(), ".-")) fail(name + ": a name has letters, digits, '.', '-' and '_'");
-    if (!is_name(host.job(), "")) fail(name + ": a job's name has letters, digits and '_'");
+    if (!is_name(host.name(), ".-")) wrong("name", name + ": a name has letters, digits, '.', '-' and '_'");
+    if (!is_name(host.job(), "")) wrong("job", name + ": a job's name has letters, digits and '_'");
     if (host.gpus() > kMostGpus)
-      fail(name + ": gpus is to be " + std::to_string(kMostGpus) + " at most, not " + std::to_string(host.gpus()));
+      wrong("gpus",
+            name + ": gpus is to be " + std::to_string(kMostGpus) + " at most, not " + std::to_string(host.gpus()));
+    if (host.count() == 0) wrong("count", name + ": count is to be 1 or more, not 0");
+    if (host.tasks() == 0) wrong("tasks", name + ": tasks is to be 1 or more, not 0");
     const std::uint64_t tasks = std::uint64_t{host.count()} * host.tasks();
-    if (tasks == 0) fail(name + " has no task");
     if (tasks + topology.tasks.size() > kMostTasks)
-      fail(name + ": with its " + std::to_string(tasks) + " there are more than " + std::to_string(kMostTasks) +
-           " tasks");
+      wrong("count", name + ": with its " + std::to_string(tasks) + " there are more than " +
+                         std::to_string(kMostTasks) + " tasks");
     if (host.threads() == 0 || host.threads() > kMostThreads)
-      fail(name + ": threads is to be from 1 to " + std::to_string(kMostThreads) + ", not " +
-           std::to_string(host.threads()));
+      wrong("threads", name + ": threads is to be from 1 to " + std::to_string(kMostThreads) + ", not " +
+                           std::to_string(host.threads()));
     for (std::uint32_t h = 0; h < host.count(); ++h, ++hosts_) {
       const std::string of_this = host.count() == 1 ? host.name() : host.name() + "-" + std::to_string(h);
-      if (!names_.insert(of_this).second) fail("host '" + of_this + "' is there twice");
+      if (!names_.insert(of_this).second) wrong("name", "host '" + of_this + "' is there twice");
       for (std::uint32_t t = 0; t < host.tasks(); ++t) {
         TaskInfo task;
         task.job = host.job();
@@ -123,6 +140,7 @@ class Reader {
   }
 
   const std::string& path_;
+  google::protobuf::TextFormat::ParseInfoTree places_;
   std::int32_t hosts_ = 0;
   std::set<std::string> names_;
   std::map<std::string, std::int32_t> jobs_;
