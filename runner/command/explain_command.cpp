@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "placement/explain/explain.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/planned.hpp"
@@ -25,10 +26,28 @@ std::string reasons_json(const PlanResult& result) {
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int explain_file(const ExplainOptions& options) {
+/// Error(usage) for an op of the graph that is not needed, and so is nowhere.
+void require_needed(Graph& graph, const Selection& selection, const std::string& name) {
+  auto op = graph.find(name);
+  if (!op) op = graph.find(name.substr(0, name.rfind(':')));
+  if (!op || needed_ops(graph, selection)[*op]) return;
+  std::vector<std::string> others;
+  for (const auto& [entry, of_entry] : graph.entries())
+    if (needed_ops(graph, select_entry(graph, entry, {}))[*op]) others.push_back("--entry " + escaped(entry));
+  const std::string what = selection.entry.empty() ? "what is fetched" : "the entry '" + escaped(selection.entry) + "'";
+  throw Error(Code::usage, "explain: " + what + " does not need " + in_quotes(name))
+      .at(graph.op(*op).line())
+      .hint(others.empty() ? "--fetch " + escaped(name) : join(others, " or "));
+}
+
+int explain_file(ExplainOptions options) {
   if (is_plan_file(options.file))
     throw Error(Code::usage, "explain: a .plan file does not hold the reasons of its plan")
         .hint("ferry explain GRAPH.pb");
+  if (!options.op.empty())
+    options.on_selection = [&](Graph& graph, const Selection& selection) {
+      require_needed(graph, selection, options.op);
+    };
   const PlanResult result = plan_of(options);
   print(options.as_json ? reasons_json(result) : explain(result, options.op));
   return 0;

@@ -14,7 +14,6 @@
 #include "runner/options/device_rules.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/options/number_options.hpp"
-#include "runner/options/selection.hpp"
 
 namespace ferry {
 namespace {
@@ -51,6 +50,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   const std::unique_ptr<Graph>& graph = loaded.graph;
   if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
   Selection selection = select_entry(*graph, options.entry, options.fetches);
+  if (options.on_selection) options.on_selection(*graph, selection);
   selection.request.fetch_to = options.fetch_to;
   selection.request.feeds = parse_feeds(*graph, loaded.feeds);
   add_types(*graph, shapes, selection);

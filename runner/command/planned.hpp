@@ -9,6 +9,7 @@
 #include "placement/planner.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/options/run_options.hpp"
+#include "runner/options/selection.hpp"
 
 namespace CLI {
 class Option;
@@ -18,7 +19,9 @@ namespace ferry {
 
 struct PlanCommandOptions : JobOptions {
   std::string file;
-  std::vector<std::string> shapes;                      ///< "x=64,784"
+  std::vector<std::string> shapes;  ///< "x=64,784"
+  /// Called with a graph and what of it is to be planned, before planning.
+  std::function<void(Graph&, const Selection&)> on_selection = {};
   std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass
   bool check_passes = false;
   std::vector<const CLI::Option*> of_graphs = {};  ///< options that say how to plan; refused for a .plan file

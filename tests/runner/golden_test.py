@@ -17,6 +17,7 @@ FERRY, ADD = sys.argv[1:3]
 UPDATE = "--update" in sys.argv
 FOLDER = Path(__file__).parent / "golden"
 PARALLEL = str(FOLDER / "data_parallel.pbtxt")
+ENTRIES = str(FOLDER / "entries.pbtxt")
 JOINED = str(FOLDER / "joined.pbtxt")
 SECONDS = 60
 
@@ -31,6 +32,8 @@ COMMANDS = {
     "data_parallel_show": ["show", PARALLEL],
     "data_parallel_explain": ["explain", PARALLEL, "--tasks", "2"],
     "data_parallel_check": ["check", PARALLEL, "--tasks", "2"],
+    "entries_explain": ["explain", ENTRIES, "classes"],
+    "entries_explain_neither": ["explain", ENTRIES, "twice"],
     "joined_plan": ["plan", JOINED, "--tasks", "2", "--hosts", "2", "--threads", "1"],
     "joined_dot": ["plan", JOINED, "--dot", "--tasks", "2", "--hosts", "2", "--threads", "1"],
     "joined_explain": ["explain", JOINED, "--tasks", "2", "--hosts", "2"],
