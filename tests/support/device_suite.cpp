@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/system/clock.hpp"
 #include "tests/support/threads.hpp"
 
 namespace ferry::test {
@@ -46,8 +47,8 @@ class Negation {
 };
 
 void await(const Devices& devices, void* event) {
-  while (!devices.happened(event)) {
-  }
+  const Deadline deadline(system_clock(), std::chrono::seconds(60));
+  while (!devices.happened(event)) REQUIRE_MESSAGE(!deadline.expired(), "the event did not happen for a minute");
 }
 
 }  // namespace
