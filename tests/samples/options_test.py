@@ -10,13 +10,11 @@ import json
 import re
 import sys
 
-from samples_test import DATA, FASHION, SAMPLES, TEXTS, check_stats, fed, run, run_all
+from samples_test import SAMPLES, check_stats, data_of, fed, jobs_of, run, run_all
 
 ALL = "all" in sys.argv[4:]
 QUICK = ("add", "jacobi", "tensor_parallel", "zero")  # less than a second each
 TASKS = {"add": 3, "jacobi": 3}  # the tasks that they are made for; others run on 2
-JOBS = {"parameter_server": ["--jobs", "ps=0,worker=1"]}
-FOLDERS = {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}  # with their data; others have theirs in DATA
 STEPS = 2
 
 
@@ -25,8 +23,9 @@ class Entry:
 
     def __init__(self, sample, name, folder, entries):
         self.name, self.folder, self.entries = name, folder, entries
-        self.file, self.tasks, self.jobs = SAMPLES / f"{sample}.pb", TASKS.get(sample, 2), JOBS.get(sample, [])
-        self.words = ["--entry", name, "--data", FOLDERS.get(sample, DATA), "--steps", STEPS]
+        self.file, self.tasks = SAMPLES / f"{sample}.pb", TASKS.get(sample, 2)
+        self.jobs = jobs_of(sample, self.tasks)
+        self.words = ["--entry", name, "--data", data_of(sample), "--steps", STEPS]
         self.words += fed(folder, self.file, "--tasks", self.tasks, *self.jobs, *self.words)
         self.fetches = self.run("plain")
         self.variables = "init" in entries
@@ -172,7 +171,7 @@ def cases():
     yield "every option is tried", every_option_is_tried
     for file in sorted(SAMPLES.glob("*.pb")):
         if ALL or file.stem in QUICK:
-            there = FOLDERS.get(file.stem, DATA).exists()
+            there = data_of(file.stem).exists()
             yield file.stem, (lambda folder, sample=file.stem: crossed(sample, folder)) if there else None
 
 

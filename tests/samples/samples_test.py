@@ -27,6 +27,33 @@ FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SAMPLES_SOURCE = DATA.parent
 FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # needed by cases with that word in their names
 
+# For a sample: the numbers of tasks that it is made for, and what the error says on others.
+REFUSED = {
+    "add": (lambda tasks: tasks > 2, "is not there"),  # task 2 adds
+    "jacobi": (lambda tasks: tasks > 2, "is not there"),  # three strips
+    "charlm": (lambda tasks: tasks % 2 == 0, "does not fit"),  # meshes of two columns or rows
+    "data_tensor": (lambda tasks: tasks % 2 == 0, "does not fit"),
+    "matrix_product": (lambda tasks: tasks % 2 == 0, "does not fit"),
+    "parameter_server": (lambda tasks: tasks > 1, "is not there"),
+}
+
+
+def refusal(sample, tasks):
+    """What the error says of a run on so many tasks; None: the sample is made for them."""
+    fits, reason = REFUSED.get(sample, (lambda tasks: True, None))
+    return None if fits(tasks) else reason
+
+
+def data_of(sample):
+    """The folder of its data."""
+    return {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}.get(sample, DATA)
+
+
+def jobs_of(sample, tasks):
+    """Options that name the jobs of a run on so many tasks."""
+    workers = f",worker=1-{tasks - 1}" if tasks > 1 else ""
+    return ["--jobs", f"ps=0{workers}"] if sample == "parameter_server" else []
+
 
 ADOPTED = """\
 ferry: sum of squares 328350
