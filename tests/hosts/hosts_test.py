@@ -16,6 +16,9 @@ import tempfile
 import threading
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from sends import check_sends, sends
+
 NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
 SECONDS = 100  # limit for a job that hangs; none takes as long otherwise
 HOSTS = 3
@@ -81,19 +84,10 @@ class Cases:
         return output, tasks, [sends((counts / str(task)).read_text()) for task in range(HOSTS)]
 
     def check_sends(self, *words):
-        """Checks that in each step MPI is given the messages and bytes that ferry counts and planned, and nothing else."""
+        """Checks that in each step MPI is given what ferry counts and planned, and nothing else."""
         _, tasks, few = self.run_counted(4, *words)
         output, _, more = self.run_counted(24, *words)
-        each = [{peer: [(b - a) / 20 for a, b in zip(few[task]["ferry data"].get(peer, [0, 0]), sent)]
-                 for peer, sent in more[task]["ferry data"].items()} for task in range(HOSTS)]
-        for task, counted in enumerate(tasks):
-            sent = [sum(sent[k] for sent in each[task].values()) for k in (0, 1)]
-            received = [sum(others.get(task, [0, 0])[k] for others in each) for k in (0, 1)]
-            assert sent == [counted["sent_messages"], counted["sent_bytes"]], f"MPI sent {sent}; {counted}"
-            assert sent == [counted["wire_messages"], counted["wire_bytes"]], f"MPI sent {sent}; {counted}"
-            assert received == [counted["received_messages"], counted["received_bytes"]], f"MPI received {received}; {counted}"
-            assert set(more[task]) == {"ferry data", "ferry control"}, more[task]
-            assert few[task]["ferry control"] == more[task]["ferry control"], "steps speak on the control communicator"
+        check_sends(tasks, few, more, 20)
         return output
 
     def add(self):
@@ -135,16 +129,6 @@ class Cases:
             watchdog.cancel()
             job.kill()
             job.wait()
-
-
-def sends(text):
-    """What count_sends.cpp wrote: communicator -> destination -> [messages, bytes]."""
-    found = {}
-    for line in text.splitlines():
-        name, *numbers = line.split(",")
-        peer, messages, size = map(int, numbers)
-        found.setdefault(name, {})[peer] = [messages, size]
-    return found
 
 
 def read_until(job, pattern):
