@@ -59,6 +59,24 @@ int main(int argc, char** argv) {
 MPI_FLAGS = ["-DOMPI_SKIP_MPICXX=1", *output("pkg-config", "--cflags", "ompi").split()]
 
 
+# Blocks of C++ in pages that are not whole programs: what they stand in, with PAGE in their place, in the order of each page.
+USING = "#include <ferry/ferry.hpp>\nusing namespace ferry;\n"
+HYPOT = (USER_OPS / "hypot.cpp").read_text().partition("void ferry_add_ops")[0]
+FRAMES = {
+    "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::RunRequest& request) {PAGE}"],
+    "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
+                               "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}"],
+    "coming_from_mpi.md": ["#include <mpi.h>\n#include <algorithm>\n#include <vector>\nusing Floats = std::vector<float>;\n"
+                           "void multiply(const Floats&, const Floats&, Floats&);\n"
+                           "void f(int size, int rows, int inner, int columns, Floats a, Floats b, Floats c) {PAGE}"],
+    "data.md": [USING + "Value f(Graph& g) {PAGE return x + labels; }"],
+    "dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }"],
+    "layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
+                   USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],
+    "user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
+}
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -196,6 +214,23 @@ int main() {
             for got, number in zip(numbers_in(done.stdout), numbers_in(wanted)):  # the last digits depend on the processor
                 self.assertAlmostEqual(got, number, delta=0.02 * abs(number) + 1e-6, msg=f"{page}: {command}\n{done.stdout}")
         self.assertTrue(commands, page)
+
+    def test_blocks_of_pages_compile(self):
+        self.need_mpi()
+        sources = []
+        for page in sorted((Path(README).parent / "docs").rglob("*.md")):
+            blocks = re.findall(r"^```cpp\n(?!// \w+\.cpp\n)(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+            frames = FRAMES.get(page.name, [])
+            self.assertEqual(len(blocks), len(frames), f"{page.name}: a block needs a name (// NAME.cpp) or a frame in FRAMES")
+            for number, (block, frame) in enumerate(zip(blocks, frames)):
+                sources.append(self.folder / f"{page.stem}_{number}.cpp")
+                sources[-1].write_text(frame.replace("PAGE", "\n" + block.replace("\n…\n", "\n")))
+
+        def compile_it(source):
+            output(CXX, "-fsyntax-only", *WARNINGS, *self.flags("--cflags"), *MPI_FLAGS, str(source))
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(compile_it, sources))
 
     def test_a_first_program(self):
         self.follow("first_program.md")
