@@ -192,11 +192,14 @@ int main() {
         (folder / "build").symlink_to(Path(BUILD).resolve())
         (folder / "samples").symlink_to(Path(README).parent.resolve() / "samples")
         env = dict(self.env, PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMPI_ALLOW_RUN_AS_ROOT="1",
-                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")  # fewer cores than tasks
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",  # fewer cores than tasks
+                   CXX=CXX, CMAKE_PREFIX_PATH=str(self.prefix))
         text = (Path(README).parent / "docs" / page).read_text().replace("node1", socket.gethostname())
         programs = re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         for name, program in programs:
             (folder / f"{name}.cpp").write_text(program)
+        for project in re.findall(r"^```cmake\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            (folder / "CMakeLists.txt").write_text(project)
 
         def compile_it(name):
             output(CXX, *WARNINGS, f"{name}.cpp", "-o", name, *self.flags("--cflags", "--libs"), cwd=folder)
@@ -206,6 +209,8 @@ int main() {
             list(pool.map(compile_it, not_typed))
         commands = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
         for command, wanted in commands:
+            if command.startswith("cmake ") and not shutil.which("cmake"):
+                continue
             command = command.replace("g++ ", f"{CXX} ")
             done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
