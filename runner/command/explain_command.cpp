@@ -26,6 +26,17 @@ std::string reasons_json(const PlanResult& result) {
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// The value that is fetched under that name, by its own; `name` itself if it is an op's, or no fetch's.
+std::string without_alias(const Graph& graph, const Selection& selection, const std::string& name) {
+  if (graph.find(name)) return name;
+  for (std::size_t i = 0; i < selection.names.size(); ++i)
+    if (selection.names[i] == name) return selection.request.fetches[i].name();
+  for (const auto& [entry, of_entry] : graph.entries())
+    for (const Entry::Named& fetch : of_entry.fetches)
+      if (fetch.name == name) return graph.value_name(fetch.value);
+  return name;
+}
+
 /// Error(usage) for an op of the graph that is not needed, and so is nowhere.
 void require_needed(Graph& graph, const Selection& selection, const std::string& name) {
   auto op = graph.find(name);
@@ -46,6 +57,7 @@ int explain_file(ExplainOptions options) {
         .hint("ferry explain GRAPH.pb");
   if (!options.op.empty())
     options.on_selection = [&](Graph& graph, const Selection& selection) {
+      options.op = without_alias(graph, selection, options.op);
       require_needed(graph, selection, options.op);
     };
   const PlanResult result = plan_of(options);
@@ -59,7 +71,7 @@ void add_explain_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("explain", "Why each op is where it is, and why each transfer exists");
   auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
-  command->add_option("OP", options->op, "Only this op and its values");
+  command->add_option("OP", options->op, "Only this op and its values; also by the name under which it is fetched");
   command->add_flag("--json", options->as_json, "All reasons, as JSON");
   add_examples(*command, R"(
     ferry explain add.pb --tasks 3      every op and transfer

@@ -33,6 +33,7 @@ COMMANDS = {
     "data_parallel_explain": ["explain", PARALLEL, "--tasks", "2"],
     "data_parallel_check": ["check", PARALLEL, "--tasks", "2"],
     "entries_explain": ["explain", ENTRIES, "classes"],
+    "entries_explain_fetch": ["explain", ENTRIES, "labels", "--entry", "predict"],
     "entries_explain_neither": ["explain", ENTRIES, "twice"],
     "joined_plan": ["plan", JOINED, "--tasks", "2", "--hosts", "2", "--threads", "1"],
     "joined_dot": ["plan", JOINED, "--dot", "--tasks", "2", "--hosts", "2", "--threads", "1"],
