@@ -8,6 +8,8 @@ namespace ferry {
 namespace {
 
 void set(ClusterOptions& options, std::string_view name, std::string_view value) {
+  if (value.empty())
+    throw Error(Code::usage, std::string(name) + ": its value is empty").hint("leave " + std::string(name) + " out");
   if (name == "--tasks")
     options.tasks = whole_number(name, value, 1, kMostTasks);
   else if (name == "--threads")

@@ -149,6 +149,20 @@ TEST_CASE("only the first dim is one that the step decides") {
   CHECK_THROWS_WITH_AS(unique(g.constant(1.0)), doctest::Contains("a scalar has no rows"), Error);
 }
 
+TEST_CASE("options of a program without a value are refused") {
+  for (const std::vector<const char*>& given : {std::vector{"program", "--jobs", ""}, std::vector{"program", "--jobs="},
+                                                std::vector{"program", "--transport="}}) {
+    std::vector<std::string> words(given.begin(), given.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    int argc = static_cast<int>(words.size());
+    const Error error = test::error_of([&] { static_cast<void>(Cluster::connect(argc, argv.data())); });
+    CHECK(error.code() == Code::usage);
+    CHECK(test::says(error, ": its value is empty\n  try: leave --"));
+  }
+}
+
 TEST_CASE("jobs that do not fit the tasks are refused with jobs that do") {
   const auto said = [](int count, const std::string& jobs) -> std::string {
     try {
