@@ -1,0 +1,217 @@
+#include "base/system/socket.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace ferry::net {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestPoll{60000};
+
+Address address_of(const sockaddr* from) {
+  Address address;
+  std::memcpy(&address.bytes, from, from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  return address;
+}
+
+void set(const Socket& socket, int level, int option, int value) {
+  setsockopt(socket.get(), level, option, &value, sizeof value);  // what a system lacks is not needed
+}
+
+Socket new_socket(const Address& address) {
+  const int descriptor = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) throw system_error(Code::resource, "tcp: a socket", errno).hint("ulimit -n shows the limit");
+  return Socket(descriptor);
+}
+
+bool again() {
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+}  // namespace
+
+Error system_error(Code code, const std::string& what, int number) {
+  return {code, what + ": " + std::strerror(number)};
+}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  descriptor_ = other.release();
+  return *this;
+}
+
+int Socket::release() noexcept {
+  return std::exchange(descriptor_, -1);
+}
+
+void Socket::reset() noexcept {
+  if (open()) ::close(release());
+}
+
+socklen_t Address::size() const {
+  return get()->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+}
+
+// The port lies at the same place in both kinds of addresses.
+int Address::port() const {
+  return ntohs(bytes.sin6_port);
+}
+
+void Address::set_port(int port) {
+  bytes.sin6_port = htons(static_cast<std::uint16_t>(port));
+}
+
+bool Address::loopback() const {
+  if (get()->sa_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&bytes.sin6_addr);
+  return (ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+}
+
+std::string Address::host() const {
+  char text[NI_MAXHOST] = {};
+  getnameinfo(get(), size(), text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+std::string Address::str() const {
+  const bool six = get()->sa_family == AF_INET6;
+  return (six ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
+}
+
+Address local_address(const Socket& socket) {
+  Address address;
+  socklen_t size = sizeof address.bytes;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address.bytes), &size) != 0)
+    throw system_error(Code::resource, "tcp: getsockname", errno);
+  return address;
+}
+
+std::vector<Address> resolved(const std::string& host, int port, std::string_view what) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(host.c_str(), nullptr, &wanted, &list);
+  if (failed != 0)
+    throw Error(Code::usage, std::string(what) + ": the host '" + host + "' is not known: " + gai_strerror(failed))
+        .hint("give a name that resolves on every host, or an address such as 192.168.0.5");
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  std::vector<Address> result;
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next)
+    if (at->ai_family == AF_INET || at->ai_family == AF_INET6)
+      result.emplace_back(address_of(at->ai_addr)).set_port(port);
+  return result;
+}
+
+Address interface_address(const std::string& name) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) throw system_error(Code::resource, "tcp: the list of interfaces", errno);
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  std::string there;
+  std::optional<Address> found;
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr) continue;
+    if (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6) continue;
+    const Address address = address_of(at->ifa_addr);
+    there += std::string(there.empty() ? "" : ", ") + at->ifa_name + " (" + address.host() + ")";
+    const bool better = !found || (found->get()->sa_family == AF_INET6 && address.get()->sa_family == AF_INET);
+    if ((name == at->ifa_name || name == address.host()) && better) found = address;
+  }
+  if (!found)
+    throw Error(Code::usage, "interface '" + name + "': this host has no such one")
+        .note("it has " + there)
+        .hint("give the name or the address of one of these");
+  found->set_port(0);
+  return *found;
+}
+
+Socket listening(const Address& address, std::string_view what) {
+  Socket socket = new_socket(address);
+  set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  const auto fail = [&](int number) {
+    const std::string where = std::string(what) + ": " + address.str();
+    if (number == EADDRINUSE)
+      throw Error(Code::usage, where + " is in use: port " + std::to_string(address.port()) +
+                                   " belongs to another program, or to a job that still runs")
+          .hint("choose a free port, the same for all tasks; MASTER_PORT says which");
+    if (number == EADDRNOTAVAIL)
+      throw Error(Code::usage, where + " is not an address of this host")
+          .hint("MASTER_ADDR is the address of the host of task 0");
+    throw system_error(Code::usage, where + " cannot be listened on", number);
+  };
+  if (bind(socket.get(), address.get(), address.size()) != 0) fail(errno);
+  if (listen(socket.get(), SOMAXCONN) != 0) fail(errno);
+  return socket;
+}
+
+std::optional<Socket> accepted(const Socket& listener) {
+  const int descriptor = accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (descriptor >= 0) return Socket(descriptor);
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+    throw system_error(Code::resource, "tcp: a connection cannot be accepted", errno).hint("ulimit -n shows the limit");
+  return std::nullopt;
+}
+
+int connected(const Address& to, const Deadline& deadline, Socket& socket) {
+  socket = new_socket(to);
+  if (connect(socket.get(), to.get(), to.size()) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!ready(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+void set_up(const Socket& socket, std::chrono::milliseconds deadline) {
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  const auto seconds = std::max<std::int64_t>(deadline.count() / 4000, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::min<std::int64_t>(seconds, 3600)));
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(std::min<std::int64_t>(seconds, 3600)));
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(std::min<std::int64_t>(deadline.count(), 1 << 30)));
+}
+
+bool ready(const Socket& socket, short events, const Deadline& deadline) {
+  pollfd waiting{socket.get(), events, 0};
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(deadline.remaining(), kLongestPoll));
+    if (poll(&waiting, 1, static_cast<int>(left.count())) > 0) return true;
+    if (deadline.expired()) return false;
+  }
+}
+
+bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    const ssize_t count = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    else if (!again() || !ready(socket, POLLOUT, deadline))
+      return false;
+  }
+  return true;
+}
+
+bool received_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    const ssize_t count = recv(socket.get(), bytes.data(), bytes.size(), 0);
+    if (count > 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    else if (count == 0 || !again() || !ready(socket, POLLIN, deadline))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace ferry::net

@@ -1,0 +1,77 @@
+// Sockets: descriptors that close themselves, addresses, and reads and writes with a deadline.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+
+namespace ferry::net {
+
+/// An Error whose text ends with the system's words for `number` (an errno).
+[[nodiscard]] Error system_error(Code code, const std::string& what, int number);
+
+/// A descriptor, closed when this is destroyed. Sockets are non-blocking and not inherited by programs started later.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket() { reset(); }
+  Socket(Socket&& other) noexcept : descriptor_(other.release()) {}
+  Socket& operator=(Socket&& other) noexcept;
+
+  [[nodiscard]] int get() const { return descriptor_; }
+  [[nodiscard]] bool open() const { return descriptor_ >= 0; }
+  void reset() noexcept;
+
+ private:
+  [[nodiscard]] int release() noexcept;
+  int descriptor_ = -1;
+};
+
+/// An address of IPv4 or IPv6 with a port, as tasks send it to one another.
+struct Address {
+  sockaddr_in6 bytes{};  ///< or the shorter sockaddr_in, by its family
+
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+  [[nodiscard]] socklen_t size() const;
+  [[nodiscard]] int port() const;
+  void set_port(int port);
+  [[nodiscard]] bool loopback() const;
+  /// "10.0.0.1", "fe80::1".
+  [[nodiscard]] std::string host() const;
+  /// "10.0.0.1:29500", "[fe80::1]:29500".
+  [[nodiscard]] std::string str() const;
+};
+[[nodiscard]] Address local_address(const Socket& socket);
+
+/// The addresses of a host's name or number. Error(usage), with `what` in front, when there is none.
+[[nodiscard]] std::vector<Address> resolved(const std::string& host, int port, std::string_view what);
+/// The address of an interface of this host, given by its name or one of its addresses, port 0. Error(usage) lists the
+/// interfaces when there is no such one.
+[[nodiscard]] Address interface_address(const std::string& name);
+
+/// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front.
+[[nodiscard]] Socket listening(const Address& address, std::string_view what);
+/// A connection that waits at `listener`, if there is one. Error(resource) when there are no descriptors left.
+[[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
+/// Connects. The errno when that fails; ETIMEDOUT at the deadline.
+[[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
+/// Settings of an established connection: small messages go at once, and a peer whose link is cut for as long as
+/// `deadline` counts as gone.
+void set_up(const Socket& socket, std::chrono::milliseconds deadline);
+
+/// Waits until `events` (of poll) or an error; false at the deadline.
+[[nodiscard]] bool ready(const Socket& socket, short events, const Deadline& deadline);
+/// Sends or receives all bytes. False when the connection ends or the deadline comes first.
+[[nodiscard]] bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline);
+[[nodiscard]] bool received_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline);
+
+}  // namespace ferry::net
