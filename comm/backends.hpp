@@ -46,6 +46,17 @@ void keep_mpi_launch();
 /// MPI, Error(stalled) when the others do not come.
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
 
+/// How a task joins a job over TCP.
+struct TcpOptions {
+  int task = 0, tasks = 1;
+  std::string address = "127.0.0.1";  ///< of the rendezvous
+  int port = 0;
+  bool served = false;         ///< a RendezvousServer runs there already; else task 0 makes one
+  std::string interface = {};  ///< where this task listens, by name or address; empty: where it reaches the rendezvous
+  std::string secret = {};     ///< the same for all tasks; may be empty on loopback only
+  std::chrono::milliseconds deadline{60000};  ///< for all tasks to join the job, and for a cut link to come back
+};
+
 /// `inner`, except that messages between tasks of one host go through memory that they share (comm/shm). Everything
 /// else goes over `inner`, also the messages of tasks that cannot open each other's memory. All tasks call it together;
 /// `threads` as in MpiOptions. The transport is used from the calling thread only. Error(resource) when there is not

@@ -1,0 +1,112 @@
+#include "comm/tcp/join.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/system/host_name.hpp"
+#include "comm/rendezvous.hpp"
+
+namespace ferry::tcp {
+namespace {
+
+constexpr std::chrono::milliseconds kAgain{20};  // between attempts to connect
+constexpr std::chrono::seconds kGrace{5};        // for the server to say who is missing
+constexpr std::uint64_t kLongestText = 1 << 16;
+
+std::string where(const TcpOptions& options) {
+  return "rendezvous at " + options.address + ":" + std::to_string(options.port);
+}
+
+/// Tries again until somebody listens, as task 0 may start later than others.
+Socket reached(const TcpOptions& options, const Deadline& deadline) {
+  int error = 0;
+  for (;;) {
+    for (const Address& address : net::resolved(options.address, options.port, where(options))) {
+      require_secret(address, options.secret);
+      Socket socket;
+      error = net::connected(address, deadline, socket);
+      if (error == 0) return socket;
+    }
+    if (deadline.expired())
+      throw net::system_error(Code::stalled, where(options) + ": nobody listens there", error)
+          .hint("see whether task 0 runs, and whether MASTER_ADDR and MASTER_PORT are the same for all tasks");
+    system_clock().sleep(kAgain);
+  }
+}
+
+Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
+  Particulars mine;
+  mine.listens = net::local_address(listener);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining()).count();
+  mine.deadline = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, UINT32_MAX));
+  const std::string who = this_host_name().substr(0, 40) + ", process " + std::to_string(getpid());
+  who.copy(mine.who.data(), mine.who.size() - 1);
+  return mine;
+}
+
+[[noreturn]] void refuse(Greeting greeting, const TcpOptions& options) {
+  if (greeting == Greeting::other_key)
+    throw Error(Code::usage, where(options) + ": it has another secret than this task")
+        .hint("set FERRY_SECRET to the same text for all tasks of a job, and MASTER_PORT to another port for each job");
+  if (greeting == Greeting::other_program)
+    throw Error(Code::usage, where(options) + ": what answers there is no ferry, or another version")
+        .hint("set MASTER_PORT to a port that nothing else uses, and start the same build on all hosts");
+  throw Error(Code::peer_lost, where(options) + ": the connection ended before the job was formed")
+      .hint("see what task 0, or ferry launch, says");
+}
+
+Joined read_reply(const Socket& server, const TcpOptions& options) {
+  const Deadline deadline(system_clock(), options.deadline + kGrace);
+  ReplyHead head;
+  if (!net::received_all(server, std::as_writable_bytes(std::span(&head, 1)), deadline))
+    refuse(Greeting::ended, options);
+  const auto tasks = static_cast<std::size_t>(options.tasks);
+  const std::uint64_t right = sizeof(Nonce) + tasks * sizeof(Address);
+  if (head.code == 0 ? head.bytes != right : head.bytes > kLongestText) refuse(Greeting::other_program, options);
+  std::string body(head.bytes, '\0');
+  if (!net::received_all(server, std::as_writable_bytes(std::span(body)), deadline)) refuse(Greeting::ended, options);
+  if (head.code != 0) throw Error(static_cast<Code>(head.code), body);
+  Joined joined;
+  joined.addresses.resize(tasks);
+  std::memcpy(joined.job.data(), body.data(), sizeof joined.job);
+  std::memcpy(joined.addresses.data(), body.data() + sizeof joined.job, tasks * sizeof(Address));
+  return joined;
+}
+
+}  // namespace
+
+void require_secret(const Address& address, std::string_view secret) {
+  constexpr const char* kHow = "export FERRY_SECRET=$(head -c 16 /dev/urandom | xxd -p), the same on all hosts";
+  if (!secret.empty() && secret.size() < kShortestSecret)
+    throw Error(Code::usage, "FERRY_SECRET has " + std::to_string(secret.size()) + " characters; a secret has " +
+                                 std::to_string(kShortestSecret) + " or more")
+        .hint(kHow);
+  if (secret.empty() && !address.loopback())
+    throw Error(Code::usage, "tcp: " + address.host() + " can be reached from other machines, and there is no secret" +
+                                 " by which the tasks of this job know each other")
+        .hint(kHow);
+}
+
+Joined join(const TcpOptions& options, const Deadline& deadline) {
+  const Socket server = reached(options, deadline);
+  Address here = options.interface.empty() ? net::local_address(server) : net::interface_address(options.interface);
+  here.set_port(0);
+  require_secret(here, options.secret);
+  Socket listener = net::listening(here, "task " + std::to_string(options.task));
+  Hello hello;
+  hello.purpose = Purpose::rendezvous;
+  hello.from = options.task;
+  hello.tasks = options.tasks;
+  hello.nonce = new_nonce();
+  const Greeting greeting = greet(server, options.secret, hello, particulars_of(listener, deadline), deadline);
+  if (greeting != Greeting::well) refuse(greeting, options);
+  Joined joined = read_reply(server, options);
+  joined.listener = std::move(listener);
+  return joined;
+}
+
+}  // namespace ferry::tcp

@@ -1,0 +1,37 @@
+// Join: a task's part of the rendezvous, and what the server replies.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/backends.hpp"
+#include "comm/tcp/handshake.hpp"
+
+namespace ferry::tcp {
+
+/// What precedes the server's reply: the job and all addresses, or what went wrong.
+struct ReplyHead {
+  std::uint32_t code = 0;  ///< 0, or a Code
+  std::uint32_t reserved = 0;
+  std::uint64_t bytes = 0;  ///< that follow: a Nonce and an Address of each task; or a text
+};
+
+/// A job that all tasks have joined.
+struct Joined {
+  Nonce job{};                     ///< random, another one for each job
+  std::vector<Address> addresses;  ///< where each task listens
+  Socket listener;                 ///< of this task
+};
+
+/// Error(usage) when the job cannot be: a secret is missing or another one, two tasks have one number, the host is not
+/// known. Error(stalled) when the server or a task does not come before the deadline, Error(peer_lost) when one ends.
+[[nodiscard]] Joined join(const TcpOptions& options, const Deadline& deadline);
+
+/// Error(usage) unless there is a secret of kShortestSecret characters or more, or `address` is on loopback and there
+/// is none.
+void require_secret(const Address& address, std::string_view secret);
+inline constexpr std::size_t kShortestSecret = 16;
+
+}  // namespace ferry::tcp
