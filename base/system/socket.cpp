@@ -32,7 +32,9 @@ void set(const Socket& socket, int level, int option, int value) {
 Socket new_socket(const Address& address) {
   const int descriptor = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor < 0) throw system_error(Code::resource, "tcp: a socket", errno).hint("ulimit -n shows the limit");
-  return Socket(descriptor);
+  Socket socket(descriptor);
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  return socket;
 }
 
 bool again() {
@@ -156,7 +158,11 @@ Socket listening(const Address& address, std::string_view what) {
 
 std::optional<Socket> accepted(const Socket& listener) {
   const int descriptor = accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (descriptor >= 0) return Socket(descriptor);
+  if (descriptor >= 0) {
+    Socket socket(descriptor);
+    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    return socket;
+  }
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
     throw system_error(Code::resource, "tcp: a connection cannot be accepted", errno).hint("ulimit -n shows the limit");
   return std::nullopt;
@@ -173,8 +179,7 @@ int connected(const Address& to, const Deadline& deadline, Socket& socket) {
   return error;
 }
 
-void set_up(const Socket& socket, std::chrono::milliseconds deadline) {
-  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+void watch_link(const Socket& socket, std::chrono::milliseconds deadline) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   const auto seconds = std::max<std::int64_t>(deadline.count() / 4000, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::min<std::int64_t>(seconds, 3600)));

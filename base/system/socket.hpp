@@ -18,7 +18,8 @@ namespace ferry::net {
 /// An Error whose text ends with the system's words for `number` (an errno).
 [[nodiscard]] Error system_error(Code code, const std::string& what, int number);
 
-/// A descriptor, closed when this is destroyed. Sockets are non-blocking and not inherited by programs started later.
+/// A descriptor, closed when this is destroyed. Sockets are non-blocking, not inherited by
+/// programs that are started later, and send short messages at once.
 class Socket {
  public:
   Socket() = default;
@@ -64,9 +65,8 @@ struct Address {
 [[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
 /// Connects. The errno when that fails; ETIMEDOUT at the deadline.
 [[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
-/// Settings of an established connection: small messages go at once, and a peer whose link is cut for as long as
-/// `deadline` counts as gone.
-void set_up(const Socket& socket, std::chrono::milliseconds deadline);
+/// From now on a connection whose link is cut for as long as `deadline` ends, whether or not something is sent.
+void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
 
 /// Waits until `events` (of poll) or an error; false at the deadline.
 [[nodiscard]] bool ready(const Socket& socket, short events, const Deadline& deadline);
