@@ -54,8 +54,25 @@ struct TcpOptions {
   bool served = false;         ///< a RendezvousServer runs there already; else task 0 makes one
   std::string interface = {};  ///< where this task listens, by name or address; empty: where it reaches the rendezvous
   std::string secret = {};     ///< the same for all tasks; may be empty on loopback only
+  int threads = 1;             ///< of this task; where a host has more threads than cores, waiting tasks sleep sooner
   std::chrono::milliseconds deadline{60000};  ///< for all tasks to join the job, and for a cut link to come back
 };
+
+/// What a launcher says of this process in RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FERRY_RENDEZVOUS_SERVED,
+/// FERRY_INTERFACE and FERRY_SECRET: the first four are torchrun's. Nothing when RANK, WORLD_SIZE or both are missing
+/// with no other of the four set. Error(usage) names the variable when one of the four is missing or is no number.
+[[nodiscard]] std::optional<TcpOptions> tcp_launch();
+
+/// This task's end of a job over TCP. All tasks call it. It listens on one address, until all are connected. Each
+/// proves to each other that it knows the secret; what is sent is not encrypted. The transport is used from the calling
+/// thread only. Error(usage) when the job cannot be: no secret, another one, a number twice, an address that is not
+/// there, a port in use. Error(stalled) naming the tasks that do not come, Error(peer_lost) when one ends,
+/// Error(resource) for too few descriptors.
+[[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
+
+/// For callers that end the process without destroying its transports: tells the others that this task's jobs over TCP
+/// have failed with `code` and `why`. Does nothing for jobs of other threads.
+void leave_tcp(Code code, std::string_view why) noexcept;
 
 /// `inner`, except that messages between tasks of one host go through memory that they share (comm/shm). Everything
 /// else goes over `inner`, also the messages of tasks that cannot open each other's memory. All tasks call it together;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAgain{20};  // between attempts to connect
 constexpr std::chrono::seconds kGrace{5};        // for the server to say who is missing
-constexpr std::uint64_t kLongestText = 1 << 16;
+constexpr std::uint64_t kLongestRefusal = 1 << 16;
 
 std::string where(const TcpOptions& options) {
   return "rendezvous at " + options.address + ":" + std::to_string(options.port);
@@ -66,7 +66,7 @@ Joined read_reply(const Socket& server, const TcpOptions& options) {
     refuse(Greeting::ended, options);
   const auto tasks = static_cast<std::size_t>(options.tasks);
   const std::uint64_t right = sizeof(Nonce) + tasks * sizeof(Address);
-  if (head.code == 0 ? head.bytes != right : head.bytes > kLongestText) refuse(Greeting::other_program, options);
+  if (head.code == 0 ? head.bytes != right : head.bytes > kLongestRefusal) refuse(Greeting::other_program, options);
   std::string body(head.bytes, '\0');
   if (!net::received_all(server, std::as_writable_bytes(std::span(body)), deadline)) refuse(Greeting::ended, options);
   if (head.code != 0) throw Error(static_cast<Code>(head.code), body);

@@ -1,0 +1,133 @@
+// How a job is formed: each task connects to all that have a lower number, and is connected to by the others.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "comm/failure.hpp"
+#include "comm/rendezvous.hpp"
+#include "comm/tcp/job.hpp"
+#include "comm/tcp/join.hpp"
+
+namespace ferry::tcp {
+namespace {
+
+constexpr std::chrono::milliseconds kOnceMore{20};  // between attempts to connect
+constexpr rlim_t kOtherDescriptors = 64;            // of this process, besides its connections
+
+/// Raises the limit of descriptors where a connection to each task needs it.
+void make_room_for(int tasks) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t needed = static_cast<rlim_t>(tasks) + Guests::kMost + kOtherDescriptors;
+  if (limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= needed) return;
+  throw Error(Code::resource, "tcp: a job of " + std::to_string(tasks) + " tasks needs " + std::to_string(needed) +
+                                  " descriptors in each process, which may have " + std::to_string(limit.rlim_cur))
+      .hint("ulimit -n " + std::to_string(needed));
+}
+
+/// The key of this job's connections. No other job has it, so whatever was recorded in another one is of no use.
+std::string job_key(const std::string& secret, const Nonce& job) {
+  const Sha256 key =
+      hmac_sha256(secret, "ferry job " + std::string(reinterpret_cast<const char*>(job.data()), job.size()));
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
+}
+
+Error lost_while_forming(int task, const std::string& why) {
+  return {Code::peer_lost, "tcp: task " + std::to_string(task) + " ended while the job was being formed: " + why};
+}
+
+Socket connection_to(int peer, const Address& address, const std::string& key, const TcpOptions& options,
+                     const Deadline& deadline) {
+  Hello hello;
+  hello.purpose = Purpose::peer;
+  hello.from = options.task;
+  hello.to = peer;
+  hello.tasks = options.tasks;
+  for (;;) {
+    Socket socket;
+    const int error = net::connected(address, deadline, socket);
+    if (error == ETIMEDOUT || deadline.expired())
+      throw Error(Code::stalled, "tcp: task " + std::to_string(peer) + " at " + address.str() +
+                                     " cannot be reached before the deadline")
+          .hint("see whether a firewall is between the hosts; --interface chooses another network");
+    if (error != 0) throw net::system_error(Code::peer_lost, lost_while_forming(peer, address.str()).text(), error);
+    hello.nonce = new_nonce();
+    const Greeting greeting = greet(socket, key, hello, {}, deadline);
+    if (greeting == Greeting::well) return socket;
+    if (greeting != Greeting::ended) throw lost_while_forming(peer, "another program answers at " + address.str());
+    system_clock().sleep(kOnceMore);  // a crowd of strangers can take all places
+  }
+}
+
+/// Whether any of the connections has ended. What the peers send already is left to be read later.
+void check_connections(const std::vector<Socket>& connections, std::vector<pollfd>& waiting, std::size_t first) {
+  std::size_t at = first;
+  for (std::size_t task = 0; task < connections.size(); ++task) {
+    if (!connections[task].open()) continue;
+    if ((waiting[at++].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+      throw lost_while_forming(static_cast<int>(task), "its connection was closed");
+  }
+}
+
+void accept_others(const Socket& listener, const std::string& key, std::vector<Socket>& connections,
+                   const TcpOptions& options, const Deadline& deadline) {
+  Guests guests(listener, key, Purpose::peer, options.task);
+  for (;;) {
+    std::vector<int> absent;
+    for (int task = options.task + 1; task < options.tasks; ++task)
+      if (!connections[static_cast<std::size_t>(task)].open()) absent.push_back(task);
+    if (absent.empty()) return;
+    if (deadline.expired())
+      throw Error(Code::stalled, "tcp: " + tasks_text(absent) + " of " + std::to_string(options.tasks) +
+                                     " did not connect to task " + std::to_string(options.task) +
+                                     " before the deadline");
+    std::vector<pollfd> waiting;
+    guests.add_to(waiting);
+    const std::size_t first = waiting.size();
+    for (const Socket& socket : connections)
+      if (socket.open()) waiting.push_back({socket.get(), POLLRDHUP, 0});
+    const auto time =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(deadline.remaining(), Guests::kTime));
+    poll(waiting.data(), waiting.size(), static_cast<int>(time.count()));
+    check_connections(connections, waiting, first);
+    for (Guest& guest : guests.advance()) {
+      const int task = guest.hello.from;
+      if (task <= options.task || task >= options.tasks || guest.hello.tasks != options.tasks) continue;
+      Socket& place = connections[static_cast<std::size_t>(task)];
+      if (!place.open()) place = std::move(guest.socket);
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Job> formed(const TcpOptions& options) {
+  FERRY_ASSERT(options.task >= 0 && options.task < options.tasks, "task out of range");
+  const Deadline deadline(system_clock(), options.deadline);
+  std::vector<Socket> connections(static_cast<std::size_t>(options.tasks));
+  int tasks_here = 1;
+  if (options.tasks > 1) {
+    make_room_for(options.tasks);
+    std::optional<RendezvousServer> server;
+    if (options.task == 0 && !options.served)
+      server.emplace(RendezvousOptions{options.address, options.port, options.tasks, options.secret});
+    const Joined joined = join(options, deadline);
+    const std::string here = joined.addresses[static_cast<std::size_t>(options.task)].host();
+    tasks_here = static_cast<int>(std::ranges::count(joined.addresses, here, &Address::host));
+    const std::string key = job_key(options.secret, joined.job);
+    for (int peer = 0; peer < options.task; ++peer) {
+      const auto at = static_cast<std::size_t>(peer);
+      connections[at] = connection_to(peer, joined.addresses[at], key, options, deadline);
+    }
+    accept_others(joined.listener, key, connections, options, deadline);
+    for (const Socket& socket : connections)
+      if (socket.open()) net::watch_link(socket, options.deadline);
+  }
+  return std::make_shared<Job>(options.task, std::move(connections), tasks_here, options.deadline);
+}
+
+}  // namespace ferry::tcp

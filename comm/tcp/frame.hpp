@@ -1,0 +1,42 @@
+// Frames: what goes over a connection once both ends know each other. A head, then as many bytes as it says.
+//
+// Short messages are sent at once (eager), as long as the receiver has room for those that it does not expect yet;
+// each that it passes on gives its room back (credit). Others wait until their receive is posted: its task says so
+// unasked when the receive is long, or else when it is asked (want), and its grant lets the sender send the message in
+// pieces (data), which are read straight into their place. So nothing that a task does not wait for is ever in the way
+// of what it waits for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry::tcp {
+
+enum class Kind : std::uint32_t { eager = 1, want, grant, data, credit, text, failure, goodbye, renewed };
+
+struct FrameHead {
+  static constexpr std::uint32_t kMark = 0x59524546;  // "FERY"
+
+  std::uint32_t mark = kMark;
+  Kind kind{};
+  std::uint32_t generation = 0;  ///< how often the job began anew
+  std::uint32_t channel = 0;
+  std::uint64_t number = 0;  ///< of the message on its channel, or of the word between these tasks
+  std::uint64_t bytes = 0;   ///< that follow; of want, grant, credit: that they are about
+};
+
+/// Messages up to this size are sent at once.
+inline constexpr std::size_t kEager = 64 << 10;
+/// Room for messages that a task does not expect yet, from each other task. Each counts with kCost besides its size.
+inline constexpr std::uint64_t kRoom = 4 << 20, kCost = 128;
+/// The most bytes in a frame of `data`.
+inline constexpr std::size_t kPiece = 1 << 20;
+inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
+
+/// Whether the bytes follow the head.
+[[nodiscard]] inline bool has_body(Kind kind) {
+  return kind == Kind::eager || kind == Kind::data || kind == Kind::text || kind == Kind::failure ||
+         kind == Kind::renewed;
+}
+
+}  // namespace ferry::tcp

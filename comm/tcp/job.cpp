@@ -1,0 +1,202 @@
+#include "comm/tcp/job.hpp"
+
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "comm/failure.hpp"
+
+namespace ferry::tcp {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
+constexpr std::chrono::milliseconds kMostAfterFailure{2000};
+
+bool system_has_all(const Connection& link) {
+  int bytes = 0;
+  return ioctl(link.socket().get(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
+}
+
+}  // namespace
+
+Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::chrono::milliseconds deadline)
+    : task_(task),
+      tasks_here_(tasks_here),
+      deadline_(deadline),
+      process_(getpid()),
+      events_(epoll_create1(EPOLL_CLOEXEC)),
+      watches_room_(connections.size(), false) {
+  if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
+  for (std::size_t t = 0; t < connections.size(); ++t) {
+    peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
+    if (peers_[t]->link() == nullptr) continue;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = static_cast<std::uint32_t>(t);
+    epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[t]->link()->socket().get(), &event);
+  }
+}
+
+Job::~Job() {
+  if (process_ == getpid())
+    deliver(Deadline(system_clock(), failure_ ? std::min(deadline_, kMostAfterFailure) : deadline_));
+}
+
+bool Job::on_its_thread() const {
+  return std::this_thread::get_id() == thread_ && getpid() == process_;
+}
+
+void Job::check_thread() const {
+  if (std::this_thread::get_id() == thread_) return;
+  throw Error(Code::usage, "transport tcp: used from another thread than the one that made it")
+      .hint("call run() on the thread that called connect()");
+}
+
+void Job::poll(std::chrono::microseconds at_most) {
+  if (at_most > std::chrono::microseconds(0)) {  // epoll_wait alone counts in milliseconds
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
+    const timespec time{static_cast<time_t>(seconds.count()),
+                        static_cast<long>(std::chrono::nanoseconds(at_most - seconds).count())};
+    pollfd waiting{events_.get(), POLLIN, 0};
+    if (ppoll(&waiting, 1, &time, nullptr) <= 0) return;
+  }
+  std::array<epoll_event, 64> events;
+  const int count = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) poll_peer(static_cast<int>(events[static_cast<std::size_t>(i)].data.u32));
+}
+
+void Job::poll_peer(int task) {
+  Connection* link = peer(task).link();
+  if (link == nullptr || !link->socket().open()) return;
+  link->flush();
+  read(task);
+  watch_room(task);
+}
+
+void Job::read(int task) {
+  try {
+    const std::string why = peer(task).link()->read();
+    if (!why.empty()) lost(task, why);
+  } catch (const Error& error) {
+    fail({task, error.code(), error.text()});
+  }
+}
+
+void Job::lost(int task, const std::string& why) {
+  if (!peer(task).gone() && !closed_)
+    fail({task, Code::peer_lost,
+          "the process ended before the job was done; its connection to task " + std::to_string(task_) +
+              " was closed: " + why});
+  peer(task).left();
+  transfers_.moved();
+}
+
+void Job::watch_room(int task) {
+  Connection* link = peer(task).link();
+  if (link == nullptr || !link->socket().open()) return;
+  const auto at = static_cast<std::size_t>(task);
+  if (link->pending() == watches_room_[at]) return;
+  watches_room_[at] = link->pending();
+  epoll_event event{};
+  event.events = EPOLLIN | (link->pending() ? EPOLLOUT : 0u);
+  event.data.u32 = static_cast<std::uint32_t>(task);
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, link->socket().get(), &event);
+}
+
+void Job::say(Kind kind, const std::string& body) {
+  for (int task = 0; task < tasks(); ++task) {
+    if (task == task_ || !peer(task).link()->socket().open()) continue;
+    peer(task).say(kind, body);
+    watch_room(task);
+  }
+}
+
+void Job::send_text(std::string_view text) {
+  if (text.size() > kLongestText) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
+  say(Kind::text, std::string(text));
+}
+
+std::optional<std::vector<std::string>> Job::take_texts(std::string_view mine) {
+  if (!missing(false).empty()) return std::nullopt;
+  std::vector<std::string> all;
+  for (int task = 0; task < tasks(); ++task) {
+    if (task == task_) {
+      all.emplace_back(mine);
+    } else {
+      all.push_back(std::move(peer(task).texts.front()));
+      peer(task).texts.pop_front();
+    }
+  }
+  return all;
+}
+
+std::vector<int> Job::missing(bool closed_only) {
+  std::vector<int> absent;
+  for (int task = 0; task < tasks(); ++task)
+    if (task != task_ && peer(task).texts.empty() && (!closed_only || peer(task).gone())) absent.push_back(task);
+  return absent;
+}
+
+/// Every task that learns of a failure tells all others before it leaves, so that none takes its end for the failure.
+void Job::fail(const Failure& failure) {
+  if (failure_ || closed_) return;
+  failure_ = failure;
+  transfers_.forget_all();
+  transfers_.moved();
+  for (const auto& peer : peers_) peer->forget_messages();
+  say(Kind::failure, pack_failure(failure));
+}
+
+void Job::say_goodbye() {
+  if (std::exchange(closed_, true)) return;
+  say(Kind::goodbye, {});
+}
+
+void Job::deliver(const Deadline& deadline) {
+  for (;;) {
+    bool all = true;
+    for (const auto& peer : peers_) {
+      Connection* link = peer->link();
+      if (link == nullptr || !link->socket().open()) continue;
+      link->flush();
+      all = all && !link->pending() && system_has_all(*link);
+    }
+    if (all || deadline.expired()) return;
+    poll();
+    system_clock().sleep(kLook);
+  }
+}
+
+void Job::begin_anew() {
+  const std::string why = pack_failure(*failure_);
+  failure_.reset();
+  closed_ = false;
+  ++generation_;
+  for (const auto& peer : peers_) peer->begin(generation_);
+  say(Kind::renewed, why);
+}
+
+std::vector<int> Job::not_renewed(bool gone_only) {
+  std::vector<int> tasks_left;
+  for (int task = 0; task < tasks(); ++task)
+    if (peer(task).generation() != generation_ && (!gone_only || peer(task).gone())) tasks_left.push_back(task);
+  return tasks_left;
+}
+
+WireCount Job::sent() {
+  WireCount all;
+  for (const auto& peer : peers_) {
+    all.messages += peer->count().messages;
+    all.bytes += peer->count().bytes;
+  }
+  return all;
+}
+
+}  // namespace ferry::tcp

@@ -1,0 +1,88 @@
+// Job: a task's connections to all others, and what the tasks tell one another beside their messages.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "comm/backends.hpp"
+#include "comm/tcp/peer.hpp"
+
+namespace ferry::tcp {
+
+/// Used from the thread that made it.
+class Job final : public PeerUser {
+ public:
+  /// Over a connection to each task, in task order; none to this one. `tasks_here`: of the job, on this host.
+  Job(int task, std::vector<net::Socket> connections, int tasks_here, std::chrono::milliseconds deadline);
+  /// Waits until the others have what was sent to them, for the deadline at most, and leaves.
+  ~Job() override;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] int task() const { return task_; }
+  [[nodiscard]] int tasks() const { return static_cast<int>(peers_.size()); }
+  [[nodiscard]] int tasks_here() const { return tasks_here_; }
+  [[nodiscard]] Peer& peer(int task) { return *peers_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] Transfers& transfers() { return transfers_; }
+  /// Error(usage) on another thread than the one that made it.
+  void check_thread() const;
+  [[nodiscard]] bool on_its_thread() const;
+
+  /// Handles what has arrived and sends what can be sent; waits for that for `at_most`.
+  void poll(std::chrono::microseconds at_most = {});
+  /// The same for the connection to one task.
+  void poll_peer(int task);
+  /// After something was given to a peer to send: waits for room for the rest when it next polls.
+  void watch_room(int task);
+
+  void send_text(std::string_view text);
+  /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
+  [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
+  /// Tasks whose next text has not come; with `closed_only`, those of them that have left.
+  [[nodiscard]] std::vector<int> missing(bool closed_only);
+
+  /// Records a failure and tells the others, unless one is known already. Messages touch the caller's memory no more.
+  void fail(const Failure& failure);
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  void heard_failure(const Failure& failure) override { fail(failure); }
+
+  void say_goodbye();
+  [[nodiscard]] bool closed() const { return closed_; }
+  /// Sends what waits to be sent, until the others' systems have it or the deadline.
+  void deliver(const Deadline& deadline);
+
+  [[nodiscard]] std::uint32_t generation() const { return generation_; }
+  /// Begins anew after a failure, and tells the others so.
+  void begin_anew();
+  /// Tasks that have not begun this generation; with `gone_only`, those of them that have left.
+  [[nodiscard]] std::vector<int> not_renewed(bool gone_only);
+
+  [[nodiscard]] WireCount sent();
+
+ private:
+  void read(int task);
+  void lost(int task, const std::string& why);
+  void say(Kind kind, const std::string& body);
+
+  int task_, tasks_here_;
+  std::chrono::milliseconds deadline_;
+  std::thread::id thread_ = std::this_thread::get_id();
+  pid_t process_;
+  Transfers transfers_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  net::Socket events_;              // epoll
+  std::vector<bool> watches_room_;  // by task
+  std::optional<Failure> failure_;
+  bool closed_ = false;
+  std::uint32_t generation_ = 0;
+};
+
+/// Joins a job: meets all tasks at the rendezvous and connects to each. Errors as tcp_transport().
+[[nodiscard]] std::shared_ptr<Job> formed(const TcpOptions& options);
+
+}  // namespace ferry::tcp

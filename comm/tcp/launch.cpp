@@ -1,0 +1,46 @@
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+
+#include "base/numbers.hpp"
+#include "comm/backends.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr const char* kHowToLaunch =
+    "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task, or unset them all";
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : text;
+}
+
+bool is_set(const char* name) {
+  return !variable(name).empty();
+}
+
+}  // namespace
+
+std::optional<TcpOptions> tcp_launch() {
+  int there = 0;
+  std::string first;
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    if (!is_set(name)) continue;
+    if (there++ == 0) first = name;
+  }
+  if (there < 2 || !(is_set("RANK") || is_set("WORLD_SIZE"))) return std::nullopt;
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+    if (!is_set(name)) throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
+  TcpOptions options;
+  options.tasks = whole_number("WORLD_SIZE", variable("WORLD_SIZE"), 1, 1 << 16);
+  options.task = whole_number("RANK", variable("RANK"), 0, options.tasks - 1);
+  options.address = variable("MASTER_ADDR");
+  options.port = whole_number("MASTER_PORT", variable("MASTER_PORT"), 1, 65535);
+  options.served = is_set("FERRY_RENDEZVOUS_SERVED");
+  options.interface = variable("FERRY_INTERFACE");
+  options.secret = variable("FERRY_SECRET");
+  return options;
+}
+
+}  // namespace ferry

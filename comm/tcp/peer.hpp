@@ -1,0 +1,144 @@
+// Peer: the messages to and from one task, matched by channel and number, and its words.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "comm/tcp/connection.hpp"
+
+namespace ferry::tcp {
+
+/// One message, from the call that starts it until done() was true.
+struct TcpMessage {
+  int peer = 0;
+  std::uint32_t channel = 0;
+  bool receives = false, open = false, complete = false;
+  std::size_t bytes = 0;
+  std::optional<std::size_t> other_bytes = {};  ///< the other end has another size
+};
+
+/// The transfers of a task. A number stands for one until it is given back.
+class Transfers {
+ public:
+  [[nodiscard]] std::uint32_t open(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
+  void give_back(std::uint32_t number);
+  void complete(std::uint32_t number);
+  /// Fails the transfer, whose other end has `other_bytes`.
+  void mismatch(std::uint32_t number, std::size_t other_bytes);
+  [[nodiscard]] TcpMessage* find(std::uint64_t number);
+  [[nodiscard]] TcpMessage& operator[](std::uint32_t number) { return all_[number]; }
+  void forget_all();
+  /// Whether something was completed since the last call.
+  [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
+  void moved() { moved_ = true; }
+
+ private:
+  std::vector<TcpMessage> all_;
+  std::vector<std::uint32_t> free_;
+  bool moved_ = false;
+};
+
+/// What a Peer tells its job.
+class PeerUser {
+ public:
+  virtual ~PeerUser() = default;
+  virtual void heard_failure(const Failure& failure) = 0;
+};
+
+/// Not thread-safe.
+class Peer final : public ConnectionUser {
+ public:
+  /// Without a socket: the task itself.
+  Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user);
+
+  [[nodiscard]] Connection* link() { return link_.get(); }
+  /// Start messages; the transfer may be complete when they return.
+  [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
+  [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);
+
+  void say(Kind kind, std::string body);
+  [[nodiscard]] WireCount count() const { return link_ ? link_->count() : to_self_; }
+  std::deque<std::string> texts;
+  [[nodiscard]] bool gone() const { return gone_; }
+  void left() { gone_ = true; }
+  [[nodiscard]] std::uint32_t generation() const { return their_generation_; }
+
+  /// Touches the caller's memory no more.
+  void forget_messages();
+  /// Begins anew, with messages numbered from 0.
+  void begin(std::uint32_t generation);
+
+  std::byte* begins(const FrameHead& frame) override;
+  void ended(const FrameHead& frame, std::string word) override;
+  void sent(std::uint32_t transfer) override { transfers_.complete(transfer); }
+
+ private:
+  struct Sending {
+    std::uint64_t number;
+    std::span<const std::byte> bytes;
+    std::uint32_t transfer;
+  };
+  struct Receiving {
+    std::uint64_t number;
+    std::span<std::byte> bytes;
+    std::uint32_t transfer;
+    std::size_t got = 0;
+    bool granted = false;
+  };
+  struct Early {
+    std::uint64_t number;
+    std::vector<std::byte> bytes;
+    bool whole = false;
+  };
+  struct Size {
+    std::uint64_t number, bytes;
+  };
+  struct Channel {
+    // Of this task; begin() clears it.
+    std::uint64_t next_send = 0, next_receive = 0;
+    std::deque<Sending> waiting;
+    std::deque<Receiving> posted;
+    // Of the other; its word `renewed` clears it.
+    std::deque<Early> early;
+    std::vector<Size> grants, wants;
+  };
+
+  [[nodiscard]] FrameHead head(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) const;
+  void tell(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes);
+  void send_now(std::uint32_t channel, const Sending& sending, std::uint64_t wanted);
+  void grant(std::uint32_t channel, Receiving& receiving);
+  void give_room_back(std::size_t bytes);
+  void check(const FrameHead& frame) const;
+  [[noreturn]] void refuse(const std::string& why) const;
+  std::byte* eager_begins(const FrameHead& frame);
+  void eager_ended(const FrameHead& frame);
+  std::byte* data_begins(const FrameHead& frame);
+  void data_ended(const FrameHead& frame);
+  void wanted(const FrameHead& frame);
+  void granted(const FrameHead& frame);
+  void heard_renewed(const FrameHead& frame, const std::string& word);
+  [[nodiscard]] bool forgotten(const FrameHead& frame) const;
+
+  int task_, self_;
+  std::unique_ptr<Connection> link_;
+  Transfers& transfers_;
+  PeerUser& user_;
+  std::unordered_map<std::uint32_t, Channel> channels_;
+  std::uint32_t generation_ = 0, their_generation_ = 0;
+  std::uint64_t words_said_ = 0, words_heard_ = 0;
+  std::uint64_t room_taken_ = 0;  // at the peer, by messages of ours
+  std::uint64_t room_given_ = 0;  // here, to messages of the peer's
+  std::uint64_t to_give_back_ = 0;
+  bool failed_ = false;  // messages of this generation are dropped
+  bool gone_ = false;
+  WireCount to_self_;
+};
+
+}  // namespace ferry::tcp

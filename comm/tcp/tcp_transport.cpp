@@ -1,0 +1,232 @@
+// Transport over TCP: a connection between each two tasks (comm/tcp/frame.hpp says what goes over it). It moves on when
+// it is tested, as MPI does, in the thread that made it.
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "comm/backends.hpp"
+#include "comm/failure.hpp"
+#include "comm/tcp/job.hpp"
+
+namespace ferry {
+namespace {
+
+using std::chrono::microseconds;
+using tcp::Job, tcp::Kind;
+
+constexpr int kAllEvery = 32;               // tests of one message between looks at all connections
+constexpr microseconds kLongestWait{1000};  // of exchange(), between looks at the deadline
+constexpr std::chrono::milliseconds kTellTime{200};
+constexpr microseconds kSpin{200}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
+
+/// The jobs of this process, for leave_tcp().
+struct Jobs {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Job>> all;
+
+  void add(const std::shared_ptr<Job>& job) {
+    const std::scoped_lock lock(mutex);
+    std::erase_if(all, [](const auto& old) { return old.expired(); });
+    all.push_back(job);
+  }
+};
+
+/// Never destroyed: the end of the process reads it.
+Jobs& jobs_here() {
+  static auto& jobs = *new Jobs;
+  return jobs;
+}
+
+class TcpTransport final : public Transport {
+ public:
+  TcpTransport(std::shared_ptr<Job> job, microseconds spin)
+      : job_(std::move(job)), generation_(job_->generation()), spin_(spin) {}
+  ~TcpTransport() override;
+
+  std::string_view name() const override { return "tcp"; }
+  int task() const override { return job_->task(); }
+  int tasks() const override { return job_->tasks(); }
+  bool any_thread() const override { return false; }
+
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
+  bool done(Ticket ticket) override;
+  void idle(microseconds at_most) override;
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
+
+  void abort(const Failure& failure) noexcept override;
+  std::optional<Failure> failure() override;
+  void close() override;
+  std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
+  WireCount sent() const override { return job_->sent(); }
+
+ private:
+  void check();
+  [[nodiscard]] Ticket started(std::uint32_t number, int peer);
+  [[nodiscard]] bool release(std::uint32_t number);
+  /// Whether the job has begun anew since, with another transport.
+  [[nodiscard]] bool over() const { return over_.has_value(); }
+
+  std::shared_ptr<Job> job_;
+  std::uint32_t generation_;
+  microseconds spin_;
+  int tests_ = 0;
+  std::optional<Failure> over_;
+};
+
+TcpTransport::~TcpTransport() {
+  if (!over() && !job_->closed())
+    abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
+}
+
+/// Throws once the job has failed, or on another thread.
+void TcpTransport::check() {
+  job_->check_thread();
+  if (over()) throw error_of(*over_);
+  if (job_->failure()) throw error_of(*job_->failure());
+}
+
+Ticket TcpTransport::started(std::uint32_t number, int peer) {
+  job_->watch_room(peer);
+  if (!job_->transfers()[number].complete) return Ticket{number} + 1;
+  job_->transfers().give_back(number);
+  return kComplete;
+}
+
+Ticket TcpTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
+  check();
+  FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  return started(job_->peer(peer).send(channel, bytes), peer);
+}
+
+Ticket TcpTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
+  check();
+  FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  return started(job_->peer(peer).receive(channel, bytes), peer);
+}
+
+/// Gives a completed transfer back. Throws when its two ends have different sizes.
+bool TcpTransport::release(std::uint32_t number) {
+  const tcp::TcpMessage transfer = job_->transfers()[number];
+  if (transfer.other_bytes) {
+    const auto& [peer, channel, receives, open, complete, bytes, other] = transfer;
+    throw receives ? size_error(peer, task(), channel, *other, bytes)
+                   : size_error(task(), peer, channel, bytes, *other);
+  }
+  if (!transfer.complete) return false;
+  job_->transfers().give_back(number);
+  return true;
+}
+
+bool TcpTransport::done(Ticket ticket) {
+  check();
+  if (ticket == kComplete) return true;
+  tcp::TcpMessage* transfer = job_->transfers().find(ticket - 1);
+  FERRY_ASSERT(transfer != nullptr, "a ticket was used after it was done");
+  const auto number = static_cast<std::uint32_t>(ticket - 1);
+  if (release(number)) return true;
+  if (++tests_ % kAllEvery == 0)
+    job_->poll();
+  else
+    job_->poll_peer(transfer->peer);
+  check();
+  return release(number);
+}
+
+/// Tests again for a while where a core is free, since to sleep and wake costs more than most messages take.
+void TcpTransport::idle(microseconds at_most) {
+  check();
+  job_->poll();
+  const Deadline spinning(system_clock(), std::min(spin_, at_most));
+  while (!job_->transfers().take_moved()) {
+    check();
+    if (spinning.expired()) {
+      job_->poll(at_most);
+      break;
+    }
+    job_->poll();
+  }
+  check();
+}
+
+std::vector<std::string> TcpTransport::exchange(std::string_view mine, const Deadline& deadline) {
+  check();
+  job_->send_text(mine);
+  for (;;) {
+    if (auto all = job_->take_texts(mine)) return *std::move(all);
+    check();
+    if (const auto gone = job_->missing(true); !gone.empty()) throw closed_error(gone);
+    if (deadline.expired()) throw missing_error(job_->missing(false), tasks());
+    job_->poll(kLongestWait);
+  }
+}
+
+void TcpTransport::abort(const Failure& failure) noexcept {
+  if (over()) return;
+  try {
+    job_->fail(failure);
+    job_->deliver(Deadline(system_clock(), kTellTime));
+  } catch (const std::exception&) {  // no memory for the words: the others see the connections end
+  }
+}
+
+std::optional<Failure> TcpTransport::failure() {
+  if (over()) return over_;
+  job_->poll();
+  return job_->failure();
+}
+
+void TcpTransport::close() {
+  if (!over()) job_->say_goodbye();
+}
+
+std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadline) {
+  FERRY_ASSERT(!over() && job_->failure().has_value(), "a job that goes on does not begin anew");
+  const Deadline all_come(system_clock(), deadline);
+  over_ = job_->failure();
+  job_->begin_anew();
+  while (!job_->not_renewed(false).empty()) {
+    if (job_->failure()) throw error_of(*job_->failure());
+    if (const auto gone = job_->not_renewed(true); !gone.empty()) throw closed_error(gone);
+    if (all_come.expired())
+      throw Error(Code::stalled, "tcp: " + tasks_text(job_->not_renewed(false)) +
+                                     " did not begin the failed job anew before the deadline")
+          .hint("every task must make a new session and run it; see whether one waits elsewhere");
+    job_->poll(kLongestWait);
+  }
+  return std::make_unique<TcpTransport>(job_, spin_);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> tcp_transport(const TcpOptions& options) {
+  auto job = tcp::formed(options);
+  jobs_here().add(job);
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  const int cores = known ? CPU_COUNT(&mask) : 1;
+  const microseconds spin = options.threads * job->tasks_here() > cores ? kShortestSpin : kSpin;
+  auto transport = std::make_unique<TcpTransport>(std::move(job), spin);
+  static_cast<void>(transport->exchange("", Deadline(system_clock(), options.deadline)));
+  return transport;
+}
+
+void leave_tcp(Code code, std::string_view why) noexcept {
+  try {
+    std::vector<std::shared_ptr<Job>> mine;
+    {
+      const std::scoped_lock lock(jobs_here().mutex);
+      for (const auto& job : jobs_here().all)
+        if (auto alive = job.lock(); alive && alive->on_its_thread()) mine.push_back(std::move(alive));
+    }
+    for (const auto& job : mine) {
+      job->fail({job->task(), code, std::string(why)});
+      job->deliver(Deadline(system_clock(), kTellTime));
+    }
+  } catch (const std::exception&) {  // the others see the connections end
+  }
+}
+
+}  // namespace ferry
