@@ -17,6 +17,7 @@
 #include "executor/job/affinity.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster_state.hpp"
+#include "executor/job/launch.hpp"
 #include "executor/job/uncaught.hpp"
 
 namespace ferry {
@@ -298,7 +299,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
   if (!choice.warning.empty())
     log_warn(choice.warning +
-             (processes > 1 ? "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)" : ""));
+             (mpi_launch() ? "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)" : ""));
   state->options = std::move(options);
   return state;
 }
@@ -387,31 +388,29 @@ Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
 
 Cluster Cluster::connect(ClusterOptions options) {
   end_with_uncaught();
-  if (options.transport != "auto" && options.transport != "inproc" && options.transport != "mpi")
-    throw Error(Code::usage, "--transport " + options.transport + ": unknown").hint("one of auto, inproc, mpi");
   if (options.elsewhere) {
     options.tasks = options.elsewhere->size();
     std::vector<std::unique_ptr<Transport>> ends = inproc_transports(options.tasks);
     return over(std::move(ends), std::move(options));
   }
-  const auto launch = mpi_launch();
-  const bool use_mpi = options.transport == "mpi" || (options.transport == "auto" && launch && launch->size > 1);
-  if (use_mpi && options.tasks > 1 && launch && options.tasks != launch->size)
+  Launch launch = launch_of(options);
+  if (options.tasks > 1 && launch.by != Launch::By::nobody && options.tasks != launch.processes)
     throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
-                                 plural(launch->size, "task"))
-        .hint("leave --tasks out under mpirun");
+                                 plural(launch.processes, "task"))
+        .hint("leave --tasks out where a launcher starts the tasks");
   std::vector<std::unique_ptr<Transport>> local;
-  if (!use_mpi) {
+  if (launch.by == Launch::By::nobody) {
     local = inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1));
     Cluster cluster = over(std::move(local), std::move(options));
     cluster.state().renewable = cluster.state().relay == nullptr;
     return cluster;
   }
-  const int processes = launch ? launch->size : 1;
-  const int relay_and_tasks = options.invariant > processes ? 2 + (options.invariant - 1) / processes : 1;
+  const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
   const int threads = std::max(options.threads, relay_and_tasks);
-  local.push_back(shared_memory_transport(mpi_transport({.threads = threads, .deadline = options.deadline}), threads,
-                                          options.deadline));
+  launch.tcp.threads = threads;
+  auto between = launch.by == Launch::By::tcp ? tcp_transport(launch.tcp)
+                                              : mpi_transport({.threads = threads, .deadline = options.deadline});
+  local.push_back(shared_memory_transport(std::move(between), threads, options.deadline));
   return over(std::move(local), std::move(options));
 }
 

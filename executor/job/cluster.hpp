@@ -25,12 +25,13 @@ inline constexpr int kDefaultShards = 8;
 /// The most tasks of a job, and the most threads of a task.
 inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
-/// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --deadline,
-/// --jobs, --invariant, --device sim).
+/// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --interface,
+/// --deadline, --jobs, --invariant, --device sim).
 struct ClusterOptions {
   int tasks = 0;                              ///< virtual tasks in this process; 0: one, or what the launcher started
   int threads = 0;                            ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
-  std::string transport = "auto";             ///< auto, inproc, mpi
+  std::string transport = "auto";             ///< auto, inproc, mpi, tcp
+  std::string interface = {};                 ///< over tcp, where this task listens: by name or address
   std::string jobs = {};                      ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::uint64_t memory_bytes = 0;             ///< what a task's values may take; 0: what its host has
   std::chrono::milliseconds deadline{60000};  ///< no progress for this long ends the job
@@ -50,22 +51,26 @@ struct ClusterOptions {
 /// The devices besides the host that a job with these options has; none: it has hosts alone.
 [[nodiscard]] std::optional<DeviceLibrary> devices_of(const ClusterOptions& options);
 
+/// The number of processes that the launcher started; 1: none did. Error(usage) when its variables are wrong.
+[[nodiscard]] int launched_tasks(const ClusterOptions& options);
+
 /// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other
 /// text. Error(usage) for a seed that is no number.
 [[nodiscard]] std::optional<std::uint64_t> simulation_seed(std::string_view device);
 
-/// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (under MPI), or a block of them
-/// (under MPI with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made it. A handle:
-/// copies refer to the same job.
+/// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (started by a launcher), or a
+/// block of them (the same with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made
+/// it. A handle: copies refer to the same job.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1
 class Cluster {
  public:
-  /// Joins the job that the launcher started (mpirun, srun), else makes `options.tasks` virtual tasks. Options given on
-  /// the command line as --tasks, --threads, --transport, --jobs, --deadline, --invariant, --device sim are taken out
-  /// of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of ferry,
-  /// Error(stalled) when a task does not connect before the deadline.
+  /// Joins the job that the launcher started (mpirun, srun, or what sets RANK, WORLD_SIZE, MASTER_ADDR and
+  /// MASTER_PORT, such as torchrun), else makes `options.tasks` virtual tasks. Options given on
+  /// the command line as --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant, --device sim
+  /// are taken out of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of
+  /// ferry, Error(stalled) when a task does not connect before the deadline.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// A cluster over transports made elsewhere (ferry::adopt, tests).

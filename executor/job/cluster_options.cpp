@@ -18,6 +18,8 @@ void set(ClusterOptions& options, std::string_view name, std::string_view value)
     options.deadline = time_span(name, value);
   else if (name == "--transport")
     options.transport = value;
+  else if (name == "--interface")
+    options.interface = value;
   else if (name == "--device")
     options.simulated = simulation_seed(value);
   else if (name == "--invariant")
@@ -28,7 +30,7 @@ void set(ClusterOptions& options, std::string_view name, std::string_view value)
 
 bool is_ours(std::string_view name) {
   return name == "--tasks" || name == "--threads" || name == "--deadline" || name == "--transport" ||
-         name == "--jobs" || name == "--invariant";
+         name == "--interface" || name == "--jobs" || name == "--invariant";
 }
 
 /// An example of --jobs for so many tasks.

@@ -59,7 +59,8 @@ struct Cluster::State {
 /// Sets the tasks' jobs, and their indices there, from a text like "ps=0,worker=1-3". Error(usage) for a wrong text.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
-/// Takes --tasks, --threads, --transport, --jobs, --deadline, --invariant and --device sim out of argv into `options`.
+/// Takes --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant and --device sim out of argv
+/// into `options`.
 /// Error(usage) for bad values.
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
 

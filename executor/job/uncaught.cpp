@@ -23,6 +23,7 @@ namespace {
     told = error.is_told_elsewhere();
   }
   if (!told) log_error(text);
+  leave_tcp(code, text);
   leave_mpi(code, text);
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));

@@ -2,7 +2,6 @@
 
 #include "base/files/files.hpp"
 #include "base/text.hpp"
-#include "comm/backends.hpp"
 #include "executor/session/plan_session.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/files/model_files.hpp"
@@ -72,8 +71,7 @@ TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<cons
 /// others.
 JobOptions job_for(const Plan& plan, const RunOptions& options) {
   JobOptions job = options;
-  const auto launch = mpi_launch();
-  if (job.cluster.tasks == 0 && !(launch && launch->size > 1)) job.cluster.tasks = plan.topology.size();
+  if (job.cluster.tasks == 0 && launched_tasks(job.cluster) == 1) job.cluster.tasks = plan.topology.size();
   for (const PlanClass& c : plan.classes)
     if (options.cluster.threads == 0) job.cluster.threads = std::max(job.cluster.threads, static_cast<int>(c.threads));
   return job;

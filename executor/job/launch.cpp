@@ -1,0 +1,57 @@
+#include "executor/job/launch.hpp"
+
+#include <string>
+
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
+  Launch launch{Launch::By::tcp, found.tasks, std::move(found)};
+  launch.tcp.deadline = options.deadline;
+  if (!options.interface.empty()) launch.tcp.interface = options.interface;
+  return launch;
+}
+
+/// What launchers said of rank and size, which must be one thing.
+void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
+  if (mpi.rank == tcp.task && mpi.size == tcp.tasks) return;
+  throw Error(Code::usage, "launch: " + mpi.by + " says that this is task " + std::to_string(mpi.rank) + " of " +
+                               std::to_string(mpi.size) + ", RANK and WORLD_SIZE say " + std::to_string(tcp.task) +
+                               " of " + std::to_string(tcp.tasks))
+      .hint("choose by --transport mpi or --transport tcp, or unset what is left of another launch");
+}
+
+}  // namespace
+
+Launch launch_of(const ClusterOptions& options) {
+  const std::string& wanted = options.transport;
+  if (wanted == "inproc") return {};
+  if (wanted == "mpi") {
+    const auto mpi = mpi_launch();
+    return {Launch::By::mpi, mpi ? mpi->size : 1, {}};
+  }
+  if (wanted == "tcp") {
+    auto tcp = tcp_launch();
+    if (!tcp)
+      throw Error(Code::usage, "--transport tcp: RANK and WORLD_SIZE are not set")
+          .hint("start each task of a job with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (docs/starting.md)");
+    return over_tcp(*std::move(tcp), options);
+  }
+  if (wanted != "auto")
+    throw Error(Code::usage, "--transport " + wanted + ": unknown").hint("one of auto, inproc, mpi, tcp");
+  const auto mpi = mpi_launch();
+  auto tcp = tcp_launch();
+  const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
+  if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
+  if (by_mpi) return {Launch::By::mpi, mpi->size, {}};
+  if (by_tcp) return over_tcp(*std::move(tcp), options);
+  return {};
+}
+
+int launched_tasks(const ClusterOptions& options) {
+  return launch_of(options).processes;
+}
+
+}  // namespace ferry

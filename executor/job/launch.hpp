@@ -1,0 +1,22 @@
+// Launch: what started this process, as its environment and --transport say.
+#pragma once
+
+#include <optional>
+
+#include "comm/backends.hpp"
+#include "executor/job/cluster.hpp"
+
+namespace ferry {
+
+struct Launch {
+  enum class By { nobody, mpi, tcp };
+  By by = By::nobody;
+  int processes = 1;
+  TcpOptions tcp;  ///< where by is tcp
+};
+
+/// Error(usage), which names the variables, when a launcher's are missing or wrong, when two launchers say different
+/// things and --transport does not choose, or when it chooses one that did not start this process.
+[[nodiscard]] Launch launch_of(const ClusterOptions& options);
+
+}  // namespace ferry
