@@ -98,11 +98,6 @@ Descriptor open_by_folders(Descriptor folder, std::string_view relative, const s
 
 }  // namespace
 
-bool Descriptor::close() noexcept {
-  const int number = std::exchange(number_, -1);
-  return number < 0 || ::close(number) == 0;
-}
-
 OpenFile OpenFile::at(const std::string& path) {
   const std::string shown = in_quotes(path);
   if (path.find('\0') != std::string::npos) throw Error(Code::file, shown + ": refused: the name holds NUL");

@@ -5,32 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/files/bytes.hpp"
+#include "base/process/descriptor.hpp"
 
 namespace ferry {
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const noexcept { return number_; }
-  [[nodiscard]] bool open() const noexcept { return number_ >= 0; }
-  /// False, with errno set, when the system could not close it cleanly: what was written may be lost.
-  bool close() noexcept;
-
- private:
-  int number_ = -1;
-};
 
 /// A regular file, open for reading; its size and time of change are those of the moment of opening.
 class OpenFile {

@@ -1,0 +1,33 @@
+// Descriptor: an open file, pipe or socket.
+#pragma once
+
+#include <utility>
+
+namespace ferry {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] bool open() const noexcept { return number_ >= 0; }
+  /// False, with errno set, when the system could not close it cleanly: what was written may be lost.
+  bool close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+/// Moves stdin, stdout or stderr (0, 1, 2) to another number, which programs that are started do not inherit, and
+/// leaves /dev/null in its place. Error(resource) when the system has no more descriptors.
+[[nodiscard]] Descriptor take_standard(int number);
+
+}  // namespace ferry
