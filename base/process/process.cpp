@@ -1,0 +1,158 @@
+#include "base/process/process.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/system_file.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr auto kKillPatience = std::chrono::seconds(1);
+constexpr auto kKillLook = std::chrono::milliseconds(1);
+
+Error no_process(const std::string& what) {
+  return Error(Code::resource, what + ": " + std::strerror(errno)).hint("higher limits: ulimit -n, ulimit -u");
+}
+
+bool is_named(std::string_view entry, std::string_view name) {
+  return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+}
+
+std::vector<std::string> environment_of(const ProgramStart& program) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const auto named = [entry](const std::string& name) { return is_named(*entry, name); };
+    const auto replaced = [entry](const auto& pair) { return is_named(*entry, pair.first); };
+    if (std::any_of(program.unset.begin(), program.unset.end(), named)) continue;
+    if (std::any_of(program.set.begin(), program.set.end(), replaced)) continue;
+    entries.emplace_back(*entry);
+  }
+  for (const auto& [name, value] : program.set) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> ending_with_null(std::vector<std::string>& texts) {
+  std::vector<char*> found;
+  found.reserve(texts.size() + 1);
+  for (std::string& text : texts) found.push_back(text.data());
+  found.push_back(nullptr);
+  return found;
+}
+
+/// The program's side of a fork. Uses only what is async-signal-safe; `said` is told the errno of what failed.
+[[noreturn]] void become(const ProgramStart& program, char* const* words, char* const* environment, pid_t parent,
+                         int said) {
+  const auto replace = [](int from, int to) { return from < 0 || dup2(from, to) >= 0; };
+  setpgid(0, 0);
+  const bool dies = !program.dies_with_parent || prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+  if (program.dies_with_parent && getppid() != parent) _exit(1);  // it died before prctl
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (dies && replace(program.in, STDIN_FILENO) && replace(program.out, STDOUT_FILENO) &&
+      replace(program.error, STDERR_FILENO))
+    execvpe(words[0], words, environment);
+  const int error = errno;
+  static_cast<void>(!write(said, &error, sizeof error));
+  _exit(1);
+}
+
+/// The parent's id, from the text of /proc/ID/stat: "ID (NAME) STATE PARENT …", where NAME may have anything in it.
+pid_t parent_in(const std::string& stat) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > stat.size()) return 0;
+  return std::atoi(stat.c_str() + name_end + 4);
+}
+
+void kill_children() {
+  DIR* all = opendir("/proc");
+  if (all == nullptr) return;
+  const pid_t self = getpid();
+  while (const dirent* entry = readdir(all)) {
+    const pid_t process = std::atoi(entry->d_name);
+    if (process <= 0) continue;
+    if (parent_in(system_text(("/proc/" + std::string(entry->d_name) + "/stat").c_str())) == self)
+      kill(process, SIGKILL);
+  }
+  closedir(all);
+}
+
+}  // namespace
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw no_process("no pipe can be made");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+int start_program(const ProgramStart& program) {
+  std::vector<std::string> arguments = program.arguments, entries = environment_of(program);
+  const std::vector<char*> words = ending_with_null(arguments), environment = ending_with_null(entries);
+  Pipe said = make_pipe();
+  const pid_t parent = getpid();
+  const pid_t process = fork();
+  if (process < 0) throw no_process("cannot start " + in_quotes(arguments[0]));
+  if (process == 0) become(program, words.data(), environment.data(), parent, said.writer.get());
+  setpgid(process, process);  // here too, as whichever comes first must do it
+  said.writer.close();
+  int error = 0;
+  if (read(said.reader.get(), &error, sizeof error) != sizeof error) return process;
+  waitpid(process, nullptr, 0);
+  throw Error(Code::usage, "cannot start " + in_quotes(arguments[0]) + ": " + std::strerror(error))
+      .hint("a program in PATH, or its path: ./NAME for one in this folder");
+}
+
+std::string ProcessEnd::text() const {
+  if (signal != 0) return "was killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  return "ended with exit code " + std::to_string(exit_code);
+}
+
+std::optional<ProcessEnd> next_ended_child() noexcept {
+  int status = 0;
+  const pid_t process = waitpid(-1, &status, WNOHANG);
+  if (process <= 0) return {};
+  if (WIFSIGNALED(status)) return ProcessEnd{.process = process, .signal = WTERMSIG(status)};
+  return ProcessEnd{.process = process, .exit_code = WEXITSTATUS(status)};
+}
+
+void adopt_orphans() noexcept {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void kill_descendants() noexcept {
+  // Those of a killed child become children themselves, so it takes several rounds.
+  for (const Deadline patience(system_clock(), kKillPatience); !patience.expired(); system_clock().sleep(kKillLook)) {
+    kill_children();
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+  }
+}
+
+void signal_group(int process, int signal) noexcept {
+  kill(-process, signal);
+}
+
+std::string this_program_path() {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  if (size <= 0) throw no_process("the path of this program is not known, as there is no /proc");
+  return {path.data(), static_cast<std::size_t>(size)};
+}
+
+}  // namespace ferry
